@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 #include "codegen/simt/simt_choices.h"
 #include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"

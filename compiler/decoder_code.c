@@ -6,7 +6,7 @@
 
 #include "codegen/body/cg_lines.h"
 #include "codegen/body/cg_sites.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 #include "codegen/simt/simt.h"
 #include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"
@@ -59,7 +59,7 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
         return out_of_memory(error);
     }
     zf_arena_set_escape(b->arena, &escape);
-    zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
+    zf_kernel_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
     cg.sites = b->d->request.sites;
     if (cg.sites != NULL) cg.sites->count = 0;
     cg.unchecked = b->d->request.unchecked && !b->exported;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 #include "compiler/compiler.h"
 #include "compiler/module_build.h"
 #include "runtime/base/error_codes.h"

@@ -4,11 +4,11 @@
 // In the strips a failed check is noted and a harmless operand substituted, since a loop that leaves early would not vectorise. A
 // map then runs the tile again, one element at a time, to find the first element that fails. A scan has gone on meanwhile and
 // reports its tile's first element.
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 
 // Number of strips of the tile that are whole, may be unpacked, and (scans) do not hold the block's last element, whose term
 // nobody asked for.
-LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles) {
+LLVMValueRef zf_lower_whole_strips(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lo = tiles->v_lo, v_hi = tiles->v_hi, v_six = zf_cg_i64(cg, 6), v_zero = zf_cg_i64(cg, 0);
     if (lower->one_by_one) return v_zero;
@@ -24,14 +24,14 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
         v_hi = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_hi, v_lo), v_hi, v_lo);
     }
     LLVMValueRef v_strips = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_hi, v_lo), v_six, "");
-    LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->v_limit, "");
+    LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->host->v_limit, "");
     LLVMValueRef v_room = zf_cg_sub(cg, v_limit, v_lo); // strips begin below the limit: ceil(room / 64)
     LLVMValueRef v_most = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_room, zf_cg_i64(cg, 1)), v_six, "");
     v_most = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_limit, v_lo), zf_cg_add(cg, v_most, zf_cg_i64(cg, 1)), v_zero);
     return zf_cg_umin(cg, v_strips, v_most);
 }
 
-static void some_strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
+static void some_strips(zf_kernel_build *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     bool is_bool = zf_lower_stores_bits(lower);
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_bytes = NULL;
@@ -42,7 +42,7 @@ static void some_strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count
     zf_strip strip = zf_strip_begin(lower, v_start, true);
     zf_lower_scans_strip(lower, &strip);
     zf_cg_loop_begin(cg, &inner, v_zero, zf_cg_i64(cg, ZF_STRIP), "element");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = &strip;
     strip.v_k = inner.v_i;
     env.v_i = zf_cg_add(cg, v_start, inner.v_i);
@@ -59,22 +59,22 @@ static void some_strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count
 }
 
 // The same for tables that fit in a register, where there are any, and for others.
-static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
+static void strips(zf_kernel_build *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_small = zf_cg_block(cg, "small_tables");
     zf_cg_enter(cg, bb_small);
-    lower->tables_are_small = true;
+    lower->host->tables_are_small = true;
     some_strips(lower, v_lo, v_count);
-    lower->tables_are_small = false;
+    lower->host->tables_are_small = false;
     LLVMBasicBlockRef bb_made = zf_cg_here(cg);
     zf_cg_enter(cg, bb_before);
-    if (lower->v_small_tables == NULL) {
+    if (lower->host->v_small_tables == NULL) {
         zf_cg_br(cg, bb_small);
         zf_cg_enter(cg, bb_made);
         return;
     }
     LLVMBasicBlockRef bb_large = zf_cg_block(cg, "large_tables"), bb_done = zf_cg_block(cg, "tables_done");
-    zf_cg_cond_br(cg, lower->v_small_tables, bb_small, bb_large);
+    zf_cg_cond_br(cg, lower->host->v_small_tables, bb_small, bb_large);
     zf_cg_enter(cg, bb_large);
     some_strips(lower, v_lo, v_count);
     zf_cg_br(cg, bb_done);
@@ -84,9 +84,9 @@ static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
 }
 
 // Makes and stores one element. `v_byte`: the byte of bits so far, where bits are stored; else NULL.
-static void make_single(zf_lower *lower, LLVMValueRef v_i, LLVMValueRef v_byte) {
+static void make_single(zf_kernel_build *lower, LLVMValueRef v_i, LLVMValueRef v_byte) {
     zf_cg *cg = lower->cg;
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_i = v_i;
     zf_lower_level_values(lower, 0, v_i);
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
@@ -98,7 +98,7 @@ static void make_single(zf_lower *lower, LLVMValueRef v_i, LLVMValueRef v_byte) 
     zf_lower_level_next(lower, 0, v_i);
 }
 
-static LLVMValueRef make_byte(zf_lower *lower) {
+static LLVMValueRef make_byte(zf_kernel_build *lower) {
     if (!zf_lower_stores_bits(lower)) return NULL;
     LLVMValueRef v_byte = zf_cg_alloca(lower->cg, lower->cg->ty_i8, "byte");
     LLVMBuildStore(lower->cg->builder, LLVMConstNull(lower->cg->ty_i8), v_byte);
@@ -106,7 +106,7 @@ static LLVMValueRef make_byte(zf_lower *lower) {
 }
 
 // One element at a time from `v_from`, up to the first that fails.
-static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_from) {
+static void singles(zf_kernel_build *lower, const zf_lower_tiles *tiles, LLVMValueRef v_from) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_byte = make_byte(lower);
     zf_cg_loop loop;
@@ -124,7 +124,7 @@ static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v
 }
 
 // The same where groups run along the elements: they settle once more behind the last.
-static void settled_singles(zf_lower *lower, const zf_lower_tiles *tiles) {
+static void settled_singles(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_byte = make_byte(lower);
     LLVMBasicBlockRef bb_settle = zf_cg_block(cg, "element_settle"), bb_one = zf_cg_block(cg, "element"),
@@ -143,7 +143,7 @@ static void settled_singles(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_cg_enter(cg, bb_end);
 }
 
-void zf_lower_elements(zf_lower *lower) {
+void zf_lower_elements(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     if (lower->kernel->prefix != NULL) {
         zf_lower_prefix(lower);

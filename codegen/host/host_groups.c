@@ -8,7 +8,7 @@
 // next tile starts from. It stops at the group that the file says is the next tile's, so it cannot tell whether that one has
 // elements: the next tile does.
 #include "codegen/body/cg_frame.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 
 // What a vector of a group's elements has, and of groups that are all short: a store of 64 bytes nearly always touches two lines
 // of a cache, which for runs of two takes as long as all else.
@@ -29,7 +29,7 @@ typedef struct filling {
 } filling;
 
 typedef struct zf_walk {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     filling fast, slow;
     LLVMValueRef v_start, v_first, v_end; // of the strip: first group, a multiple of 64; the part of it that is walked
     LLVMValueRef v_sizes;                 // buffer, i64
@@ -52,7 +52,7 @@ static LLVMValueRef larger(zf_cg *cg, LLVMValueRef a, LLVMValueRef b) {
 
 // Fills a buffer for the groups of a strip, in one of the two ways: with an access's element, or (NULL) the sizes.
 static void fill_one_way(walk *w, filling *f, const zf_expr *access, LLVMValueRef v_buffer) {
-    zf_lower *lower = w->lower;
+    zf_kernel_build *lower = w->lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     LLVMValueRef v_guard = cg->v_guard;
@@ -63,7 +63,7 @@ static void fill_one_way(walk *w, filling *f, const zf_expr *access, LLVMValueRe
         zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "fill");
     else
         zf_cg_loop_begin(cg, &loop, w->v_first, w->v_end, "fill_some");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = &f->strip;
     f->strip.v_k = loop.v_i;
     env.v_g = zf_cg_add(cg, w->v_start, loop.v_i);
@@ -98,12 +98,12 @@ static LLVMValueRef make_buffer(zf_cg *cg, LLVMTypeRef ty, const char *name) {
     return v_buffer;
 }
 
-bool zf_lower_pulled_here(const zf_lower_env *env, const zf_expr *access) {
+bool zf_lower_pulled_here(const zf_kernel_env *env, const zf_expr *access) {
     if (access == NULL || access->kind != ZF_X_INDEX || access->a->kind != ZF_X_STREAM) return false;
     return zf_lower_is_index(env, access->b) && zf_plan_is_hoisted(env->lower->plan, env->node, access);
 }
 
-bool zf_lower_pulled(zf_lower_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out) {
+bool zf_lower_pulled(zf_kernel_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out) {
     walk *w = env->strip->walk;
     zf_cg *cg = w->lower->cg;
     if (env->node != w->lower->kernel->root || edge->type.nullable || edge->type.kind == ZF_K_STRING) return false;
@@ -130,20 +130,20 @@ typedef struct sink {
     LLVMValueRef v_at, v_from; // element `index` goes to v_at[index - v_from]
 } sink;
 
-static void store_element(zf_lower *lower, const sink *to, zf_cg_value value, LLVMValueRef v_index) {
+static void store_element(zf_kernel_build *lower, const sink *to, zf_cg_value value, LLVMValueRef v_index) {
     zf_lower_store(lower, value, to->v_at, to->v_from == NULL ? v_index : zf_cg_sub(lower->cg, v_index, to->v_from));
 }
 
 // ---- Groups that are strings ----
 
 // The string whose bytes groups are; NULL: they are something else, or are not stored where they belong.
-static const zf_expr *string_of(const zf_lower *lower, const sink *to) {
+static const zf_expr *string_of(const zf_kernel_build *lower, const sink *to) {
     return to->v_from == NULL ? zf_group_string(lower->plan, lower->kernel) : NULL;
 }
 
-static LLVMValueRef string_text(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
-                                LLVMValueRef v_pos, LLVMValueRef *v_length) {
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+static LLVMValueRef string_text(zf_kernel_build *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g,
+                                LLVMValueRef v_o, LLVMValueRef v_pos, LLVMValueRef *v_length) {
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = strip;
     env.v_g = v_g;
     env.v_j = v_o;
@@ -155,7 +155,7 @@ static LLVMValueRef string_text(zf_lower *lower, zf_strip *strip, const zf_expr 
 }
 
 // Bytes o .. o + n of group g's string, copied: one check for all of them.
-static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
+static void emit_string(zf_kernel_build *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
                         LLVMValueRef v_n, LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_length, v_text = string_text(lower, strip, access, v_g, v_o, v_pos, &v_length);
@@ -172,14 +172,15 @@ static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access,
 }
 
 // The first bytes of group g's string, as many as are copied together.
-static void emit_short_string(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_pos) {
+static void emit_short_string(zf_kernel_build *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g,
+                              LLVMValueRef v_pos) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_length, v_text = string_text(lower, strip, access, v_g, zf_cg_i64(cg, 0), v_pos, &v_length);
     zf_lower_copy_step(cg, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_pos), v_text);
 }
 
 // Most elements of groups that are stored whole, in so many bytes; of strings a step; 0: groups are stored by element.
-static unsigned lanes_in(const zf_lower *lower, const sink *to, unsigned bytes) {
+static unsigned lanes_in(const zf_kernel_build *lower, const sink *to, unsigned bytes) {
     const zf_expr *access = string_of(lower, to);
     if (access == NULL) return bytes / zf_kind_size(lower->type.kind);
     return access->proved && lower->cg->target->simt == NULL ? ZF_TEXT_STEP : 0; // where checks fail there may be no string
@@ -187,12 +188,12 @@ static unsigned lanes_in(const zf_lower *lower, const sink *to, unsigned bytes) 
 
 // A vector of `lanes` elements from element o of group g, stored from v_at. What lies beyond the `left` that the group has is
 // nobody's element: it may be stored, but not fail, nor read what only proofs allow.
-static void emit_vector(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_left,
-                        LLVMValueRef v_at, unsigned lanes) {
+static void emit_vector(zf_kernel_build *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o,
+                        LLVMValueRef v_left, LLVMValueRef v_at, unsigned lanes) {
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lanes), "lane");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = strip;
     env.v_g = v_g;
     env.v_j = zf_cg_add(cg, v_o, loop.v_i);
@@ -205,8 +206,8 @@ static void emit_vector(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVa
 }
 
 // Elements o .. o + n of group g at position pos, a vector at a time.
-static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
-                       LLVMValueRef v_pos, LLVMValueRef v_hi) {
+static void emit_group(zf_kernel_build *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o,
+                       LLVMValueRef v_n, LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
     const zf_expr *access = string_of(lower, to);
     if (access != NULL) {
@@ -234,7 +235,7 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
     zf_cg_enter(cg, bb_tight);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_zero, v_left, "lane");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = strip;
     env.v_g = v_g;
     env.v_j = zf_cg_add(cg, v_first, loop.v_i);
@@ -252,12 +253,12 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
 }
 
 // The same one by one, with what runs along the elements.
-static void emit_group_scanning(zf_lower *lower, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
+static void emit_group_scanning(zf_kernel_build *lower, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
                                 LLVMValueRef v_pos) {
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_n, "single");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = v_g;
     env.v_j = zf_cg_add(cg, v_o, loop.v_i);
     env.v_i = zf_cg_add(cg, v_pos, loop.v_i);
@@ -282,7 +283,7 @@ typedef struct visit {
 } visit;
 
 // Takes what the tile still wants from group g; goes on behind it, or to bb_full.
-static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size) {
+static void visit_group(zf_kernel_build *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "some"), bb_none = zf_cg_block(cg, "none"), bb_take = zf_cg_block(cg, "take");
     LLVMBasicBlockRef bb_inside = zf_cg_block(cg, "inside"), bb_behind = zf_cg_block(cg, "behind");
@@ -315,8 +316,8 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
 // Takes all of group g as one vector of so many lanes, where it has elements and no more than that, the walk stands before it,
 // and the tile has room for two vectors: whole short groups, without a question that another group would answer differently. Goes
 // on to bb_done, or to a block where none of that was done, which it leaves open.
-static void visit_short(zf_lower *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size, unsigned lanes,
-                        LLVMBasicBlockRef bb_done) {
+static void visit_short(zf_kernel_build *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size,
+                        unsigned lanes, LLVMBasicBlockRef bb_done) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_short = zf_cg_block(cg, "short"), bb_other = zf_cg_block(cg, "other");
     LLVMValueRef v_pos = get(cg, v->at.v_pos), v_one = zf_cg_i64(cg, 1), v_zero = zf_cg_i64(cg, 0);
@@ -343,7 +344,7 @@ static void visit_short(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
 // The groups of a strip whose sizes are known. Where no group of the strip is longer than a few elements, by vectors of a few, up
 // to the first group that is not taken so.
 static void visit_strip(walk *w, const visit *v) {
-    zf_lower *lower = w->lower;
+    zf_kernel_build *lower = w->lower;
     zf_cg *cg = lower->cg;
     unsigned few = lanes_in(lower, v->to, SHORT_BYTES), most = lanes_in(lower, v->to, VECTOR_BYTES);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "strip_end");
@@ -386,7 +387,7 @@ static void visit_strip(walk *w, const visit *v) {
 }
 
 // By strips of groups, up to group v_end.
-static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
+static void walk_strips(zf_kernel_build *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_strip = zf_cg_block(cg, "groups"), bb_fast = zf_cg_block(cg, "fast"), bb_slow = zf_cg_block(cg, "slow");
     LLVMBasicBlockRef bb_walk = zf_cg_block(cg, "walk"), bb_more = zf_cg_block(cg, "groups_next");
@@ -399,7 +400,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     w.v_start = zf_cg_and(cg, v_g, zf_cg_i64(cg, ~(uint64_t)(ZF_STRIP - 1)));
     w.v_first = zf_cg_sub(cg, v_g, w.v_start);
     w.v_end = zf_cg_clamp(cg, v_strip_size, zf_cg_sub(cg, v_end, w.v_start), "groups behind the tile");
-    LLVMValueRef v_limit = get(cg, lower->v_limit);
+    LLVMValueRef v_limit = get(cg, lower->host->v_limit);
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, v_strip_size, zf_cg_sub(cg, v->v_groups, w.v_start));
     v_whole = zf_cg_within(cg, v_whole, "strips all of whose groups exist");
     LLVMValueRef v_readable = zf_cg_icmp(cg, LLVMIntULT, w.v_start, v_limit);
@@ -433,7 +434,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 }
 
 // One group after the other, where something runs along: a group's size may depend on it.
-static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
+static void walk_scanning(zf_kernel_build *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_group = zf_cg_block(cg, "group"), bb_more = zf_cg_block(cg, "group_next"),
                       bb_end = zf_cg_block(cg, "groups_end");
@@ -441,7 +442,7 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg_enter(cg, bb_group);
     LLVMValueRef v_g = get(cg, v->at.v_g);
     zf_lower_level_values(lower, 1, v_g);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = v_g;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
     cg->v_guard = NULL;
@@ -462,7 +463,7 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-static void check_end(zf_lower *lower, const visit *v) {
+static void check_end(zf_kernel_build *lower, const visit *v) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntNE, get(cg, v->at.v_pos), v->tiles->v_hi);
     if (zf_cg_site(cg, ZF_SITE_CHECK, "groups end before the tile")) v_short = zf_cg_i1(cg, false);
@@ -475,10 +476,10 @@ static void check_end(zf_lower *lower, const visit *v) {
                   (uint32_t)lower->kernel->end_check); // either is a check
 }
 
-void zf_lower_groups(zf_lower *lower) {
+void zf_lower_groups(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     zf_lower_levels_make(lower);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     LLVMValueRef v_groups = zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, v_zero = zf_cg_i64(cg, 0);
     cg->v_guard = NULL;
     lower->v_groups = v_groups;

@@ -6,7 +6,7 @@
 // those. How many elements a table has, only the block says: a tile's strips are there twice, and without a buffer where one is
 // larger.
 #include "codegen/body/cg_frame.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 
 typedef struct zf_looked_up {
     const zf_expr *access;
@@ -19,7 +19,7 @@ enum { TEXT_LIMIT = 32, REGISTER_BYTES = 64, NARROW_LANES = 16 };
 
 // Whether an expression, evaluated by itself before the strip's loops, is what it is in them: of the strip's own index, elements
 // and bits of streams there, and constants.
-static bool is_alone(const zf_lower_env *env, const zf_expr *e, unsigned depth) {
+static bool is_alone(const zf_kernel_env *env, const zf_expr *e, unsigned depth) {
     if (e == NULL) return true;
     if (depth > TEXT_LIMIT || e->effect) return false;
     switch (e->kind) {
@@ -39,11 +39,11 @@ static bool is_alone(const zf_lower_env *env, const zf_expr *e, unsigned depth) 
     }
 }
 
-static bool applies(const zf_lower_env *env, const zf_expr *access) {
-    const zf_lower *lower = env->lower;
+static bool applies(const zf_kernel_env *env, const zf_expr *access) {
+    const zf_kernel_build *lower = env->lower;
     if (lower->running_count > 0)
         return false; // the values of scans, which an index may be made of, are made in the strip's loops
-    if (!lower->tables_are_small || env->strip == NULL || env->strip->walk != NULL) return false;
+    if (!lower->host->tables_are_small || env->strip == NULL || env->strip->walk != NULL) return false;
     // Ahead it is made for every element: not what stands behind a branch, which some do not come to.
     if (zf_cg_here(lower->cg) != LLVMGetInstructionParent(env->strip->v_k)) return false;
     if (lower->cg->v_guard != NULL || env->v_counts != NULL || env->v_alive != NULL || env->v_g != NULL || env->binder != NULL)
@@ -75,19 +75,19 @@ static LLVMValueRef is_within(zf_cg *cg, zf_cg_value index, LLVMValueRef v_lengt
 }
 
 // The index of every element of the strip, u32; 0 where its check failed.
-static LLVMValueRef make_indices(zf_lower_env *env, const zf_expr *access, LLVMValueRef v_length) {
+static LLVMValueRef make_indices(zf_kernel_env *env, const zf_expr *access, LLVMValueRef v_length) {
     zf_cg *cg = env->lower->cg;
     zf_strip *strip = env->strip;
     LLVMValueRef v_k = strip->v_k, v_indices = buffer(cg, cg->ty_i32, "indices");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "index");
-    zf_lower_env here = zf_lower_env_make(env->lower, env->node);
+    zf_kernel_env here = zf_lower_env_make(env->lower, env->node);
     here.strip = strip;
     strip->v_k = loop.v_i;
     here.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
-    env->lower->tables_are_small = false; // a table of indices is read here: this loop stands where its own would
+    env->lower->host->tables_are_small = false; // a table of indices is read here: this loop stands where its own would
     zf_cg_value index = zf_cg_eval_expr(cg, &here.env, &here.env.inst->decode, access->b, NULL, 0);
-    env->lower->tables_are_small = true;
+    env->lower->host->tables_are_small = true;
     LLVMValueRef v = index.v, v_held = cg->v_guard; // what proved the index may not have held
     if (!access->proved && !here.env.hoisted(cg, &here.env, 1, access->span, access)) {
         v_held = zf_cg_check(cg, &here.env, is_within(cg, index, v_length), 1, access->span, access);
@@ -117,7 +117,7 @@ static LLVMValueRef take_lanes(zf_cg *cg, LLVMValueRef v, unsigned from, unsigne
 
 // Loads the elements that there are, once a call of the kernel. Of bytes at most 16: any processor permutes so many by one
 // instruction, and few do more.
-static table load_table(zf_lower *lower, uint32_t edge, unsigned size, LLVMValueRef v_length) {
+static table load_table(zf_kernel_build *lower, uint32_t edge, unsigned size, LLVMValueRef v_length) {
     zf_cg *cg = lower->cg;
     table t = {.bits = size == 8 ? 32 : size * 8};
     t.lanes = size == 1 ? NARROW_LANES : REGISTER_BYTES * 8 / t.bits;
@@ -179,8 +179,8 @@ static LLVMValueRef narrow(zf_cg *cg, const table *t, LLVMValueRef v_indices) {
 
 // ---- A strip --------------------------------------------------------------------------------------------------
 
-static LLVMValueRef make(zf_lower_env *env, const zf_expr *access) {
-    zf_lower *lower = env->lower;
+static LLVMValueRef make(zf_kernel_env *env, const zf_expr *access) {
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
     const zf_graph_edge *edge = zf_lower_edge(lower, env->node, access->a->port);
     unsigned size = zf_kind_size(edge->type.kind);
@@ -193,14 +193,14 @@ static LLVMValueRef make(zf_lower_env *env, const zf_expr *access) {
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
     LLVMValueRef v_small = zf_cg_icmp(cg, LLVMIntULE, v_length, zf_cg_i64(cg, t.lanes));
     v_small = zf_cg_within(cg, v_small, "tables of a register");
-    LLVMValueRef v_others = lower->v_small_tables;
-    lower->v_small_tables = v_others == NULL ? v_small : zf_cg_and(cg, v_others, v_small);
+    LLVMValueRef v_others = lower->host->v_small_tables;
+    lower->host->v_small_tables = v_others == NULL ? v_small : zf_cg_and(cg, v_others, v_small);
     zf_lower_setup_end(lower, bb_before);
     return v_values;
 }
 
 bool zf_lower_look_up(zf_cg *cg, zf_cg_env *cg_env, const zf_expr *access, zf_cg_value *out) {
-    zf_lower_env *env = (zf_lower_env *)cg_env;
+    zf_kernel_env *env = (zf_kernel_env *)cg_env;
     if (!applies(env, access)) return false;
     zf_strip *strip = env->strip;
     looked_up *l = strip->looked_up;

@@ -1,8 +1,9 @@
 // Prefix sums: entry k of the work buffer is the reduction over the terms 0..k, so that any sum(a..b) is a difference of two.
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 
 // The strips of a tile: `v_count` of them, whose values go to v_next.
-static void strips(zf_lower *lower, zf_running *running, const zf_lower_tiles *tiles, LLVMValueRef v_count, LLVMValueRef v_next) {
+static void strips(zf_kernel_build *lower, zf_running *running, const zf_lower_tiles *tiles, LLVMValueRef v_count,
+                   LLVMValueRef v_next) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
     zf_cg_loop outer, inner;
@@ -18,7 +19,7 @@ static void strips(zf_lower *lower, zf_running *running, const zf_lower_tiles *t
     zf_cg_loop_end(cg, &outer);
 }
 
-void zf_lower_prefix(zf_lower *lower) {
+void zf_lower_prefix(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     // The same as an inclusive scan whose values are stored one place further on.
     zf_reduce *scan = ZF_NEW(cg->arena, zf_reduce);
@@ -61,12 +62,4 @@ void zf_lower_prefix(zf_lower *lower) {
     zf_lower_levels_end(lower, tiles.v_tile, tiles.v_hi, NULL);
     zf_lower_report(lower, tiles.v_lo);
     zf_lower_tiles_end(lower, &tiles);
-}
-
-// ---- The range of a use ---------------------------------------------------------------------------------------
-
-bool zf_lower_prefix_check(const zf_lower *lower, uint32_t node, const zf_reduce *reduce, int32_t *number) {
-    const zf_expr *access = zf_prefix_access(reduce);
-    *number = access == NULL || access->proved ? -1 : zf_plan_check(lower->plan, node, access->span, 1);
-    return access != NULL && (access->proved || *number >= 0);
 }

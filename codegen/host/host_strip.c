@@ -4,7 +4,7 @@
 // lanes (N * stride bits, at most 512 with the rest of the first byte) is one load, two shuffles that bring each lane the word
 // with its first bit and the next one, a funnel shift by constants, and a mask. The buffer they go to is as a rule never stored:
 // LLVM unrolls the loops over the strip and forwards it.
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
 
 enum { VECTOR_BITS = 512, LEAST_LOAD_BITS = 128 };
 
@@ -15,93 +15,6 @@ typedef struct zf_staged {
     unsigned lane; ///< bits of its elements
     struct zf_staged *next;
 } staged;
-
-// ---- Affine indices -------------------------------------------------------------------------------------------
-
-enum { STEP_LIMIT = 256 }; // of an index: names are looked through, so its text may be much shorter than its tree
-
-// All modulo 2^64, as the language computes in u64; types that are narrower do not take part. Where the plan has hoisted the
-// access nothing wraps, so index * stride + from is what the expression says.
-static bool affine(const zf_lower_env *env, const zf_expr *e, unsigned *steps, uint64_t *stride, uint64_t *from) {
-    if (e == NULL || ++*steps > STEP_LIMIT || e->is_seq || e->effect) return false;
-    *stride = *from = 0;
-    if (zf_lower_is_index(env, e)) {
-        *stride = 1;
-        return true;
-    }
-    uint64_t s, f;
-    switch (e->kind) {
-    case ZF_X_CONST: *from = e->bits; return zf_kind_is_unsigned(e->type.kind);
-    case ZF_X_PARAM: return zf_kind_is_unsigned(e->type.kind) && zf_lower_param_known(env->lower, env->node, e->port, from);
-    case ZF_X_LOCAL:
-        if ((e->local->kind != ZF_L_LET && e->local->kind != ZF_L_FORMAL) || e->local->init == NULL) return false;
-        return affine(env, e->local->init, steps, stride, from);
-    case ZF_X_CAST:
-        if (!zf_kind_is_unsigned(e->type.kind) || !zf_kind_is_unsigned(e->a->type.kind)) return false;
-        if (!affine(env, e->a, steps, stride, from)) return false;
-        if (e->type.kind == ZF_K_U64) return true;
-        return *stride == 0 && (*from >> zf_kind_bits(e->type.kind)) == 0; // the index itself stays u64
-    case ZF_X_BINARY: {
-        if (!affine(env, e->a, steps, stride, from) || !affine(env, e->b, steps, &s, &f)) return false;
-        unsigned width = zf_kind_bits(e->type.kind);
-        if (e->type.kind != ZF_K_U64 && (*stride != 0 || s != 0 || width > 32 || !zf_kind_is_unsigned(e->type.kind)))
-            return false;
-        switch (e->op) {
-        case ZF_OP_ADD: *stride += s, *from += f; break;
-        case ZF_OP_SUB: *stride -= s, *from -= f; break;
-        case ZF_OP_MUL:
-            if (*stride != 0 && s != 0) return false;
-            *stride = *stride * f + s * *from;
-            *from *= f;
-            break;
-        case ZF_OP_SHL:
-            if (s != 0 || f >= width) return false;
-            *stride <<= f, *from <<= f;
-            break;
-        default: return false;
-        }
-        if (width < 64) *from &= ((uint64_t)1 << width) - 1;
-        return true;
-    }
-    case ZF_X_CALL: return e->call->body == NULL && !e->call->returns_inside && affine(env, e->call->value, steps, stride, from);
-    default: return false;
-    }
-}
-
-bool zf_lower_affine(const zf_lower_env *env, const zf_expr *expr, uint64_t *stride, uint64_t *from) {
-    unsigned steps = 0;
-    return affine(env, expr, &steps, stride, from);
-}
-
-// What an expression is behind names, calls that only return, and conversions that keep every value.
-static const zf_expr *behind(const zf_lower_env *env, const zf_expr *e) {
-    for (unsigned steps = 0; e != NULL && steps < STEP_LIMIT && !e->is_seq && !e->effect; steps++) {
-        if (zf_lower_is_index(env, e)) return e;
-        if (e->kind == ZF_X_LOCAL && (e->local->kind == ZF_L_LET || e->local->kind == ZF_L_FORMAL) && e->local->init != NULL) {
-            e = e->local->init;
-        } else if (e->kind == ZF_X_CAST && e->type.kind == ZF_K_U64 && zf_kind_is_unsigned(e->a->type.kind)) {
-            e = e->a;
-        } else if (e->kind == ZF_X_CALL && e->call->body == NULL && !e->call->returns_inside) {
-            e = e->call->value;
-        } else {
-            return e;
-        }
-    }
-    return NULL;
-}
-
-const zf_port *zf_lower_scaled(const zf_lower_env *env, const zf_expr *expr, const zf_expr *count) {
-    const zf_expr *e = behind(env, expr), *n = behind(env, count);
-    if (e == NULL || n == NULL || n->kind != ZF_X_PARAM || !zf_kind_is_unsigned(n->type.kind)) return NULL;
-    if (e->kind != ZF_X_BINARY || e->op != ZF_OP_MUL || e->type.kind != ZF_K_U64) return NULL;
-    const zf_expr *a = behind(env, e->a), *b = behind(env, e->b);
-    if (a == NULL || b == NULL) return NULL;
-    if (!zf_lower_is_index(env, a)) {
-        const zf_expr *c = a;
-        a = b, b = c;
-    }
-    return zf_lower_is_index(env, a) && b->kind == ZF_X_PARAM && b->port == n->port ? n->port : NULL;
-}
 
 // ---- Unpacking ------------------------------------------------------------------------------------------------
 
@@ -168,7 +81,7 @@ static LLVMValueRef unpack(zf_cg *cg, const shape *s, uint64_t stride, uint64_t 
 
 // Whole vectors read beyond their last bit. A strip may be unpacked where that stays within what can be read behind the stream:
 // keeps the block's v_limit, the first index where that ends. All elements of a strip exist, so what they have can be read.
-static void limit_strips(zf_lower *lower, const staged *s, const shape *form) {
+static void limit_strips(zf_kernel_build *lower, const staged *s, const shape *form) {
     zf_cg *cg = lower->cg;
     uint64_t last = (ZF_STRIP / form->lanes - 1) * form->lanes * s->stride / 8;
     uint64_t reach = s->from / 8 + last + form->words * form->lane / 8;
@@ -185,13 +98,14 @@ static void limit_strips(zf_lower *lower, const staged *s, const shape *form) {
     LLVMValueRef v_room = LLVMBuildShl(cg->builder, zf_cg_sub(cg, v_bytes, zf_cg_i64(cg, reach)), zf_cg_i64(cg, 3), "");
     LLVMValueRef v_last = LLVMBuildUDiv(cg->builder, v_room, zf_cg_i64(cg, s->stride), "");
     LLVMValueRef v_first_bad = zf_cg_select(cg, v_enough, zf_cg_add(cg, v_last, zf_cg_i64(cg, 1)), zf_cg_i64(cg, 0));
-    LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->v_limit, "");
+    LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->host->v_limit, "");
     v_limit = zf_cg_umin(cg, v_limit, v_first_bad);
-    if (!zf_cg_site(cg, ZF_SITE_GUARD, "strips whose bits can be read")) LLVMBuildStore(cg->builder, v_limit, lower->v_limit);
+    if (!zf_cg_site(cg, ZF_SITE_GUARD, "strips whose bits can be read"))
+        LLVMBuildStore(cg->builder, v_limit, lower->host->v_limit);
     zf_lower_setup_end(lower, bb_before);
 }
 
-static void stage(zf_lower *lower, zf_strip *strip, const staged *s, const shape *form) {
+static void stage(zf_kernel_build *lower, zf_strip *strip, const staged *s, const shape *form) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, strip->bb_stage);
@@ -206,7 +120,8 @@ static void stage(zf_lower *lower, zf_strip *strip, const staged *s, const shape
     zf_cg_enter(cg, bb_before);
 }
 
-LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count) {
+LLVMValueRef zf_strip_bits(zf_kernel_build *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from,
+                           uint64_t count) {
     zf_cg *cg = lower->cg;
     shape form;
     if (!strip->unpacks || !shape_of(stride, from, count, &form)) return NULL;
@@ -229,7 +144,7 @@ LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint
 
 // ---- Strips ---------------------------------------------------------------------------------------------------
 
-zf_strip zf_strip_begin(zf_lower *lower, LLVMValueRef v_start, bool unpacks) {
+zf_strip zf_strip_begin(zf_kernel_build *lower, LLVMValueRef v_start, bool unpacks) {
     zf_cg *cg = lower->cg;
     zf_strip strip = {.v_start = v_start, .unpacks = unpacks};
     strip.bb_stage = zf_cg_block(cg, "stage");
@@ -244,7 +159,7 @@ void zf_strip_ahead(zf_cg *cg, zf_strip *strip) {
     zf_cg_enter(cg, strip->bb_ahead);
 }
 
-void zf_strip_end(zf_lower *lower, zf_strip *strip) {
+void zf_strip_end(zf_kernel_build *lower, zf_strip *strip) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, strip->bb_stage);

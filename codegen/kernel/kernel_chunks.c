@@ -2,13 +2,12 @@
 // starts, which the directory says, to its last output. Lanes are one after the other here: that is what the language means by
 // them.
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/simt/simt.h"
 
 #include <string.h>
 
 // ---- Failing --------------------------------------------------------------------------------------------------
 
-void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number) {
+void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t number) {
     zf_cg *cg = lower->cg;
     if (LLVMIsAConstantInt(v_ok) && LLVMConstIntGetZExtValue(v_ok) != 0) return;
     LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
@@ -74,7 +73,7 @@ static bool stores_bits(const zf_chunk *chunk) { return chunk->env.lower->type.k
 
 /// `out`: elements in memory; booleans are bits there, which go through `out_bit`.
 static zf_cg_value out_sequence(zf_cg *cg, const zf_chunk *chunk) {
-    const zf_lower *lower = chunk->env.lower;
+    const zf_kernel_build *lower = chunk->env.lower;
     zf_type type = zf_type_strip(lower->type);
     zf_cg_value value = {.type = type, .is_seq = true};
     value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_OUT, .type = type, .v_length = emitted(cg, chunk)};
@@ -97,7 +96,7 @@ static zf_cg_value out_bit(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_index, cons
 }
 
 void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stored = NULL;
     if (chunk->retraces) return;
@@ -177,11 +176,12 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 
 /// Entry v_entry of a field of the directory where there is one (v_has), else v_else. Threads that walk a chunk alike load all
 /// entries of all fields side by side.
-static LLVMValueRef directory_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_has, LLVMValueRef v_entry,
+static LLVMValueRef directory_entry(const zf_chunk *chunk, uint32_t field, LLVMValueRef v_has, LLVMValueRef v_entry,
                                     LLVMValueRef v_else) {
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
-    if (lower->v_leads != NULL) {
-        LLVMValueRef v = zf_simt_seek_entry(lower, field, zf_cg_select(cg, v_has, v_entry, zf_cg_i64(cg, 0)));
+    if (chunk->ops != NULL && chunk->ops->entry != NULL) {
+        LLVMValueRef v = chunk->ops->entry(lower, field, zf_cg_select(cg, v_has, v_entry, zf_cg_i64(cg, 0)));
         return zf_cg_select(cg, v_has, v, v_else);
     }
     LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "first");
@@ -198,7 +198,7 @@ static LLVMValueRef directory_entry(zf_lower *lower, uint32_t field, LLVMValueRe
 /// The chunk's part of a stream. The directory was checked on the host; that it is so again costs nothing beside a chunk, and
 /// then nothing outside the stream is read whatever became of the file since.
 static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chunks) {
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_all = zf_lower_count(lower, s->edge), v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1), v_end;
     if (s->port->fixed) {
@@ -213,8 +213,8 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
         LLVMValueRef v_after = zf_cg_add(cg, chunk->v_number, v_one); // entry c - 1 is where chunk c starts
         LLVMValueRef v_later = zf_cg_icmp(cg, LLVMIntNE, chunk->v_number, v_zero);
         LLVMValueRef v_inner = zf_cg_icmp(cg, LLVMIntULT, v_after, v_chunks);
-        s->v_first = directory_entry(lower, field, v_later, zf_cg_sub(cg, chunk->v_number, v_one), v_zero);
-        v_end = directory_entry(lower, field, v_inner, chunk->v_number, v_all);
+        s->v_first = directory_entry(chunk, field, v_later, zf_cg_sub(cg, chunk->v_number, v_one), v_zero);
+        v_end = directory_entry(chunk, field, v_inner, chunk->v_number, v_all);
     }
     s->v_first = zf_cg_umin(cg, s->v_first, v_all);
     v_end = zf_cg_umin(cg, v_end, v_all);
@@ -234,21 +234,9 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
 }
 
 /// Bytes of a chunk's part of a stream.
-static LLVMValueRef bytes_of(zf_cg *cg, const zf_chunk_stream *s) {
+LLVMValueRef zf_chunk_bytes(zf_cg *cg, const zf_chunk_stream *s) {
     if (s->port->type.kind != ZF_K_BOOL) return zf_cg_mul(cg, s->v_length, zf_cg_i64(cg, zf_kind_size(s->port->type.kind)));
     return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
-}
-
-/// Has the lanes of a warp that walks the chunk ask for the first bytes of its part of a stream: programs read how much there is
-/// before they read it. Asked for all streams at once, their entries of the directory are loaded at once, too.
-static void ask_for_stream(zf_chunk *chunk, const zf_chunk_stream *s) {
-    enum { PIECE = 64 };
-    zf_lower *lower = chunk->env.lower;
-    zf_cg *cg = lower->cg;
-    if (lower->v_leads == NULL || s->v_bit == NULL || cg->target->simt->prefetch == NULL) return;
-    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
-    cg->target->simt->prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, bytes_of(cg, s))));
 }
 
 void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks) {
@@ -262,10 +250,11 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
     for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
         if (chunk->streams[s].port == NULL) continue;
         place_stream(chunk, &chunk->streams[s], v_chunks);
-        v_work = zf_cg_add(cg, v_work, bytes_of(cg, &chunk->streams[s]));
+        v_work = zf_cg_add(cg, v_work, zf_chunk_bytes(cg, &chunk->streams[s]));
     }
     for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
-        if (chunk->streams[s].port != NULL) ask_for_stream(chunk, &chunk->streams[s]);
+        if (chunk->streams[s].port == NULL || chunk->ops == NULL || chunk->ops->prefetch == NULL) continue;
+        chunk->ops->prefetch(chunk, &chunk->streams[s]);
     }
     v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
     LLVMBuildStore(cg->builder, v_work, chunk->v_work);
@@ -279,7 +268,7 @@ static void run_body(zf_chunk *chunk) {
 }
 
 static void make_slots(zf_chunk *chunk) {
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     const zf_inst *inst = chunk->inst;
     chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "pos");
@@ -302,7 +291,7 @@ static void make_slots(zf_chunk *chunk) {
     }
 }
 
-LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t n) {
+LLVMValueRef zf_lower_chunk_count(zf_kernel_build *lower, uint32_t n) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[n];
     uint64_t size = node->codec->chunk_size;
@@ -310,7 +299,7 @@ LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t n) {
     return LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, size), "");
 }
 
-void zf_chunk_open(zf_lower *lower, zf_chunk *chunk) {
+void zf_chunk_open(zf_kernel_build *lower, zf_chunk *chunk) {
     uint32_t node = lower->kernel->root;
     chunk->env = zf_lower_env_make(lower, node);
     chunk->inst = lower->graph->nodes[node].inst;
@@ -335,11 +324,13 @@ void zf_chunk_open(zf_lower *lower, zf_chunk *chunk) {
     make_slots(chunk);
 }
 
-void zf_lower_chunks(zf_lower *lower) {
+void zf_lower_chunks(zf_kernel_build *lower) { zf_lower_chunks_by(lower, NULL); }
+
+void zf_lower_chunks_by(zf_kernel_build *lower, const zf_chunk_ops *ops) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     uint64_t size = node->codec->chunk_size;
-    zf_chunk chunk = {0};
+    zf_chunk chunk = {.ops = ops};
     zf_chunk_open(lower, &chunk);
     lower->chunk = &chunk;
     zf_lower_tiles tiles;

@@ -28,8 +28,40 @@ typedef struct zf_chunk_scan {
     struct zf_chunk_scan *next;
 } zf_chunk_scan;
 
-typedef struct zf_chunk {
-    zf_lower_env env; ///< first: callbacks get a pointer to it
+typedef struct zf_chunk zf_chunk;
+typedef struct zf_chunk_region zf_chunk_region;
+
+/// What threads of a GPU do otherwise where a warp walks a chunk, or its lanes walk it together; each of its kind only.
+typedef struct zf_chunk_ops {
+    // ---- A warp that walks chunks (simt_warp.c)
+    /// Entry v_entry of a field of the directory, without a branch.
+    LLVMValueRef (*entry)(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
+    /// Prefetches the first bytes of the chunk's part of a stream: programs read how much there is before they read it.
+    void (*prefetch)(zf_chunk *chunk, const zf_chunk_stream *s);
+    /// Builds a region by share(region): each lane what v_share says; where one of them fails, all lanes go through all of it by
+    /// walk(region), so that the failure is that of one thread. Before the lanes part, v_alike iterations (i64; NULL: none) are
+    /// counted for all of them together.
+    void (*share)(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region), void *region);
+    /// Measures and makes a region over two binders, whose values of the first one, and then whose elements, the lanes share. To
+    /// be called by `share`.
+    void (*share_rows)(void *region);
+    /// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
+    LLVMValueRef (*share_turns)(zf_chunk *chunk, LLVMValueRef v_count);
+    LLVMValueRef (*share_index)(zf_chunk *chunk, LLVMValueRef v_turn);
+    /// What lanes stored can be read by all of them from here on, where the program reads it.
+    void (*meet)(zf_chunk *chunk);
+
+    // ---- Lanes that walk a chunk together (simt_chunks.c)
+    /// Moves a cursor that lanes read together over `v_amount` (i64, in the position's unit), in their order, with check V02.
+    /// Returns where this lane reads (i64): 0 where it must not.
+    LLVMValueRef (*claim)(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
+    /// The next element of each lane that reads one, from a window of what was loaded before; false where the stream has none.
+    bool (*next)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
+} zf_chunk_ops;
+
+struct zf_chunk {
+    zf_kernel_env env;       ///< first: callbacks get a pointer to it
+    const zf_chunk_ops *ops; ///< NULL: one thread walks it
     const zf_inst *inst;
     zf_chunk_stream *streams; ///< by slot
     /// What the environment of other kernels does: it reaches elements by their number in the block.
@@ -55,16 +87,22 @@ typedef struct zf_chunk {
     // ---- of lanes that walk it together
     bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
     LLVMValueRef v_exists; ///< i1: this lane has an element; NULL: all have
-} zf_chunk;
+};
+
+/// Builds the body of a kernel of chunks, each of which one thread walks; or a warp, by `ops`.
+void zf_lower_chunks(zf_kernel_build *lower);
+void zf_lower_chunks_by(zf_kernel_build *lower, const zf_chunk_ops *ops);
 
 static inline zf_chunk *zf_chunk_of(zf_cg_env *env) { return (zf_chunk *)env; }
 
 /// Makes the environment and slots of the kernel's chunks, with `together` as it is set.
-void zf_chunk_open(zf_lower *lower, zf_chunk *chunk);
+void zf_chunk_open(zf_kernel_build *lower, zf_chunk *chunk);
 /// Finds the parts of the streams of chunk `v_number`, of `v_chunks` that make `v_outputs` elements, and begins it.
 void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks);
+/// Bytes of a chunk's part of a stream (i64).
+LLVMValueRef zf_chunk_bytes(zf_cg *cg, const zf_chunk_stream *s);
 /// Leaves the chunk with check `number` unless v_ok holds.
-void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number);
+void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t number);
 /// Takes iterations from what the chunk may do.
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
 /// Stores element `v_index` of the chunk.
@@ -85,39 +123,16 @@ void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *stat
 /// The states' first values, lane by lane; then the elements.
 void zf_chunk_run_lanes(zf_chunk *chunk);
 
-// ---- simt_chunks.c ----
-/// Moves a cursor that lanes read together over `v_amount` (i64, in the position's unit), in their order, with check V02.
-/// Returns where this lane reads (i64): 0 where it must not.
-LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
-/// The next element of each lane that reads one, from a window of what was loaded ahead; false where the stream has none.
-bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
-
-// ---- simt_warp.c ----
-/// Builds a region by share(region): each lane what v_share says; where one of them fails, all lanes go through all of it by
-/// walk(region), so that the failure is that of one thread. Before the lanes part, v_alike iterations (i64; NULL: none) are
-/// counted for all of them together.
-void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region), void *region);
-/// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
-LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count);
-LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn);
-/// What lanes stored can be read by all of them from here on, where the program reads it.
-void zf_chunk_meet(zf_chunk *chunk);
-
-// ---- simt_regions.c ----
-/// Measures and makes a region (zf_chunk_region) over two binders, whose values of the first one, and then whose elements, the
-/// lanes of a warp share. To be called by zf_chunk_share.
-void zf_chunk_share_rows(void *region);
-
 // ---- kernel_emit.c ----
 /// An `emit` over ranges.
-typedef struct zf_chunk_region {
+struct zf_chunk_region {
     zf_cg *cg;
     zf_cg_frame *frame;
     const zf_stmt *stmt;
     LLVMValueRef v_pos;         ///< out.pos before it
     LLVMValueRef v_lo, v_count; ///< values of the first binder
     LLVMValueRef v_at;          ///< over two: slot: behind what was measured, or made, so far
-} zf_chunk_region;
+};
 /// Of a binder: how many values it has (UINT64_MAX where there are 2^64), and one of them.
 LLVMValueRef zf_chunk_region_size(zf_cg *cg, const zf_cg_range *range);
 void zf_chunk_region_bind(const zf_chunk_region *region, const zf_binder *binder, LLVMValueRef v);

@@ -64,7 +64,8 @@ static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
 
 /// Moves over v_amount in the position's unit; returns where that begins: `align`, at the next whole element.
 static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
-    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together) return zf_chunk_claim(c->cg, c->frame, c->s, v_amount, c->expr);
+    const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
+    if (chunk->together) return chunk->ops->claim(c->cg, c->frame, c->s, v_amount, c->expr);
     LLVMValueRef v_from = align ? aligned(c) : here(c);
     take(c, v_from, v_amount);
     return v_from;
@@ -83,7 +84,8 @@ static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
 
 static zf_cg_value next(const cursor *c) {
     zf_cg_value value;
-    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together && zf_chunk_next(c->cg, c->frame, c->expr, &value)) return value;
+    const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
+    if (chunk->together && chunk->ops->next(c->cg, c->frame, c->expr, &value)) return value;
     LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
     const zf_port *port = c->s->port;
     zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};

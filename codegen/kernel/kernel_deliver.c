@@ -12,18 +12,17 @@
 // On accelerators this is what one thread does that makes a tile alone; simt_store.c has what a warp does.
 #include "codegen/body/cg_frame.h"
 #include "codegen/kernel/kernel.h"
-#include "codegen/simt/simt_handles.h"
 
-static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
+static bool to_column(const zf_kernel_build *lower) { return lower->kernel->sink < 0; }
 
-static bool is_text(const zf_lower *lower) { return lower->type.kind == ZF_K_STRING; }
+static bool is_text(const zf_kernel_build *lower) { return lower->type.kind == ZF_K_STRING; }
 
-static bool is_simt(const zf_lower *lower) { return lower->cg->target->simt != NULL; }
+static bool is_simt(const zf_kernel_build *lower) { return lower->cg->target->simt != NULL; }
 
 // ---- Where ----------------------------------------------------------------------------------------------------
 
 // Bytes that elements take, as zf_work_buffer_bytes lays a nullable work buffer out.
-static LLVMValueRef values_end(zf_lower *lower, uint32_t edge) {
+static LLVMValueRef values_end(zf_kernel_build *lower, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;
     LLVMValueRef v_count = zf_lower_count(lower, edge), v_bytes;
@@ -35,7 +34,7 @@ static LLVMValueRef values_end(zf_lower *lower, uint32_t edge) {
     return zf_cg_and(cg, zf_cg_add(cg, v_bytes, zf_cg_i64(cg, 63)), zf_cg_i64(cg, ~(uint64_t)63));
 }
 
-LLVMValueRef zf_lower_validity_pointer(zf_lower *lower, uint32_t edge) {
+LLVMValueRef zf_lower_validity_pointer(zf_kernel_build *lower, uint32_t edge) {
     zf_lower_count(lower, edge); // its word is loaded before the block below is entered
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
     LLVMValueRef v_work = lower->v_works[lower->plan->edge_work[edge]];
@@ -44,13 +43,13 @@ LLVMValueRef zf_lower_validity_pointer(zf_lower *lower, uint32_t edge) {
     return v;
 }
 
-static LLVMValueRef tile_bytes(zf_lower *lower, const char *name) {
+static LLVMValueRef tile_bytes(zf_kernel_build *lower, const char *name) {
     return zf_cg_alloca(lower->cg, LLVMArrayType2(lower->cg->ty_i8, lower->kernel->tile + ZF_STRIP), name);
 }
 
 // ---- Strings of a column --------------------------------------------------------------------------------------
 
-static LLVMValueRef tile_follows(zf_lower *lower, const zf_lower_tiles *tiles) {
+static LLVMValueRef tile_follows(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
     return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
@@ -58,7 +57,7 @@ static LLVMValueRef tile_follows(zf_lower *lower, const zf_lower_tiles *tiles) {
 
 // Where the rows' slices of the column's characters begin is where the column's bytes do. A range of rows may begin with any
 // tile.
-static void check_start(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_byte) {
+static void check_start(zf_kernel_build *lower, const zf_lower_tiles *tiles, LLVMValueRef v_byte) {
     zf_cg *cg = lower->cg;
     const zf_work *characters = zf_plan_characters(lower->plan);
     if (characters == NULL) return;
@@ -71,7 +70,7 @@ static void check_start(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueR
 }
 
 // The tile's bytes, from the states at both its ends. A recording knows the first alone.
-static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
+static void begin_text(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     zf_delivery *d = &lower->delivery;
     LLVMValueRef v_all = zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0), v_end = zf_cg_alloca(cg, cg->ty_i64, "text_end");
@@ -109,7 +108,8 @@ void zf_lower_copy_step(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from) {
     zf_cg_store(cg, zf_cg_load(cg, cg->ty_i128, v_from, 1), v_to, 1);
 }
 
-void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
+void zf_lower_copy_text(zf_kernel_build *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length,
+                        LLVMValueRef v_room) {
     enum { STEP = ZF_TEXT_STEP, LONG = 128 };
     zf_cg *cg = lower->cg;
     if (is_simt(lower)) {
@@ -148,7 +148,7 @@ void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from,
 }
 
 // The end of a string that begins at v_byte; ranges of rows on accelerators leave those out that are not wanted.
-static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_byte, LLVMValueRef v_next) {
+static void store_offset(zf_kernel_build *lower, LLVMValueRef v_index, LLVMValueRef v_byte, LLVMValueRef v_next) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_index);
     LLVMBasicBlockRef bb_stored = NULL;
@@ -170,7 +170,7 @@ static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_b
     zf_cg_enter(cg, bb_stored);
 }
 
-static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+static void deliver_text(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, ""), v_length = value.seq.v_length;
@@ -199,7 +199,7 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
 }
 
 // The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.
-static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
+static void end_text(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     LLVMBasicBlockRef bb_check = zf_cg_block(cg, "text_check"), bb_checked = zf_cg_block(cg, "text_checked");
@@ -217,7 +217,7 @@ static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
 
 // ---- A tile ---------------------------------------------------------------------------------------------------
 
-void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles) {
+void zf_lower_deliver_begin(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_delivery *d = &lower->delivery;
     d->v_lo = tiles->v_lo;
     if (lower->type.nullable && is_simt(lower)) {
@@ -231,24 +231,19 @@ void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles) {
     if (is_text(lower) && to_column(lower)) begin_text(lower, tiles);
 }
 
-void zf_lower_store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+void zf_lower_store_handle(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, ZF_HANDLE_BYTES / 8), lower->v_sink, v_index);
-    if (is_simt(lower)) {
-        zf_simt_handle_store(lower, zf_lower_text_address(lower, &value), value.seq.v_length, v_at);
-        return;
-    }
-    zf_cg_store(cg, zf_lower_text_address(lower, &value), v_at, 8);
-    zf_cg_store(cg, value.seq.v_length, zf_cg_byte_at(cg, v_at, 8), 8);
+    lower->ops->string_store(lower, zf_lower_text_address(lower, &value), value.seq.v_length, v_at);
 }
 
-void zf_lower_store_valid_byte(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+void zf_lower_store_valid_byte(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
     zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, lower->delivery.v_valid, v_index), 1);
 }
 
-static void store_validity(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
+static void store_validity(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
     zf_cg *cg = lower->cg;
     if (!to_column(lower)) {
         zf_lower_store_valid_byte(lower, value, v_index);
@@ -260,7 +255,7 @@ static void store_validity(zf_lower *lower, zf_cg_value value, LLVMValueRef v_in
     }
 }
 
-static void store_bool(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
+static void store_bool(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     LLVMValueRef v = zf_cg_resize(cg, value.v, cg->ty_i8, false);
@@ -270,7 +265,7 @@ static void store_bool(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index,
         zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, d->v_bools, v_here), 1);
 }
 
-bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value) {
+bool zf_lower_can_deliver(zf_kernel_build *lower, const zf_cg_value *value) {
     bool whole = value->type.kind == lower->type.kind && !value->is_seq;
     whole = whole && (is_text(lower) ? value->seq.v_length != NULL : value->v != NULL);
     if (whole && (!lower->type.nullable || value->v_valid != NULL)) return true;
@@ -278,7 +273,7 @@ bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value) {
     return false;
 }
 
-bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+bool zf_lower_deliver(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index) {
     if (!lower->type.nullable && !is_text(lower)) return false;
     if (!zf_lower_can_deliver(lower, &value)) return true;
     LLVMValueRef v_here = zf_cg_sub(lower->cg, v_index, lower->delivery.v_lo);
@@ -296,7 +291,7 @@ bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) 
     return true;
 }
 
-void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles) {
+void zf_lower_deliver_end(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     const zf_delivery *d = &lower->delivery;
     if (is_text(lower) && to_column(lower)) end_text(lower, tiles);
     if (!lower->type.nullable || is_simt(lower)) return;

@@ -19,7 +19,7 @@ void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_pos = position(cg, chunk), v_one = zf_cg_i64(cg, 1);
     check_room(cg, chunk, v_pos, v_one, stmt);
     zf_chunk_store(chunk, value, v_pos);
-    if (chunk->env.lower->v_leads != NULL) zf_chunk_meet(chunk);
+    if (chunk->ops != NULL) chunk->ops->meet(chunk);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_one), chunk->v_pos);
 }
 
@@ -133,8 +133,8 @@ static void make_range(zf_chunk_region *r, const zf_binder *binder, LLVMValueRef
     zf_chunk *chunk = chunk_of(r);
     bool shared = chunk->v_share != NULL;
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), shared ? zf_chunk_share_turns(chunk, v_count) : v_count, "emit");
-    LLVMValueRef v_k = shared ? zf_chunk_share_index(chunk, loop.v_i) : loop.v_i;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), shared ? chunk->ops->share_turns(chunk, v_count) : v_count, "emit");
+    LLVMValueRef v_k = shared ? chunk->ops->share_index(chunk, loop.v_i) : loop.v_i;
     zf_chunk_region_bind(r, binder, zf_cg_add(cg, v_lo, v_k));
     zf_chunk_store(chunk, zf_cg_expr(cg, r->frame, r->stmt->reduce->term), zf_cg_add(cg, v_to, v_k));
     zf_cg_loop_end(cg, &loop);
@@ -172,12 +172,12 @@ static void walk_nested(void *user) {
 void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     zf_chunk_region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = position(cg, chunk)};
-    bool shared = chunk->env.lower->v_leads != NULL;
+    bool shared = chunk->ops != NULL;
     if (stmt->reduce->binder_count > 1) {
         r.v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
         measure_rows(&r);
         if (shared)
-            zf_chunk_share(chunk, r.v_count, zf_chunk_share_rows, walk_nested, &r);
+            chunk->ops->share(chunk, r.v_count, chunk->ops->share_rows, walk_nested, &r);
         else
             walk_nested(&r);
         LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, r.v_at, ""), chunk->v_pos);
@@ -185,7 +185,7 @@ void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     }
     LLVMValueRef v_count = measure(&r);
     if (shared)
-        zf_chunk_share(chunk, NULL, make_elements, make_elements, &r);
+        chunk->ops->share(chunk, NULL, make_elements, make_elements, &r);
     else
         make_elements(&r);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, r.v_pos, v_count), chunk->v_pos);

@@ -16,7 +16,7 @@ static void set(zf_cg *cg, LLVMValueRef v_slot, LLVMValueRef v) { LLVMBuildStore
 
 // ---- Slots ----------------------------------------------------------------------------------------------------
 
-static void make_running(zf_lower *lower, const zf_step *step) {
+static void make_running(zf_kernel_build *lower, const zf_step *step) {
     zf_cg *cg = lower->cg;
     zf_running *r = &lower->runnings[lower->running_count++];
     *r = (zf_running){.node = step->node, .reduce = step->reduce, .type = step->reduce->term->type, .level = step->level};
@@ -30,11 +30,11 @@ static void make_running(zf_lower *lower, const zf_step *step) {
     LLVMSetAlignment(r->v_values, 64);
 }
 
-static zf_type type_of(const zf_lower *lower, const zf_expansion *e) {
+static zf_type type_of(const zf_kernel_build *lower, const zf_expansion *e) {
     return lower->graph->edges[lower->graph->nodes[e->node].output].type;
 }
 
-static void make_expansion(zf_lower *lower, const zf_step *step) {
+static void make_expansion(zf_kernel_build *lower, const zf_step *step) {
     zf_cg *cg = lower->cg;
     zf_expansion *e = &lower->expansions[lower->expansion_count++];
     *e = (zf_expansion){.node = step->node, .level = step->level, .groups = step->groups};
@@ -50,13 +50,13 @@ static void make_expansion(zf_lower *lower, const zf_step *step) {
     e->v_value = zf_cg_alloca(cg, is_text ? cg->ty_ptr : zf_cg_type(cg, zf_type_value(type)), "element");
     if (is_text) e->v_length = zf_cg_alloca(cg, cg->ty_i64, "element_length");
     if (type.nullable) e->v_valid = zf_cg_alloca(cg, cg->ty_i1, "valid");
-    zf_lower_env env = zf_lower_env_make(lower, step->node);
+    zf_kernel_env env = zf_lower_env_make(lower, step->node);
     e->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
     cg->v_guard = NULL;
     e->v_count = zf_lower_count(lower, lower->graph->nodes[step->node].output);
 }
 
-void zf_lower_runnings_make(zf_lower *lower) {
+void zf_lower_runnings_make(zf_kernel_build *lower) {
     const zf_kernel *kernel = lower->kernel;
     lower->runnings = ZF_NEW_ARRAY(lower->cg->arena, zf_running, kernel->step_count + 1);
     for (uint32_t s = 0; s < kernel->step_count; s++) {
@@ -64,7 +64,7 @@ void zf_lower_runnings_make(zf_lower *lower) {
     }
 }
 
-void zf_lower_levels_make(zf_lower *lower) {
+void zf_lower_levels_make(zf_kernel_build *lower) {
     const zf_kernel *kernel = lower->kernel;
     zf_lower_runnings_make(lower);
     lower->expansions = ZF_NEW_ARRAY(lower->cg->arena, zf_expansion, kernel->step_count + 1);
@@ -75,7 +75,7 @@ void zf_lower_levels_make(zf_lower *lower) {
     }
 }
 
-bool zf_lower_level_has_steps(const zf_lower *lower, uint32_t level) {
+bool zf_lower_level_has_steps(const zf_kernel_build *lower, uint32_t level) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         if (lower->runnings[k].level == level) return true;
     }
@@ -85,18 +85,18 @@ bool zf_lower_level_has_steps(const zf_lower *lower, uint32_t level) {
     return false;
 }
 
-const zf_expansion *zf_lower_expansion_find(const zf_lower *lower, uint32_t node) {
+const zf_expansion *zf_lower_expansion_find(const zf_kernel_build *lower, uint32_t node) {
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         if (lower->expansions[k].node == node) return &lower->expansions[k];
     }
     return NULL;
 }
 
-static zf_expansion *expansion_of(zf_lower *lower, uint32_t node) {
+static zf_expansion *expansion_of(zf_kernel_build *lower, uint32_t node) {
     return (zf_expansion *)(uintptr_t)zf_lower_expansion_find(lower, node);
 }
 
-zf_cg_value zf_lower_expansion_value(zf_lower *lower, const zf_expansion *e) {
+zf_cg_value zf_lower_expansion_value(zf_kernel_build *lower, const zf_expansion *e) {
     zf_cg *cg = lower->cg;
     zf_cg_value value = {.type = type_of(lower, e)};
     if (e->v_length != NULL) {
@@ -110,7 +110,7 @@ zf_cg_value zf_lower_expansion_value(zf_lower *lower, const zf_expansion *e) {
     return value;
 }
 
-static void set_value(zf_lower *lower, const zf_expansion *e, const zf_cg_value *value) {
+static void set_value(zf_kernel_build *lower, const zf_expansion *e, const zf_cg_value *value) {
     zf_cg *cg = lower->cg;
     LLVMBuildStore(cg->builder, e->v_length != NULL ? zf_cg_text_pointer(cg, &value->seq) : value->v, e->v_value);
     if (e->v_length != NULL) set(cg, e->v_length, value->seq.v_length);
@@ -118,7 +118,7 @@ static void set_value(zf_lower *lower, const zf_expansion *e, const zf_cg_value 
 }
 
 // Before anything was made.
-static void clear_value(zf_lower *lower, const zf_expansion *e) {
+static void clear_value(zf_kernel_build *lower, const zf_expansion *e) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = e->v_length != NULL ? cg->ty_ptr : zf_cg_type(cg, zf_type_value(type_of(lower, e)));
     LLVMBuildStore(cg->builder, LLVMConstNull(ty), e->v_value);
@@ -128,8 +128,8 @@ static void clear_value(zf_lower *lower, const zf_expansion *e) {
 
 // ---- Starting -------------------------------------------------------------------------------------------------
 
-zf_lower_end zf_lower_tile_end(zf_lower *lower, uint32_t field_g, uint32_t field_o, LLVMValueRef v_tile, LLVMValueRef v_groups,
-                               LLVMValueRef v_inside) {
+zf_lower_end zf_lower_tile_end(zf_kernel_build *lower, uint32_t field_g, uint32_t field_o, LLVMValueRef v_tile,
+                               LLVMValueRef v_groups, LLVMValueRef v_inside) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "look"), bb_known = zf_cg_block(cg, "end_known");
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
@@ -154,7 +154,7 @@ zf_lower_end zf_lower_tile_end(zf_lower *lower, uint32_t field_g, uint32_t field
 }
 
 // Whether the tile's last state stands at an element of this level that was made: the consumer ends inside its group.
-static LLVMValueRef ends_inside(zf_lower *lower, uint32_t level, LLVMValueRef v_root_inside) {
+static LLVMValueRef ends_inside(zf_kernel_build *lower, uint32_t level, LLVMValueRef v_root_inside) {
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         const zf_expansion *e = &lower->expansions[k];
         if (e->groups == level) return e->end.v_inside;
@@ -162,7 +162,7 @@ static LLVMValueRef ends_inside(zf_lower *lower, uint32_t level, LLVMValueRef v_
     return level > 0 ? v_root_inside : zf_cg_i1(lower->cg, false);
 }
 
-static void start_expansion(zf_lower *lower, zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_inside) {
+static void start_expansion(zf_kernel_build *lower, zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_inside) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
     zf_lower_seek(lower, (uint32_t)e->field_g, zf_type_of(ZF_K_U64), v_tile, v_zero, e->v_g);
@@ -182,7 +182,7 @@ static void start_expansion(zf_lower *lower, zf_expansion *e, LLVMValueRef v_til
     zf_cg_enter(cg, bb_started);
 }
 
-void zf_lower_levels_start(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_root_inside) {
+void zf_lower_levels_start(zf_kernel_build *lower, LLVMValueRef v_tile, LLVMValueRef v_root_inside) {
     zf_cg *cg = lower->cg;
     for (uint32_t k = 0; k < lower->running_count; k++) {
         zf_running *r = &lower->runnings[k];
@@ -200,7 +200,7 @@ void zf_lower_levels_start(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_
 
 // ---- Settling -------------------------------------------------------------------------------------------------
 
-static void enter_group(zf_lower *lower, const zf_expansion *e) {
+static void enter_group(zf_kernel_build *lower, const zf_expansion *e) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "group_exists"), bb_entered = zf_cg_block(cg, "entered");
     zf_lower_level_settle(lower, e->groups);
@@ -210,7 +210,7 @@ static void enter_group(zf_lower *lower, const zf_expansion *e) {
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "groups that the tile touches"), bb_exists, bb_entered);
     zf_cg_enter(cg, bb_exists);
     zf_lower_level_values(lower, e->groups, v_g);
-    zf_lower_env env = zf_lower_env_make(lower, e->node);
+    zf_kernel_env env = zf_lower_env_make(lower, e->node);
     env.v_g = v_g;
     LLVMValueRef v_size = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v, cg->ty_i64, false);
     cg->v_guard = NULL;
@@ -224,7 +224,7 @@ static void enter_group(zf_lower *lower, const zf_expansion *e) {
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), e->v_loaded);
 }
 
-static void settle(zf_lower *lower, const zf_expansion *e) {
+static void settle(zf_kernel_build *lower, const zf_expansion *e) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "settle"), bb_enter = zf_cg_block(cg, "enter"), bb_in = zf_cg_block(cg, "in");
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "done"), bb_leave = zf_cg_block(cg, "leave_group"),
@@ -253,7 +253,7 @@ static void settle(zf_lower *lower, const zf_expansion *e) {
     zf_cg_enter(cg, bb_settled);
 }
 
-void zf_lower_level_settle(zf_lower *lower, uint32_t level) {
+void zf_lower_level_settle(zf_kernel_build *lower, uint32_t level) {
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         if (lower->expansions[k].level == level) settle(lower, &lower->expansions[k]);
     }
@@ -262,7 +262,7 @@ void zf_lower_level_settle(zf_lower *lower, uint32_t level) {
 // ---- One index ------------------------------------------------------------------------------------------------
 
 // An element that exists must lie in a group that does.
-static void make_element(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_index) {
+static void make_element(zf_kernel_build *lower, const zf_expansion *e, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_within = zf_cg_block(cg, "element_within"), bb_beyond = zf_cg_block(cg, "element_beyond"),
                       bb_made = zf_cg_block(cg, "element_made");
@@ -273,7 +273,7 @@ static void make_element(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_
     zf_lower_check(lower, zf_cg_i1(cg, true), (uint32_t)lower->kernel->end_check, "elements behind the last group");
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_within);
-    zf_lower_env env = zf_lower_env_make(lower, e->node);
+    zf_kernel_env env = zf_lower_env_make(lower, e->node);
     env.v_g = v_g;
     env.v_j = v_o;
     env.v_i = v_index;
@@ -285,14 +285,14 @@ static void make_element(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_
 }
 
 // Elements of a node: what runs along its level may have fewer than the level's other streams.
-static LLVMValueRef count_of(zf_lower *lower, const zf_running *r) {
+static LLVMValueRef count_of(zf_kernel_build *lower, const zf_running *r) {
     if (!r->along_groups) return zf_lower_count(lower, lower->graph->nodes[r->node].output);
     const zf_expansion *e = zf_lower_expansion_find(lower, r->node);
     return e != NULL ? e->v_groups : lower->v_groups;
 }
 
 // Begins what is done only where `v_index` is one of `v_count`; ends it by going to the block that is returned.
-static LLVMBasicBlockRef begin_existing(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_count) {
+static LLVMBasicBlockRef begin_existing(zf_kernel_build *lower, LLVMValueRef v_index, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists"), bb_behind = zf_cg_block(cg, "exists_end");
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_index, v_count);
@@ -301,21 +301,21 @@ static LLVMBasicBlockRef begin_existing(zf_lower *lower, LLVMValueRef v_index, L
     return bb_behind;
 }
 
-static void end_existing(zf_lower *lower, LLVMBasicBlockRef bb_behind) {
+static void end_existing(zf_kernel_build *lower, LLVMBasicBlockRef bb_behind) {
     zf_cg_br(lower->cg, bb_behind);
     zf_cg_enter(lower->cg, bb_behind);
 }
 
 // The node whose elements, or groups, a level counts: all its indices are that node's.
-static bool owns_level(const zf_lower *lower, uint32_t node, bool along_groups) {
+static bool owns_level(const zf_kernel_build *lower, uint32_t node, bool along_groups) {
     return along_groups || node == lower->kernel->root;
 }
 
-static zf_running *running_of(zf_lower *lower, const zf_step *step) {
+static zf_running *running_of(zf_kernel_build *lower, const zf_step *step) {
     return zf_lower_scan_find(lower, step->node, step->reduce);
 }
 
-void zf_lower_level_values(zf_lower *lower, uint32_t level, LLVMValueRef v_index) {
+void zf_lower_level_values(zf_kernel_build *lower, uint32_t level, LLVMValueRef v_index) {
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {
         const zf_step *step = &lower->kernel->steps[s];
         if (step->kind == ZF_STEP_MAP || step->level != level) continue;
@@ -334,7 +334,7 @@ void zf_lower_level_values(zf_lower *lower, uint32_t level, LLVMValueRef v_index
     }
 }
 
-void zf_lower_level_next(zf_lower *lower, uint32_t level, LLVMValueRef v_index) {
+void zf_lower_level_next(zf_kernel_build *lower, uint32_t level, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     for (uint32_t k = 0; k < lower->running_count; k++) {
         zf_running *r = &lower->runnings[k];
@@ -357,7 +357,7 @@ void zf_lower_level_next(zf_lower *lower, uint32_t level, LLVMValueRef v_index) 
 // ---- Ending ---------------------------------------------------------------------------------------------------
 
 // Where a level stands: the kernel's outputs, the groups of its root, or those of an expansion.
-static LLVMValueRef position_of(zf_lower *lower, uint32_t level, LLVMValueRef v_i, LLVMValueRef v_g) {
+static LLVMValueRef position_of(zf_kernel_build *lower, uint32_t level, LLVMValueRef v_i, LLVMValueRef v_g) {
     if (level == 0) return v_i;
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         if (lower->expansions[k].groups == level) return get(lower->cg, lower->expansions[k].v_g);
@@ -366,7 +366,7 @@ static LLVMValueRef position_of(zf_lower *lower, uint32_t level, LLVMValueRef v_
 }
 
 // Behind the last element of a stage no group may be left.
-static void check_all_done(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_position) {
+static void check_all_done(zf_kernel_build *lower, const zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_position) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, zf_cg_add(cg, v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
     LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_position, e->v_count);
@@ -375,7 +375,7 @@ static void check_all_done(zf_lower *lower, const zf_expansion *e, LLVMValueRef 
     zf_lower_check_end(lower, v_bad, "groups left behind a stage's last element");
 }
 
-void zf_lower_levels_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g) {
+void zf_lower_levels_end(zf_kernel_build *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g) {
     zf_cg *cg = lower->cg;
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         const zf_expansion *e = &lower->expansions[k];

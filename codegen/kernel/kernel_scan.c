@@ -1,12 +1,8 @@
-// Scans along a level of a kernel.
-//
-// Along the outputs a strip does them in three loops: the terms (which vectorises), the running combination over them, and
-// whatever uses its values (which vectorises again). The accumulator is the reduction over all indices below the position, so a
-// tile starts from the state that the file holds and must end in the next one.
+// Scans along a level of a kernel, one element at a time. The accumulator is the reduction over all indices below the position,
+// so a tile starts from the state that the file holds and must end in the next one.
 #include "codegen/kernel/kernel_scan.h"
-#include "codegen/kernel/kernel.h"
 
-static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+static zf_cg_value eval_term(zf_kernel_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_cg_binding binding = {.local = reduce->binders[0].local, .value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_index)};
     env->binder = binding.local;
     zf_cg_value value = zf_cg_eval_expr(env->lower->cg, &env->env, &env->env.inst->decode, reduce->term, &binding, 1);
@@ -15,7 +11,7 @@ static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMVal
     return value;
 }
 
-zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce) {
+zf_running *zf_lower_scan_find(zf_kernel_build *lower, uint32_t node, const zf_reduce *reduce) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         if (lower->runnings[k].node == node && lower->runnings[k].reduce->index == reduce->index) return &lower->runnings[k];
     }
@@ -32,14 +28,14 @@ LLVMValueRef zf_lower_in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRe
 static bool has_first(const zf_reduce *reduce) { return reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX; }
 
 // The accumulator at `v_index`, before its term: nothing where a segment begins.
-static LLVMValueRef acc_at(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_at(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_index) {
     if (r->reduce->form != ZF_R_SEGMENTED) return v_acc;
     LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, zf_lower_in_segment(cg, r->reduce, v_index), zf_cg_i64(cg, 0));
     return zf_cg_select(cg, v_begins, zf_cg_reduce_empty(cg, r->reduce->op, r->type), v_acc);
 }
 
 // The accumulator behind `v_index`.
-static LLVMValueRef acc_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_term, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_term, LLVMValueRef v_index) {
     const zf_reduce *reduce = r->reduce;
     LLVMValueRef v = zf_cg_reduce_combine(cg, reduce->op, r->type, v_acc, v_term);
     bool segmented = reduce->form == ZF_R_SEGMENTED;
@@ -67,7 +63,7 @@ static void mind_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_inde
     cg->v_guard = zf_cg_and(cg, cg->v_guard, v_used);
 }
 
-static void store_memory(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v_to) {
+void zf_lower_scan_store(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v_to) {
     if (type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i8, false);
     LLVMBuildStore(cg->builder, v, v_to);
 }
@@ -87,7 +83,7 @@ static LLVMValueRef in_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_
 
 // The term at an index, which may be nobody's. No difference of prefix sums has the terms beyond its range, but seek states do:
 // each counts nothing there, whatever code makes it.
-static LLVMValueRef minded_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_minded_term(zf_kernel_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_cg *cg = env->lower->cg;
     mind_segment(cg, reduce, v_index);
     LLVMValueRef v_inside = env->lower->kernel->prefix != NULL ? in_range(cg, reduce, v_index) : NULL;
@@ -96,36 +92,36 @@ static LLVMValueRef minded_term(zf_lower_env *env, const zf_reduce *reduce, LLVM
     return v_inside != NULL ? zf_cg_select(cg, v_inside, v_term, LLVMConstNull(LLVMTypeOf(v_term))) : v_term;
 }
 
-LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_term(zf_kernel_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     mind_segment(env->lower->cg, reduce, v_index);
     return eval_term(env, reduce, v_index).v;
 }
 
-LLVMValueRef zf_lower_scan_own_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_own_term(zf_kernel_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     return eval_term(env, reduce, v_index).v;
 }
 
 // The accumulator behind `v_index`: evaluates its term.
-static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
+static LLVMValueRef behind(zf_kernel_build *lower, const zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
-    zf_lower_env env = zf_lower_env_make(lower, r->node);
+    zf_kernel_env env = zf_lower_env_make(lower, r->node);
     if (r->along_groups)
         env.v_g = v_index;
     else
         env.v_i = v_index;
-    LLVMValueRef v_term = minded_term(&env, r->reduce, v_index);
+    LLVMValueRef v_term = zf_lower_scan_minded_term(&env, r->reduce, v_index);
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
-    return acc_behind(cg, r, acc_at(cg, r, v_acc, v_index), v_term, v_index);
+    return zf_lower_scan_behind(cg, r, zf_lower_scan_at(cg, r, v_acc, v_index), v_term, v_index);
 }
 
-void zf_lower_scan_value(zf_lower *lower, zf_running *r, LLVMValueRef v_index) {
+void zf_lower_scan_value(zf_kernel_build *lower, zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
-    LLVMValueRef v = r->reduce->inclusive ? behind(lower, r, v_index) : acc_at(cg, r, v_acc, v_index);
-    store_memory(cg, r->type, v, r->v_now);
+    LLVMValueRef v = r->reduce->inclusive ? behind(lower, r, v_index) : zf_lower_scan_at(cg, r, v_acc, v_index);
+    zf_lower_scan_store(cg, r->type, v, r->v_now);
 }
 
-void zf_lower_scan_next(zf_lower *lower, zf_running *r, LLVMValueRef v_index, LLVMValueRef v_count) {
+void zf_lower_scan_next(zf_kernel_build *lower, zf_running *r, LLVMValueRef v_index, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     if (r->reduce->inclusive) {
         LLVMValueRef v_now = LLVMBuildLoad2(cg->builder, zf_cg_memory_type(cg, r->type), r->v_now, "");
@@ -144,89 +140,8 @@ void zf_lower_scan_next(zf_lower *lower, zf_running *r, LLVMValueRef v_index, LL
     zf_cg_enter(cg, bb_done);
 }
 
-LLVMValueRef zf_lower_scan_state(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_scan_state(zf_kernel_build *lower, const zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
-    return zf_cg_to_word(cg, r->type, acc_at(cg, r, v_acc, v_index)); // where a segment ends the state is nothing
-}
-
-// ---- A strip --------------------------------------------------------------------------------------------------
-
-static void strip_terms(zf_lower *lower, zf_strip *strip, zf_running *r) {
-    zf_cg *cg = lower->cg;
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "term");
-    zf_lower_env env = zf_lower_env_make(lower, r->node);
-    env.strip = strip;
-    strip->v_k = loop.v_i;
-    env.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
-    LLVMValueRef v_term = minded_term(&env, r->reduce, env.v_i);
-    LLVMTypeRef ty = zf_cg_memory_type(cg, r->type);
-    store_memory(cg, r->type, v_term, zf_cg_at(cg, ty, r->v_values, loop.v_i));
-    zf_cg_loop_end(cg, &loop);
-}
-
-// The running combination of the terms, in place, an element at a time.
-static void strip_combine(zf_lower *lower, zf_strip *strip, zf_running *r) {
-    zf_cg *cg = lower->cg;
-    LLVMTypeRef ty = zf_cg_memory_type(cg, r->type), ty_register = zf_cg_type(cg, r->type);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "scan");
-    LLVMValueRef v_place = zf_cg_at(cg, ty, r->v_values, loop.v_i);
-    LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, v_place, "");
-    if (r->type.kind == ZF_K_BOOL) v_term = zf_cg_resize(cg, v_term, cg->ty_i1, false);
-    LLVMValueRef v_index = zf_cg_add(cg, strip->v_start, loop.v_i);
-    LLVMValueRef v_at = acc_at(cg, r, LLVMBuildLoad2(cg->builder, ty_register, r->v_acc, ""), v_index);
-    LLVMValueRef v_behind = acc_behind(cg, r, v_at, v_term, v_index);
-    LLVMBuildStore(cg->builder, v_behind, r->v_acc);
-    store_memory(cg, r->type, r->reduce->inclusive ? v_behind : v_at, v_place);
-    zf_cg_loop_end(cg, &loop);
-}
-
-// Sums and xors of integers, by vectors: log2(lanes) shifts and additions give the sums within a vector, then the sum so far is
-// added to all of it.
-static bool vectorises(const zf_running *r) {
-    bool additive = r->reduce->op == ZF_RED_SUM || r->reduce->op == ZF_RED_XOR;
-    return additive && r->reduce->form == ZF_R_SCAN && zf_kind_is_integer(r->type.kind);
-}
-
-static void strip_combine_vectors(zf_lower *lower, zf_running *r) {
-    zf_cg *cg = lower->cg;
-    unsigned lanes = 512 / zf_kind_bits(r->type.kind), size = zf_kind_size(r->type.kind);
-    if (lanes > ZF_STRIP / 2) lanes = ZF_STRIP / 2;
-    LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_vector = LLVMVectorType(ty, lanes);
-    LLVMValueRef v_zero = LLVMConstNull(ty_vector), v_mask[64];
-    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, r->v_acc, "");
-    for (unsigned from = 0; from < ZF_STRIP; from += lanes) {
-        LLVMValueRef v_place = zf_cg_byte_at(cg, r->v_values, (uint64_t)from * size);
-        LLVMValueRef v = zf_cg_load(cg, ty_vector, v_place, lanes * size);
-        for (unsigned step = 1; step < lanes; step *= 2) {
-            // Lane k gets lane k - step, or 0.
-            for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, k < step ? lanes + k : k - step);
-            LLVMValueRef v_moved = LLVMBuildShuffleVector(cg->builder, v, v_zero, LLVMConstVector(v_mask, lanes), "");
-            v = zf_cg_reduce_combine(cg, r->reduce->op, r->type, v, v_moved);
-        }
-        LLVMValueRef v_total = LLVMBuildExtractElement(cg->builder, v, zf_cg_i32(cg, lanes - 1), "");
-        if (!r->reduce->inclusive) {
-            for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, k == 0 ? lanes : k - 1);
-            v = LLVMBuildShuffleVector(cg->builder, v, v_zero, LLVMConstVector(v_mask, lanes), "");
-        }
-        LLVMValueRef v_all = LLVMBuildInsertElement(cg->builder, LLVMGetPoison(ty_vector), v_acc, zf_cg_i32(cg, 0), "");
-        for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, 0);
-        v_all = LLVMBuildShuffleVector(cg->builder, v_all, v_zero, LLVMConstVector(v_mask, lanes), "");
-        zf_cg_store(cg, zf_cg_reduce_combine(cg, r->reduce->op, r->type, v, v_all), v_place, lanes * size);
-        v_acc = zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_acc, v_total);
-    }
-    LLVMBuildStore(cg->builder, v_acc, r->v_acc);
-}
-
-void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip) {
-    for (uint32_t k = 0; k < lower->running_count; k++) {
-        zf_running *r = &lower->runnings[k];
-        strip_terms(lower, strip, r);
-        if (vectorises(r))
-            strip_combine_vectors(lower, r);
-        else
-            strip_combine(lower, strip, r);
-    }
+    return zf_cg_to_word(cg, r->type, zf_lower_scan_at(cg, r, v_acc, v_index)); // where a segment ends the state is nothing
 }

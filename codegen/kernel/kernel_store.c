@@ -1,7 +1,7 @@
 // Storing what a kernel makes: elements as they are, booleans as bits.
 #include "codegen/kernel/kernel.h"
 
-LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value value) {
+LLVMValueRef zf_lower_memory_form(zf_kernel_build *lower, zf_type type, zf_cg_value value) {
     zf_cg *cg = lower->cg;
     if (value.v == NULL || value.is_seq || value.type.nullable) {
         zf_cg_unsupported(cg, lower->graph->column->span, "only plain values can be stored");
@@ -10,13 +10,13 @@ LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value val
     return type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, cg->ty_i8, false) : value.v;
 }
 
-bool zf_lower_stores_bits(const zf_lower *lower) { return lower->type.kind == ZF_K_BOOL && !lower->type.nullable; }
+bool zf_lower_stores_bits(const zf_kernel_build *lower) { return lower->type.kind == ZF_K_BOOL && !lower->type.nullable; }
 
-void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
+void zf_lower_store(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     if (!zf_lower_deliver(lower, value, v_index)) zf_lower_store_element(lower, value, v_at, v_index);
 }
 
-LLVMValueRef zf_lower_row_wanted(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_end) {
+LLVMValueRef zf_lower_row_wanted(zf_kernel_build *lower, LLVMValueRef v_index, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
     LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, v_end);
@@ -24,7 +24,7 @@ LLVMValueRef zf_lower_row_wanted(zf_lower *lower, LLVMValueRef v_index, LLVMValu
                      zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
 }
 
-void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
+void zf_lower_store_element(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, lower->type, value);
@@ -41,11 +41,12 @@ void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_a
     zf_cg_enter(cg, bb_stored);
 }
 
-void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte) {
+void zf_lower_store_bit(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte) {
     zf_lower_append_bit(lower, lower->v_sink, zf_lower_memory_form(lower, lower->type, value), v_index, v_byte);
 }
 
-void zf_lower_append_bit(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bit, LLVMValueRef v_index, LLVMValueRef v_byte) {
+void zf_lower_append_bit(zf_kernel_build *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bit, LLVMValueRef v_index,
+                         LLVMValueRef v_byte) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_shift, LLVMConstNull(cg->ty_i8));
@@ -64,21 +65,22 @@ static LLVMValueRef pack_64(zf_cg *cg, LLVMValueRef v_bytes) {
     return LLVMBuildBitCast(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v, LLVMConstNull(ty)), cg->ty_i64, "");
 }
 
-static void store_64_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_index) {
+static void store_64_bits(zf_kernel_build *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
     zf_cg_store(cg, pack_64(cg, v_bytes), zf_cg_at_sink(cg, cg->ty_i8, v_bitmap, v_at), 1);
 }
 
-void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index) {
+void zf_lower_store_strip_bits(zf_kernel_build *lower, LLVMValueRef v_bytes, LLVMValueRef v_index) {
     store_64_bits(lower, lower->v_sink, v_bytes, v_index);
 }
 
-void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi) {
+void zf_lower_store_tile_bits(zf_kernel_build *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi) {
     zf_lower_pack_bits(lower, lower->v_sink, v_bytes, v_lo, v_hi);
 }
 
-void zf_lower_pack_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi) {
+void zf_lower_pack_bits(zf_kernel_build *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo,
+                        LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_count = zf_cg_sub(cg, v_hi, v_lo), v_six = zf_cg_i64(cg, 6), v_three = zf_cg_i64(cg, 3);
     zf_cg_loop loop;

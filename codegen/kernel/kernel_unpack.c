@@ -3,18 +3,20 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/kernel/kernel.h"
 
-static const zf_kernel *columns_kernel(const zf_lower *lower) { return &lower->plan->kernels[lower->plan->kernel_count - 1]; }
+static const zf_kernel *columns_kernel(const zf_kernel_build *lower) {
+    return &lower->plan->kernels[lower->plan->kernel_count - 1];
+}
 
-uint32_t zf_lower_unpacked_width(const zf_lower *lower) { return zf_kind_bits(lower->type.kind) / lower->unpacks; }
+uint32_t zf_lower_unpacked_width(const zf_kernel_build *lower) { return zf_kind_bits(lower->type.kind) / lower->unpacks; }
 
-zf_cg_value zf_lower_unpacked(zf_lower *lower, LLVMValueRef v_bits, LLVMValueRef v_index) {
+zf_cg_value zf_lower_unpacked(zf_kernel_build *lower, LLVMValueRef v_bits, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     struct zf_chunk *chunk = lower->chunk;
     LLVMValueRef v_guard = cg->v_guard;
     cg->v_guard = NULL;  // what the coder required is not what these need
     lower->chunk = NULL; // a check that fails is noted
     lower->v_unpacked = v_bits;
-    zf_lower_env env = zf_lower_env_make(lower, columns_kernel(lower)->root);
+    zf_kernel_env env = zf_lower_env_make(lower, columns_kernel(lower)->root);
     env.v_i = v_index;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     lower->chunk = chunk;
@@ -22,7 +24,7 @@ zf_cg_value zf_lower_unpacked(zf_lower *lower, LLVMValueRef v_bits, LLVMValueRef
     return value;
 }
 
-void zf_lower_unpack(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+void zf_lower_unpack(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     uint32_t width = zf_lower_unpacked_width(lower);
     zf_type type = lower->graph->edges[0].type;

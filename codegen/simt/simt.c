@@ -22,7 +22,7 @@ unsigned zf_simt_lane_count(zf_type type) {
     return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
 }
 
-unsigned zf_simt_together(const zf_lower *lower) {
+unsigned zf_simt_together(const zf_kernel_build *lower) {
     return zf_choice_value(&lower->kernel->choice, ZF_CHOICE_C, zf_simt_lane_count(lower->type));
 }
 
@@ -55,7 +55,7 @@ static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, con
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
 }
 
-static LLVMValueRef make_function(zf_lower *lower, const char *name, LLVMValueRef v_args[ARGS]) {
+static LLVMValueRef make_function(zf_kernel_build *lower, const char *name, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = lower->cg;
     const zf_simt_ops *ops = cg->target->simt;
     unsigned shift = ops->takes_thread ? 1 : 0;
@@ -101,7 +101,7 @@ static void mark_makers(const zf_plan *plan, const zf_kernel *kernel, bool *make
 
 // Leaves a block in which a kernel failed whose strings this one takes, or that left it itself for this reason: those that it did
 // not come to make lie nowhere.
-static void leave_failed(zf_lower *lower, LLVMValueRef v_failure) {
+static void leave_failed(zf_kernel_build *lower, LLVMValueRef v_failure) {
     zf_cg *cg = lower->cg;
     bool *makers = ZF_NEW_ARRAY(cg->arena, bool, lower->plan->kernel_count);
     mark_makers(lower->plan, lower->kernel, makers);
@@ -113,14 +113,14 @@ static void leave_failed(zf_lower *lower, LLVMValueRef v_failure) {
         LLVMValueRef v_well =
             zf_cg_icmp(cg, LLVMIntULT, lower->v_block, LLVMBuildLShr(cg->builder, v_word, zf_cg_i64(cg, 48), ""));
         LLVMBasicBlockRef bb_well = zf_cg_block(cg, "strings_well");
-        zf_cg_cond_br(cg, zf_cg_within(cg, v_well, "blocks whose strings were made"), bb_well, lower->bb_leave);
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_well, "blocks whose strings were made"), bb_well, lower->simt->bb_leave);
         zf_cg_enter(cg, bb_well);
     }
 }
 
 // Element 0 of a work buffer of strings without elements is read wherever an index was wrong: it is made to lie nowhere, with no
 // bytes.
-static void make_no_string(zf_lower *lower, LLVMValueRef v_count) {
+static void make_no_string(zf_kernel_build *lower, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     if (lower->type.kind != ZF_K_STRING || lower->kernel->sink < 0) return;
     LLVMBasicBlockRef bb_none = zf_cg_block(cg, "no_string"), bb_some = zf_cg_block(cg, "strings");
@@ -134,25 +134,25 @@ static void make_no_string(zf_lower *lower, LLVMValueRef v_count) {
 }
 
 // Pointers and numbers of the block and tile that this thread works on.
-static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
+static void open_block(zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = lower->cg;
     const zf_plan *plan = lower->plan;
     const zf_kernel *kernel = lower->kernel;
     const zf_simt_tiles tiles = {v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN]};
-    lower->v_thread = cg->target->simt->thread(cg);
+    lower->simt->v_thread = cg->target->simt->thread(cg);
     LLVMValueRef v_tile = cg->target->simt->group(cg);
     if (shape->tiles > 1) {
         v_tile = zf_cg_mul(cg, v_tile, zf_cg_i32(cg, shape->tiles));
-        LLVMValueRef v_mine = shape->tiles == shape->threads
-                                  ? lower->v_thread
-                                  : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+        LLVMValueRef v_mine = shape->tiles == shape->threads ? lower->simt->v_thread
+                                                             : LLVMBuildLShr(cg->builder, lower->simt->v_thread,
+                                                                             zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
         v_tile = zf_cg_add(cg, v_tile, v_mine);
     }
     if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
         LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
         LLVMValueRef v_all = zf_simt_first_tile(cg, &tiles, tiles.v_blocks);
         zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), "tiles of the launch"), bb_exists,
-                      lower->bb_leave);
+                      lower->simt->bb_leave);
         zf_cg_enter(cg, bb_exists);
     }
     LLVMValueRef v_block =
@@ -160,7 +160,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
     if (shape->span > 1) v_tile = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, shape->span));
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
-    lower->v_blocks = zf_cg_resize(cg, tiles.v_blocks, cg->ty_i64, false);
+    lower->simt->v_blocks = zf_cg_resize(cg, tiles.v_blocks, cg->ty_i64, false);
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
     LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
     leave_failed(lower, v_args[ARG_FAILURE]);
@@ -199,7 +199,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     } else {
         lower->v_sink = lower->v_works[kernel->sink];
     }
-    lower->v_tile = v_tile;
+    lower->simt->v_tile = v_tile;
     lower->v_failure = v_args[ARG_FAILURE];
     lower->v_record = LLVMConstNull(cg->ty_ptr);
     lower->v_mode = zf_cg_i32(cg, ZF_ABI_DECODE);
@@ -208,14 +208,14 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
 }
 
 // Opens a function of the kernel that has its arguments.
-static LLVMBasicBlockRef open_function(zf_lower *lower, LLVMValueRef v_function, const char *name, const zf_simt_shape *shape,
-                                       LLVMValueRef v_args[ARGS]) {
+static LLVMBasicBlockRef open_function(zf_kernel_build *lower, LLVMValueRef v_function, const char *name,
+                                       const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = lower->cg;
     lower->v_body = v_function;
     zf_cg_begin_function(cg, v_function);
     zf_cg_lines_function(cg, v_function, name, lower->graph->nodes[lower->kernel->root].inst->algorithm->decl->name_span);
     lower->bb_setup = zf_cg_block(cg, "setup");
-    lower->bb_leave = zf_cg_block(cg, "leave");
+    lower->simt->bb_leave = zf_cg_block(cg, "leave");
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");
     zf_cg_enter(cg, lower->bb_setup);
     open_block(lower, shape, v_args);
@@ -229,26 +229,29 @@ static LLVMBasicBlockRef open_function(zf_lower *lower, LLVMValueRef v_function,
     lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
     zf_lower_setup_end(lower, bb_before);
     make_no_string(lower, v_count);
-    lower->v_begin = lower->v_tile;
-    lower->v_end = zf_cg_add(cg, lower->v_tile, v_one);
+    lower->v_begin = lower->simt->v_tile;
+    lower->v_end = zf_cg_add(cg, lower->simt->v_tile, v_one);
     return bb_first;
 }
 
-static void close_function(zf_lower *lower, LLVMBasicBlockRef bb_first) {
+static void close_function(zf_kernel_build *lower, LLVMBasicBlockRef bb_first) {
     zf_cg *cg = lower->cg;
-    zf_cg_br(cg, lower->bb_leave);
+    zf_cg_br(cg, lower->simt->bb_leave);
     zf_cg_enter(cg, lower->bb_setup);
     zf_cg_br(cg, bb_first);
-    LLVMMoveBasicBlockAfter(lower->bb_leave, LLVMGetLastBasicBlock(cg->function));
-    zf_cg_enter(cg, lower->bb_leave);
+    LLVMMoveBasicBlockAfter(lower->simt->bb_leave, LLVMGetLastBasicBlock(cg->function));
+    zf_cg_enter(cg, lower->simt->bb_leave);
     LLVMBuildRetVoid(cg->builder);
 }
 
 // A function beside the kernel, with its arguments, by which one thread of the block makes the block's tiles.
-static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
+static void make_hard(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
                       const zf_simt_shape *shape) {
-    zf_lower lower;
+    zf_kernel_build lower;
     zf_lower_init(&lower, cg, input, kernel);
+    zf_simt_state state = {0};
+    lower.simt = &state;
+    lower.ops = &zf_simt_kernel_ops;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     LLVMValueRef v_args[ARGS];
     unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
@@ -260,24 +263,24 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     close_function(&lower, bb_first);
 }
 
-void zf_simt_one_thread(zf_lower *lower, LLVMValueRef v_number) {
+void zf_simt_one_thread(zf_kernel_build *lower, LLVMValueRef v_number) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
     LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, v_number, zf_cg_i32(cg, 0));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower->bb_leave);
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_one);
 }
 
-void zf_simt_call_hard(zf_lower *lower) {
+void zf_simt_call_hard(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     unsigned count = LLVMCountParams(lower->v_body);
     LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count);
     LLVMGetParams(lower->v_body, v_args);
-    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->v_hard), lower->v_hard, v_args, count, "");
+    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->simt->v_hard), lower->simt->v_hard, v_args, count, "");
 }
 
 // Declares the slow path, which is never inlined.
-static LLVMValueRef declare_hard(zf_lower *lower, const char *name) {
+static LLVMValueRef declare_hard(zf_kernel_build *lower, const char *name) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_none[ARGS], v_function = make_function(lower, name, v_none);
     LLVMSetLinkage(v_function, LLVMInternalLinkage);
@@ -287,10 +290,13 @@ static LLVMValueRef declare_hard(zf_lower *lower, const char *name) {
     return v_function;
 }
 
-void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
+void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel) {
     cg->narrows = zf_simt_takes_places(input->plan, kernel);
-    zf_lower lower;
+    zf_kernel_build lower;
     zf_lower_init(&lower, cg, input, kernel);
+    zf_simt_state state = {0};
+    lower.simt = &state;
+    lower.ops = &zf_simt_kernel_ops;
     const zf_simt_ops *ops = cg->target->simt;
     if (kernel->domain > ZF_DOMAIN_CHUNKS || cg->target->lower[kernel->domain] == NULL) {
         zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern",
@@ -300,7 +306,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
     cg->wave = shape.warp;
     const zf_form *form = zf_form_of(shape.form);
-    lower.one_warp = shape.threads == cg->wave;
+    lower.simt->one_warp = shape.threads == cg->wave;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
@@ -310,21 +316,21 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
     bool has_hard = form->emit_slow != NULL && shape.slow;
-    if (has_hard) lower.v_hard = declare_hard(&lower, hard_name);
+    if (has_hard) lower.simt->v_hard = declare_hard(&lower, hard_name);
     ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
     form->emit(&lower, &shape);
     close_function(&lower, bb_first);
     if (ops->finish != NULL) ops->finish(cg, lower.v_body);
-    if (has_hard) make_hard(cg, input, kernel, lower.v_hard, hard_name, &shape);
+    if (has_hard) make_hard(cg, input, kernel, lower.simt->v_hard, hard_name, &shape);
 }
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
+zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
-    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
+    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->simt->v_tile, v_size);
     tile.v_begin = v_lo;
     tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
     tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
@@ -351,7 +357,7 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
 
 // Entry `v_entry` of a field, without branches, so that loads of several fields overlap: from the eight bytes that hold it.
 // Fields begin at multiples of 16, and 16 bytes can be read behind them, also where they are empty.
-static LLVMValueRef load_entry(zf_lower *lower, LLVMValueRef v_offset, LLVMValueRef v_width, LLVMValueRef v_entry) {
+static LLVMValueRef load_entry(zf_kernel_build *lower, LLVMValueRef v_offset, LLVMValueRef v_width, LLVMValueRef v_entry) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_byte = zf_cg_mul(cg, v_entry, v_width), v_three = zf_cg_i64(cg, 3), v_seven = zf_cg_i64(cg, 7);
     LLVMValueRef v_field = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_offset);
@@ -361,7 +367,7 @@ static LLVMValueRef load_entry(zf_lower *lower, LLVMValueRef v_offset, LLVMValue
     return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
 }
 
-LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
+LLVMValueRef zf_simt_seek_entry(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry) {
     uint32_t tree = (uint32_t)lower->kernel->tree;
     LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
     LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
@@ -369,34 +375,35 @@ LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_
 }
 
 // The entry of the state where the tile begins; *v_first (i1): there is none, since it is the block's first.
-static LLVMValueRef entry_before(zf_lower *lower, LLVMValueRef *v_first) {
+static LLVMValueRef entry_before(zf_kernel_build *lower, LLVMValueRef *v_first) {
     zf_cg *cg = lower->cg;
-    *v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
+    *v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->simt->v_tile, zf_cg_i64(cg, 0));
     *v_first = zf_cg_edge(cg, *v_first, "state of the first tile");
-    return zf_cg_select(cg, *v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
+    return zf_cg_select(cg, *v_first, lower->simt->v_tile, zf_cg_sub(cg, lower->simt->v_tile, zf_cg_i64(cg, 1)));
 }
 
 // Where it ends; *v_more (i1): there is one, since another tile follows.
-static LLVMValueRef entry_behind(zf_lower *lower, LLVMValueRef *v_more) {
+static LLVMValueRef entry_behind(zf_kernel_build *lower, LLVMValueRef *v_more) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1));
     *v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
-    return zf_cg_select(cg, *v_more, lower->v_tile, zf_cg_i64(cg, 0));
+    return zf_cg_select(cg, *v_more, lower->simt->v_tile, zf_cg_i64(cg, 0));
 }
 
-LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
+LLVMValueRef zf_simt_seek(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_initial) {
     LLVMValueRef v_first, v_entry = entry_before(lower, &v_first);
-    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field] : zf_simt_seek_entry(lower, field, v_entry);
+    LLVMValueRef v = lower->simt->v_seeks != NULL ? lower->simt->v_seeks[2 * field] : zf_simt_seek_entry(lower, field, v_entry);
     return zf_cg_select(lower->cg, v_first, v_initial, v);
 }
 
-LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
+LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final) {
     LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more);
-    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field + 1] : zf_simt_seek_entry(lower, field, v_entry);
+    LLVMValueRef v =
+        lower->simt->v_seeks != NULL ? lower->simt->v_seeks[2 * field + 1] : zf_simt_seek_entry(lower, field, v_entry);
     return zf_cg_select(lower->cg, v_more, v, v_final);
 }
 
-void zf_simt_seek_together(zf_lower *lower) {
+void zf_simt_seek_together(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     uint32_t tree = (uint32_t)lower->kernel->tree, fields = lower->plan->trees[tree].field_count;
     if (fields < 2 || 2 * fields > cg->wave) return;
@@ -414,19 +421,19 @@ void zf_simt_seek_together(zf_lower *lower) {
     LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, v_words, 8),
                  v_width = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_words, 8), 8);
     LLVMValueRef v = load_entry(lower, v_offset, v_width, zf_cg_select(cg, v_is_next, v_behind, v_before));
-    lower->v_seeks = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 2 * (size_t)fields);
-    for (uint32_t k = 0; k < 2 * fields; k++) lower->v_seeks[k] = zf_simt_shuffle(lower, v, zf_cg_i32(cg, k));
+    lower->simt->v_seeks = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 2 * (size_t)fields);
+    for (uint32_t k = 0; k < 2 * fields; k++) lower->simt->v_seeks[k] = zf_simt_shuffle(lower, v, zf_cg_i32(cg, k));
 }
 
 // ---- Shared pieces --------------------------------------------------------------------------------------------
 
-LLVMValueRef zf_simt_lane(zf_lower *lower) {
-    return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, lower->cg->wave - 1), "lane of the thread");
+LLVMValueRef zf_simt_lane(zf_kernel_build *lower) {
+    return zf_cg_mask(lower->cg, lower->simt->v_thread, zf_cg_i32(lower->cg, lower->cg->wave - 1), "lane of the thread");
 }
 
-LLVMValueRef zf_simt_warp(zf_lower *lower) {
+LLVMValueRef zf_simt_warp(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->simt->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     return zf_cg_resize(cg, v, cg->ty_i64, false);
 }
 
@@ -449,13 +456,13 @@ LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set) {
     return zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_set, 1), cg->ty_i32, false);
 }
 
-LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
+LLVMValueRef zf_simt_ballot(zf_kernel_build *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
 
-LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
+LLVMValueRef zf_simt_any(zf_kernel_build *lower, LLVMValueRef v) {
     return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), LLVMConstNull(zf_simt_set_type(lower->cg)));
 }
 
-LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
+LLVMValueRef zf_simt_join(zf_kernel_build *lower, LLVMValueRef v) {
     zf_cg *cg = lower->cg;
     if (cg->target->simt->join != NULL && LLVMTypeOf(v) == cg->ty_i32) return cg->target->simt->join(cg, v);
     for (uint32_t step = 1; step < cg->wave; step *= 2) {
@@ -465,7 +472,7 @@ LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
     return v;
 }
 
-LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
+LLVMValueRef zf_simt_permute(zf_kernel_build *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
     zf_cg *cg = lower->cg;
     if (cg->target->simt->permute != NULL) return cg->target->simt->permute(cg, v_low, v_high, v_selector);
     LLVMValueRef v_all = zf_cg_both_halves(cg, v_low, v_high), v = NULL;
@@ -479,31 +486,31 @@ LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v
     return v;
 }
 
-LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step) {
+LLVMValueRef zf_simt_lane_before(zf_kernel_build *lower, LLVMValueRef v_lane, uint32_t step) {
     zf_cg *cg = lower->cg;
     return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, cg->wave - 1), "lane to shuffle from");
 }
 
-void zf_simt_barrier(zf_lower *lower, const char *what) {
+void zf_simt_barrier(zf_kernel_build *lower, const char *what) {
     const zf_simt_ops *ops = lower->cg->target->simt;
     if (zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) return;
-    if (lower->one_warp)
+    if (lower->simt->one_warp)
         ops->warp_barrier(lower->cg);
     else
         ops->barrier(lower->cg);
 }
 
-void zf_simt_barrier_warp(zf_lower *lower, const char *what) {
+void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what) {
     if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->warp_barrier(lower->cg);
 }
 
-bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {
+bool zf_simt_adds_up(zf_kernel_build *lower, LLVMTypeRef ty) {
     if (lower->cg->target->simt->add_up == NULL || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind) return false;
     return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
 }
 
 // What a lane and those up to `step` before it have together, of `v` that each knows of itself and those less than `step` before.
-static LLVMValueRef scan_step(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, uint32_t step, bool most) {
+static LLVMValueRef scan_step(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane, uint32_t step, bool most) {
     zf_cg *cg = lower->cg;
     if (!most && zf_simt_adds_up(lower, LLVMTypeOf(v))) return cg->target->simt->add_up(cg, v, step);
     LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
@@ -514,22 +521,24 @@ static LLVMValueRef scan_step(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_la
     return most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
 }
 
-static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
+static LLVMValueRef scan_warp(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
     for (uint32_t step = 1; step < lower->cg->wave; step *= 2) v = scan_step(lower, v, v_lane, step, most);
     return v;
 }
 
-void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows) {
+void zf_simt_scan_rows(zf_kernel_build *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows) {
     for (uint32_t step = 1; step < lower->cg->wave; step *= 2) {
         for (unsigned r = 0; r < count; r++) v_rows[r] = scan_step(lower, v_rows[r], v_lane, step, false);
     }
 }
 
-LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+LLVMValueRef zf_simt_scan_warp(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane) {
     return scan_warp(lower, v, v_lane, false);
 }
 
-LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) { return scan_warp(lower, v, v_lane, true); }
+LLVMValueRef zf_simt_most_warp(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+    return scan_warp(lower, v, v_lane, true);
+}
 
 // A number of times that LLVM is to do something with a loop.
 static LLVMMetadataRef wish(zf_cg *cg, const char *name, unsigned times) {
@@ -558,7 +567,7 @@ void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last) {
     tell_loop(cg, bb_last, wishes, 4);
 }
 
-LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane) {
     zf_cg *cg = lower->cg;
     const zf_simt_ops *ops = cg->target->simt;
     LLVMTypeRef ty = LLVMTypeOf(v);

@@ -14,10 +14,30 @@ enum {
     ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
 
+/// What only kernels of GPUs have.
+typedef struct zf_simt_state {
+    LLVMValueRef v_blocks;      ///< of the unit (i64)
+    LLVMValueRef v_thread;      ///< i32
+    LLVMValueRef v_tile;        ///< the tile that this thread works on
+    LLVMValueRef v_hard;        ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
+    LLVMBasicBlockRef bb_leave; ///< the end of the kernel
+    LLVMValueRef *v_seeks;      ///< two a seek field, at the tile's begin and at its end; NULL: loaded when needed
+    LLVMValueRef *v_tables;     ///< per edge: all of it in shared memory, or NULL; NULL: none is there (simt_tables.h)
+    bool tables_checked;        ///< elements of v_tables lie in their streams' ranges
+    bool one_warp;              ///< thread blocks are one warp
+    LLVMValueRef v_nibbles;     ///< shared memory: what four bits become; NULL: unknown (simt_nibbles.c)
+    LLVMValueRef v_bad_nibbles; ///< i32: bits of those for which a check fails; NULL: none can
+} zf_simt_state;
+
+/// How kernels of GPUs read elements, bits and strings (simt_env.c).
+extern const zf_kernel_ops zf_simt_kernel_ops;
+/// Where rows of a scan prefetch (the choice AHEAD), prefetches what lies behind v_from; one of a lane's neighbours does.
+void zf_simt_ask_further(zf_kernel_build *lower, LLVMValueRef v_from);
+
 /// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
 unsigned zf_simt_lane_count(zf_type type);
 /// Those that a thread of a map, of patches and of groups makes together: as many, or fewer, as was chosen.
-unsigned zf_simt_together(const zf_lower *lower);
+unsigned zf_simt_together(const zf_kernel_build *lower);
 /// The type of what a kernel stores.
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.
@@ -31,26 +51,28 @@ LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef 
 enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at most
 /// What stands before each lane in `count` consecutive rows, in each of which it has v_own[row]; the running value goes on behind
 /// them. A row begins anew where v_anew[row] (i1; NULL: none does).
-void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+void zf_simt_combine_rows(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before);
 /// Of `v_count` elements (i64) those whose term is some element's: an exclusive scan has none for its node's last.
-LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
+LLVMValueRef zf_simt_terms(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
 LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
 
 // ---- Kernels (simt.c) ----
 
-/// Has the tiles made by one thread (lower->v_hard).
-void zf_simt_call_hard(zf_lower *lower);
+/// Has the tiles made by one thread (lower->simt->v_hard).
+void zf_simt_call_hard(zf_kernel_build *lower);
 /// In the slow path: goes on in the one thread whose number (i32) is 0; the others leave.
-void zf_simt_one_thread(zf_lower *lower, LLVMValueRef v_number);
+void zf_simt_one_thread(zf_kernel_build *lower, LLVMValueRef v_number);
 
 /// Builds a kernel.
-void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel);
 
 // ---- The forms (forms/forms.def) ----
 /// Whether each row of a region over two ranges has one element, which all its places are copies of (simt_regions.c).
 bool zf_simt_rows_alike(const zf_reduce *reduce);
+/// Makes a region of a chunk (zf_chunk_ops).
+void zf_simt_share_rows(void *region);
 /// Bytes of shared memory that chunks with lanes take beside tables.
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
 
@@ -65,8 +87,8 @@ LLVMValueRef zf_simt_segment_term(zf_cg *cg, const zf_running *running, LLVMValu
 /// Whether the value at an index is of no term (i1).
 LLVMValueRef zf_simt_segment_empty(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index);
 /// As zf_simt_combine_rows; the rows begin at v_begins[row].
-void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
-                              const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before);
+void zf_simt_combine_segments(zf_kernel_build *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane,
+                              unsigned count, const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before);
 
 // ---- Tiles (simt.c) ----
 
@@ -76,14 +98,14 @@ typedef struct zf_simt_tile {
     LLVMValueRef v_begin; ///< v_lo where the tile has outputs, said so that its lowest bits are known to be 0
     LLVMValueRef v_whole; ///< i1: all of them are wanted, and their place is aligned for stores of 16 bytes
 } zf_simt_tile;
-zf_simt_tile zf_simt_tile_of(zf_lower *lower);
+zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower);
 /// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
-LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial);
-LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final);
+LLVMValueRef zf_simt_seek(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_initial);
+LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final);
 /// An entry of a field, where there is one, without a branch; else what stands there, which can be read.
-LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
+LLVMValueRef zf_simt_seek_entry(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
 /// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.
-void zf_simt_seek_together(zf_lower *lower);
+void zf_simt_seek_together(zf_kernel_build *lower);
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 /// Wishes that the loop whose last block is bb_last be neither unrolled nor made to do several rounds at once.
@@ -92,11 +114,11 @@ void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);
 // ---- Rows of a coder's lanes (simt_rows.c) ----
 
 /// Consecutive rows (at most 4) that zf_simt_store_rows takes: a lane has an element of each.
-unsigned zf_simt_rows_together(const zf_lower *lower);
+unsigned zf_simt_rows_together(const zf_kernel_build *lower);
 /// Whether whole tiles begin where it may store.
-bool zf_simt_rows_fit(const zf_lower *lower);
+bool zf_simt_rows_fit(const zf_kernel_build *lower);
 /// Stores them, from element v_from (i64) of the kernel on, a multiple of the wave beyond a tile's first: all are wanted.
-void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
+void zf_simt_store_rows(zf_kernel_build *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
 
 // ---- What four bits of a coder's element become (simt_nibbles.c) ----
 
@@ -104,19 +126,19 @@ void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_fro
 /// all code of such a kernel, also where none is made (no width is known, or it is above 4). Else 0.
 uint32_t zf_simt_nibbles_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// All threads of the block make it there, from `offset` on, and meet.
-void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset);
+void zf_simt_nibbles_make(zf_kernel_build *lower, uint32_t offset);
 
 // ---- Storing (simt_store.c) ----
 
 /// Whether a kernel stores the bytes of strings.
 bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel);
 /// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes of the shared memory, and a warp is a block.
-void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile);
-void zf_simt_store_end(zf_lower *lower);
+void zf_simt_store_begin(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile);
+void zf_simt_store_end(zf_kernel_build *lower);
 /// Reports what failed at element v_index, where the kernel knows which element that is; else the tile's end does.
-void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index);
+void zf_simt_report_element(zf_kernel_build *lower, LLVMValueRef v_index);
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
-void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+void zf_simt_store_vector(zf_kernel_build *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
 
 /// Slots (i64) of a string that is not stored yet.
 typedef struct zf_simt_string {
@@ -135,21 +157,21 @@ typedef struct zf_simt_cut {
     LLVMBasicBlockRef bb_next, bb_none;
 } zf_simt_cut;
 /// Goes on where there are any; behind zf_simt_cut_end whether there are or not.
-zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end);
+zf_simt_cut zf_simt_cut_begin(zf_kernel_build *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end);
 /// Goes on where element v_index, number `k`, exists; behind the store whether it does or not.
-void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k);
-void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value);
-void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut);
+void zf_simt_cut_element(zf_kernel_build *lower, zf_simt_cut *cut, unsigned k);
+void zf_simt_cut_store(zf_kernel_build *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value);
+void zf_simt_cut_end(zf_kernel_build *lower, const zf_simt_cut *cut);
 
 /// Whether the target has `add_up` for values of this type.
-bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
+bool zf_simt_adds_up(zf_kernel_build *lower, LLVMTypeRef ty);
 /// Sum (i32 or i64), or largest (i32, unsigned), of the values of the warp's lanes up to this one.
-LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_scan_warp(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane);
 /// The same of `count` values side by side, each in place.
-void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows);
-LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
-LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
-LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)
+void zf_simt_scan_rows(zf_kernel_build *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows);
+LLVMValueRef zf_simt_most_warp(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_lane(zf_kernel_build *lower); ///< of this thread in its warp
+LLVMValueRef zf_simt_warp(zf_kernel_build *lower); ///< of this thread in its block (i64)
 /// Bits of a lane's number: a shift by so many divides by the lanes of a warp.
 uint32_t zf_simt_lane_bits_of(const zf_cg *cg);
 /// Sets of lanes: i32, or i64 where a warp has 64 lanes. That of the lanes below v_lane (i32), and how many a set has (i32).
@@ -157,18 +179,18 @@ LLVMTypeRef zf_simt_set_type(zf_cg *cg);
 LLVMValueRef zf_simt_lanes_below(zf_cg *cg, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set);
 /// The set of the warp's lanes for which v (i1) holds.
-LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
+LLVMValueRef zf_simt_ballot(zf_kernel_build *lower, LLVMValueRef v);
 /// Whether v (i1) holds for any of them (i1).
-LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v);
+LLVMValueRef zf_simt_any(zf_kernel_build *lower, LLVMValueRef v);
 /// The or of a word (i32 or i64) of all lanes of the warp.
-LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v);
+LLVMValueRef zf_simt_join(zf_kernel_build *lower, LLVMValueRef v);
 /// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
-LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
+LLVMValueRef zf_simt_permute(zf_kernel_build *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
-LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step);
-void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
-void zf_simt_barrier_warp(zf_lower *lower, const char *what);                       ///< of the threads of a warp
-LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
+LLVMValueRef zf_simt_lane_before(zf_kernel_build *lower, LLVMValueRef v_lane, uint32_t step);
+void zf_simt_barrier(zf_kernel_build *lower, const char *what);                            ///< of all threads of the block
+void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what);                       ///< of the threads of a warp
+LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
 /// What several bodies of one thread read, loaded before all of them.
 typedef struct zf_simt_stage {
@@ -185,8 +207,8 @@ typedef struct zf_simt_neighbours {
     unsigned count;
     zf_simt_stage stage;
 } zf_simt_neighbours;
-void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours);
-void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours);
+void zf_simt_neighbours_begin(zf_kernel_build *lower, zf_simt_neighbours *neighbours);
+void zf_simt_neighbours_end(zf_kernel_build *lower, zf_simt_neighbours *neighbours);
 
 /// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
 /// the tile's place by 32 bits.
@@ -197,9 +219,9 @@ typedef struct zf_simt_near {
     struct zf_simt_fetch *fetch; ///< of indices near v_base; NULL: none
 } zf_simt_near;
 /// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
-LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+LLVMValueRef zf_simt_near_bits(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
                                uint64_t count);
-zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge);
+zf_cg_value zf_simt_near_element(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge);
 
 // ---- Counted elements (simt_counted.c) ----
 
@@ -222,17 +244,17 @@ typedef struct zf_simt_count {
     zf_simt_counted lanes[ZF_NEIGHBOURS];
 } zf_simt_count;
 /// NULL where the scan is no index of one stream of numbers. `v_state`: its value before the tile (u64).
-zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueRef v_state);
+zf_simt_count *zf_simt_count_of(zf_kernel_build *lower, zf_running *running, LLVMValueRef v_state);
 /// Around the bodies of a lane's `lanes` outputs, where the scan has these values.
-void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values);
-void zf_simt_count_end(zf_lower *lower, zf_simt_count *count);
+void zf_simt_count_begin(zf_kernel_build *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values);
+void zf_simt_count_end(zf_kernel_build *lower, zf_simt_count *count);
 /// Whether everything that is counted by `v_more` (i32) more ones exists (i1); where it does, the rows that count them, and are
 /// made next, need not ask.
-LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValueRef v_more);
+LLVMValueRef zf_simt_count_fits(zf_kernel_build *lower, zf_simt_count *count, LLVMValueRef v_more);
 /// What `access` takes by such an index at the output that is being made; NULL: it takes nothing so.
-const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr *access);
+const zf_simt_counted *zf_simt_counted_at(const zf_kernel_env *env, const zf_expr *access);
 /// That element, checked.
-zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *counted, const zf_expr *access);
+zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *counted, const zf_expr *access);
 
 // ---- Lanes (simt_lanes.c) ----
 
@@ -250,19 +272,19 @@ typedef struct zf_simt_lanes {
     LLVMValueRef v_ahead;            ///< and those so many elements (i32) further on are prefetched
     zf_simt_stage stage;
 } zf_simt_lanes;
-zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);
-void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes);
+zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, unsigned count);
+void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes);
 /// Says what the bodies would read of a stream of booleans: the lanes' bits, from bit 0 of an i32 on.
-void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits);
+void zf_simt_lanes_know_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits);
 /// The environment of lane `k` of the kernel's root.
-zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k);
+zf_kernel_env zf_simt_lane_env(zf_kernel_build *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k);
 /// Bits index * stride + from .. + count of the edge's stream for a lane, or NULL where that is too wide.
-LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
-                               uint64_t count);
+LLVMValueRef zf_simt_lane_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride,
+                               uint64_t from, uint64_t count);
 /// Bits index * width .. + width of the edge's stream for a lane, where param `port` of the environment's node says the width: at
 /// most `limit`. NULL where that is too wide for several lanes.
-LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit);
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_kernel_env *env, uint32_t edge, const zf_port *port, uint64_t limit);
 /// Element `index` of an edge in memory for a lane.
-zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge);
+zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge);
 
 #endif

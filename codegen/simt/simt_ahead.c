@@ -32,7 +32,7 @@ static void await(const zf_simt_ahead *a, uint32_t pending) {
     if (cg->target->simt->await_copies != NULL) cg->target->simt->await_copies(cg, pending);
 }
 
-void zf_simt_ahead_begin(zf_simt_ahead *a, zf_lower *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
+void zf_simt_ahead_begin(zf_simt_ahead *a, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
                          LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;

@@ -8,7 +8,7 @@
 /// A ring of rows; a row is what the warp copies together, 16 bytes a lane. It begins with the 16 bytes that hold the first
 /// element. All but the lane's address is the same for all lanes.
 typedef struct zf_simt_ahead {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     zf_type type;
     uint32_t row;          ///< elements of a row
     unsigned reads;        ///< since the code last asked whether a row was read
@@ -24,7 +24,7 @@ typedef struct zf_simt_ahead {
 /// Bytes of shared memory that a warp needs.
 uint32_t zf_simt_ahead_bytes(uint32_t wave);
 /// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
-void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_lower *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
+void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
                          LLVMValueRef v_count);
 /// Element v_before (i32, less than 32) from the position on. What does not exist is any: the end tells.
 LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *ahead, LLVMValueRef v_before);

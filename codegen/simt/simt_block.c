@@ -35,7 +35,7 @@ static void search_alone(zf_cg *cg, const zf_simt_tiles *tiles, LLVMValueRef v_t
 // The same by a warp: each round looks at as many blocks as it has lanes, which divide what is left, so that of 1,024 blocks two
 // loads wait for one another, and not ten. How many rounds there are follows from the number of blocks alone: assemblers for GPUs
 // before Hopper take a warp to part where a loop ends by what its lanes have found, and keep registers in memory for it.
-static void search_together(zf_lower *lower, const zf_simt_tiles *tiles, LLVMValueRef v_tile, const found *to) {
+static void search_together(zf_kernel_build *lower, const zf_simt_tiles *tiles, LLVMValueRef v_tile, const found *to) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef b = cg->builder;
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_lane = zf_simt_lane(lower), v_size = zf_cg_alloca(cg, cg->ty_i32, "size");
@@ -59,7 +59,7 @@ static void search_together(zf_lower *lower, const zf_simt_tiles *tiles, LLVMVal
     zf_cg_enter(cg, bb_searched);
 }
 
-LLVMValueRef zf_simt_find_block(zf_lower *lower, const zf_simt_tiles *tiles, zf_simt_owner owner, LLVMValueRef *v_tile) {
+LLVMValueRef zf_simt_find_block(zf_kernel_build *lower, const zf_simt_tiles *tiles, zf_simt_owner owner, LLVMValueRef *v_tile) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef b = cg->builder;
     const found to = {zf_cg_alloca(cg, cg->ty_i32, "block"), zf_cg_alloca(cg, cg->ty_i32, "begin")};

@@ -17,6 +17,6 @@ typedef enum zf_simt_owner { ZF_SIMT_OF_THREADS, ZF_SIMT_OF_WARPS } zf_simt_owne
 
 LLVMValueRef zf_simt_first_tile(zf_cg *cg, const zf_simt_tiles *tiles, LLVMValueRef v_block);
 /// The block (i32) of tile *v_tile (i32) of the launch, which becomes the tile within the block.
-LLVMValueRef zf_simt_find_block(zf_lower *lower, const zf_simt_tiles *tiles, zf_simt_owner owner, LLVMValueRef *v_tile);
+LLVMValueRef zf_simt_find_block(zf_kernel_build *lower, const zf_simt_tiles *tiles, zf_simt_owner owner, LLVMValueRef *v_tile);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_narrow(const zf_cg *cg, const zf_running *running) {
     return zf_kind_size(running->type.kind) > 4 && terms.lo >= 0 && terms.hi <= most;
 }
 
-static void combine_narrow_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+static void combine_narrow_rows(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                                 const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
@@ -38,7 +38,7 @@ static void combine_narrow_rows(zf_lower *lower, const zf_running *running, LLVM
     LLVMBuildStore(cg->builder, v_acc, running->v_acc);
 }
 
-void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+void zf_simt_combine_rows(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
     if (v_anew == NULL && is_narrow(cg, running)) {
@@ -75,7 +75,7 @@ void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueR
     LLVMBuildStore(cg->builder, v_acc, running->v_acc);
 }
 
-LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count) {
+LLVMValueRef zf_simt_terms(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     if (running->reduce->inclusive) return v_count;
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i64(cg, 0));

@@ -13,8 +13,8 @@ enum {
 // two and a half, whose values have a fifth of the bits).
 enum { FEW_PLAIN = 32, FEW_PACKED = 4 };
 
-void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_lower *lower, LLVMValueRef v_thread, uint32_t threads, LLVMValueRef v_base,
-                         LLVMValueRef v_count, uint64_t most) {
+void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
+                         LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most) {
     zf_cg *cg = lower->cg;
     *fetch = (zf_simt_fetch){
         .lower = lower, .v_base = v_base, .v_count = v_count, .most = most, .v_thread = v_thread, .threads = threads};

@@ -8,7 +8,7 @@ enum { ZF_FETCH_EDGES = 8 }; ///< that are asked for at most
 
 /// Which elements of streams a tile reads: v_count (i64) from v_base (i64) on, of all threads that make it the same.
 typedef struct zf_simt_fetch {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     LLVMBasicBlockRef bb_ask, bb_behind; ///< NULL: nothing is asked for
     LLVMValueRef v_base, v_count;
     uint64_t most;         ///< elements that are asked for at most
@@ -20,8 +20,8 @@ typedef struct zf_simt_fetch {
 
 /// Begins where the asking is to stand; what is asked for is known when the code behind it is built, which zf_simt_fetch_end
 /// follows. Does nothing where it was not chosen, or the target cannot. `most`: of v_count, which the data decide.
-void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_lower *lower, LLVMValueRef v_thread, uint32_t threads, LLVMValueRef v_base,
-                         LLVMValueRef v_count, uint64_t most);
+void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
+                         LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most);
 /// Has edges be asked for in tiles alone where they have few bits beside the tile's outputs, which have `bits`.
 void zf_simt_fetch_few(zf_simt_fetch *fetch, uint64_t bits);
 /// Asks for the elements of an edge, `bits` each, which lie at v_pointer; once an edge. `fetch` may be NULL. `packed`: they are

@@ -82,7 +82,7 @@ static void store_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLV
     zf_cg_store(cg, LLVMBuildInsertElement(cg->builder, v, v_high, zf_cg_i32(cg, 1), ""), v_at, ZF_HANDLE_BYTES);
 }
 
-void zf_simt_handle_store(zf_lower *lower, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_at) {
+void zf_simt_handle_store(zf_kernel_build *lower, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_at) {
     zf_cg *cg = lower->cg;
     if (!have_bytes(lower->plan, lower->kernel->edge)) {
         store_halves(cg, v_source, v_length, v_at);
@@ -112,7 +112,7 @@ void zf_simt_handle_store(zf_lower *lower, LLVMValueRef v_source, LLVMValueRef v
     store_halves(cg, v_low, v_high, v_at);
 }
 
-void zf_simt_handle_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_at, zf_cg_seq *out) {
+void zf_simt_handle_load(zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_at, zf_cg_seq *out) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef b = cg->builder;
     LLVMTypeRef ty_pointer = global_pointer(cg);

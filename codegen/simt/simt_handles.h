@@ -16,9 +16,9 @@ enum {
 
 /// Stores the handle of v_length bytes (i64) at an address (i64; whatever it is where there are none), of which those of a short
 /// string must be there by now.
-void zf_simt_handle_store(zf_lower *lower, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_at);
+void zf_simt_handle_store(zf_kernel_build *lower, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_at);
 /// The string of the handle at v_at, in the work buffer of an edge: its bytes lie there, or where that says.
-void zf_simt_handle_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_at, zf_cg_seq *out);
+void zf_simt_handle_load(zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_at, zf_cg_seq *out);
 
 /// Of the second half of such a handle (i64): whether the string is a long one (i1); and the bytes of a short one (i64).
 LLVMValueRef zf_simt_handle_is_long(zf_cg *cg, LLVMValueRef v_high);

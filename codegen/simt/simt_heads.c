@@ -21,7 +21,7 @@ static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
 
 void zf_simt_heads_count_groups(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
-    zf_lower_env env = zf_lower_env_make(t->lower, t->node);
+    zf_kernel_env env = zf_lower_env_make(t->lower, t->node);
     t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
     cg->v_guard = NULL;
 }
@@ -29,7 +29,7 @@ void zf_simt_heads_count_groups(zf_simt_heads *t) {
 // ---- Where the tile begins and ends ---------------------------------------------------------------------------
 
 void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
     uint32_t field_g = (uint32_t)zf_lower_field(lower, ZF_SEEK_GROUP, t->node, 0);
@@ -130,14 +130,14 @@ static void cut_ends(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *
     LLVMValueRef v_only = zf_cg_and(cg, v_is_cut, zf_cg_icmp(cg, LLVMIntEQ, t->v_skew, v_last));
     v_size = zf_cg_select(cg, v_only, v_stop, v_size);
     LLVMValueRef v_skip = t->v_o0, v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_size);
-    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, zf_cg_i64(cg, 0));
+    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, t->lower->simt->v_tile, zf_cg_i64(cg, 0));
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
         note_bad(t, zf_cg_and(cg, v_stored, v_outside));
     set_slot(t, v_k, bounded(t, zf_cg_sub(cg, v_size, zf_cg_umin(cg, v_skip, v_size))), v_slots, bb_cut);
 }
 
 // A group's size; `env` says where it is.
-static LLVMValueRef size_at(zf_simt_heads *t, zf_lower_env *env) {
+static LLVMValueRef size_at(zf_simt_heads *t, zf_kernel_env *env) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v;
     cg->v_guard = NULL;
@@ -147,7 +147,7 @@ static LLVMValueRef size_at(zf_simt_heads *t, zf_lower_env *env) {
 // The sizes of a thread's groups from v_near on, all of which exist; what is wrong with those not `v_inside` the tile (NULL: all
 // are) does not count.
 static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, group_at(t, v_near), t->each);
     lanes.fetch = t->fetch;
@@ -156,12 +156,12 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
         lanes.v_near = v_near;
     }
     for (unsigned k = 0; k < t->each; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, t->node, &lanes, k);
+        zf_kernel_env env = zf_simt_lane_env(lower, t->node, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
         if (v_inside != NULL) env.v_counts = v_inside[k];
         zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
-        env.spot = &spot;
+        env.simt.spot = &spot;
         v_raw[k] = size_at(t, &env);
     }
     zf_simt_lanes_end(lower, &lanes);
@@ -169,7 +169,7 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
 
 // The same of sizes that are elements of another stage, which are found together. Groups behind the tile's last stand for it.
 static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = v_inside == NULL ? NULL : zf_cg_sub(cg, t->v_number, near_const(t, 1));
     zf_simt_neighbours neighbours = {.count = t->each};
@@ -180,13 +180,13 @@ static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     zf_simt_neighbours_begin(lower, &neighbours);
     zf_simt_found *found = zf_simt_found_along(t->tree, t->step->groups, v_near, t->each, v_last);
     for (unsigned k = 0; k < t->each; k++) {
-        zf_lower_env env = zf_lower_env_make(lower, t->node);
+        zf_kernel_env env = zf_lower_env_make(lower, t->node);
         zf_simt_spot spot = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
         zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, t->fetch};
         spot.in_arrays_g = true;
         env.v_g = group_at(t, neighbours.v_ranks[k]);
-        env.spot = &spot;
-        env.near = &near;
+        env.simt.spot = &spot;
+        env.simt.near = &near;
         if (v_inside != NULL) env.v_counts = v_inside[k];
         v_raw[k] = size_at(t, &env);
     }
@@ -206,7 +206,7 @@ static LLVMValueRef is_before_end(zf_simt_heads *t, LLVMValueRef v_near) {
 
 // The same one by one into slots: the block's last groups, which are fewer than a thread takes.
 static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLVMValueRef *v_slots) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, near_const(t, 0), zf_cg_sub(cg, t->v_rest, v_near), "size");
@@ -215,10 +215,10 @@ static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLV
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size_one");
     zf_cg_cond_br(cg, v_inside, bb_one, loop.bb_next);
     zf_cg_enter(cg, bb_one);
-    zf_lower_env env = zf_lower_env_make(lower, t->node);
+    zf_kernel_env env = zf_lower_env_make(lower, t->node);
     env.v_g = group_at(t, v_this);
     zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
-    env.spot = &spot;
+    env.simt.spot = &spot;
     LLVMValueRef v_size = zf_cg_resize(cg, size_at(t, &env), ty, false);
     for (unsigned k = 0; k < t->each; k++) {
         LLVMValueRef v_chosen = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, near_const(t, k));
@@ -293,11 +293,11 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
 // The sum of all threads' values before this one (i32); *v_total: of all. Meets at one barrier; `v_set` (0 or 1) alternates, so
 // that the next sums are not written while these are read.
 static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_set, LLVMValueRef *v_total) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_lane = zf_simt_lane(lower);
-    LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+    LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->simt->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
     if (t->shape->threads == cg->wave) { // the shuffles meet
         *v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
@@ -335,7 +335,7 @@ static LLVMValueRef word_at(zf_simt_heads *t, LLVMValueRef v_word) {
 
 void zf_simt_heads_clear(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_thread = zf_cg_resize(cg, t->lower->v_thread, cg->ty_i64, false);
+    LLVMValueRef v_thread = zf_cg_resize(cg, t->lower->simt->v_thread, cg->ty_i64, false);
     uint32_t words = t->tile / 32, threads = t->shape->threads;
     for (uint32_t from = 0; from < words; from += threads) {
         LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_next = zf_cg_block(cg, "clear_next");
@@ -513,7 +513,7 @@ static void walk_few(zf_simt_heads *t, const walk *w, LLVMValueRef v_from, LLVMV
     zf_cg_enter(cg, bb_few);
     unsigned each = t->each;
     t->each = 1;
-    LLVMValueRef v_lane = zf_cg_resize(cg, t->lower->v_thread, LLVMTypeOf(t->v_number), false);
+    LLVMValueRef v_lane = zf_cg_resize(cg, t->lower->simt->v_thread, LLVMTypeOf(t->v_number), false);
     walk_chunk(t, w, zf_cg_add(cg, v_from, v_lane), v_from, zf_cg_i64(cg, 0));
     t->each = each;
     zf_cg_br(cg, bb_done);
@@ -521,7 +521,7 @@ static void walk_few(zf_simt_heads *t, const walk *w, LLVMValueRef v_from, LLVMV
 }
 
 LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     uint32_t chunk = t->shape->threads * t->each;
     bool alone = t->shape->threads == cg->wave;
@@ -540,9 +540,9 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
         v_few = zf_cg_icmp(cg, LLVMIntULE, v_left, near_const(t, cg->wave));
         v_chunks = zf_cg_select(cg, v_few, v_behind, v_chunks);
     }
-    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(cg->wave - 1)));
+    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->simt->v_thread, zf_cg_i32(cg, ~(uint32_t)(cg->wave - 1)));
     if (alone) v_first_lane = zf_cg_i32(cg, 0);
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, ty, false), near_const(t, t->each));
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->simt->v_thread, ty, false), near_const(t, t->each));
     LLVMValueRef v_its = zf_cg_mul(cg, zf_cg_resize(cg, v_first_lane, ty, false), near_const(t, t->each));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_zero, v_chunks, "chunk");
@@ -555,7 +555,7 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
 }
 
 LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
     zf_lower_check_end(lower, zf_cg_not(cg, v_fits), "sum of the sizes");
@@ -594,10 +594,10 @@ static LLVMValueRef add_counts(zf_cg *cg, bool places, LLVMValueRef v_before, LL
 
 // For every word of bits, by one warp: how many heads stand before it, or which the last of them is.
 static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeRef ty_to, LLVMValueRef v_to) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_lane = zf_cg_sub(cg, lower->v_thread, zf_cg_i32(cg, warp * cg->wave));
+    LLVMValueRef v_lane = zf_cg_sub(cg, lower->simt->v_thread, zf_cg_i32(cg, warp * cg->wave));
     LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "one_warp"), bb_done = zf_cg_block(cg, "before_known");
     LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, cg->wave));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);

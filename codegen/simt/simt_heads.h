@@ -7,7 +7,7 @@
 
 /// Indices and counts are i64 values, places in the tile i32.
 typedef struct zf_simt_heads {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     const zf_simt_shape *shape;
     struct zf_simt_tree *tree; ///< the kernel's other stages
     const zf_step *step;

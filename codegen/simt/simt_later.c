@@ -22,7 +22,7 @@ bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return zf_simt_takes_bits(plan, kernel) && !zf_simt_looks_up(plan, kernel) && !zf_simt_takes_places(plan, kernel);
 }
 
-zf_simt_later zf_simt_later_begin(zf_lower *lower, const zf_simt_shape *shape) {
+zf_simt_later zf_simt_later_begin(zf_kernel_build *lower, const zf_simt_shape *shape) {
     bool asks = shape->ahead && zf_simt_later_fits(lower->plan, lower->kernel);
     return (zf_simt_later){.lower = lower, .asks = asks, .threads = shape->threads};
 }
@@ -43,7 +43,7 @@ typedef struct wanted {
     uint32_t together;
 } wanted;
 
-static LLVMValueRef word_of(const zf_lower *lower, LLVMValueRef v_slots, zf_abi_slot_kind kind, uint32_t of) {
+static LLVMValueRef word_of(const zf_kernel_build *lower, LLVMValueRef v_slots, zf_abi_slot_kind kind, uint32_t of) {
     uint64_t slot = (uint64_t)zf_plan_slot(lower->plan, kind, of, 0);
     return zf_cg_load(lower->cg, lower->cg->ty_i64, zf_cg_byte_at(lower->cg, v_slots, 8 * slot), 8);
 }
@@ -55,7 +55,7 @@ static LLVMValueRef base_of(zf_cg *cg, LLVMValueRef v_slots) { // bytes from the
 
 // Asks for what the stream of an edge has of `bytes` (at most) that `together` tiles read of it.
 static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, const wanted *w) {
-    zf_lower *lower = later->lower;
+    zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;
     uint64_t bytes = each * w->together, step = (uint64_t)PIECE * later->threads;
     LLVMValueRef v_bits = zf_cg_i64(cg, zf_kind_bits(lower->graph->edges[edge].type.kind));
@@ -63,7 +63,7 @@ static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, co
     v_all = LLVMBuildLShr(cg->builder, v_all, zf_cg_i64(cg, 3), "");
     LLVMValueRef v_first = zf_cg_umin(cg, zf_cg_mul(cg, w->v_tile, zf_cg_i64(cg, each)), v_all);
     LLVMValueRef v_end = zf_cg_umin(cg, zf_cg_sub(cg, v_all, v_first), zf_cg_i64(cg, bytes));
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));
     LLVMValueRef v_offset = word_of(lower, w->v_slots, ZF_SLOT_OFFSET, (uint32_t)lower->graph->edges[edge].stored);
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, w->v_base, zf_cg_add(cg, v_offset, zf_cg_add(cg, v_first, v_mine)));
     uint64_t rounds = (bytes + step - 1) / step;
@@ -93,7 +93,7 @@ static uint32_t tiles_together(const zf_simt_later *later) {
 
 void zf_simt_later_ask(const zf_simt_later *later) {
     if (!later->asks || later->edge_count == 0) return;
-    zf_lower *lower = later->lower;
+    zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_turn = zf_cg_block(cg, "later_turn"), bb_ask = zf_cg_block(cg, "later_ask"),
                       bb_done = zf_cg_block(cg, "later_done");
@@ -101,17 +101,17 @@ void zf_simt_later_ask(const zf_simt_later *later) {
     uint64_t away = (uint64_t)PROCESSORS * UNDER_WAY / later->threads; // a multiple of `together`
     uint64_t words = ZF_SIMT_HEAD + lower->plan->slot_count + (uint64_t)lower->plan->work_count;
     LLVMValueRef v_none = zf_cg_i64(cg, 0), v_others = zf_cg_i64(cg, together - 1);
-    LLVMValueRef v_turn = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, lower->v_tile, v_others), v_none);
+    LLVMValueRef v_turn = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, lower->simt->v_tile, v_others), v_none);
     zf_cg_cond_br(cg, v_turn, bb_turn, bb_done);
     zf_cg_enter(cg, bb_turn); // a block's turns begin where those of the one before it end
     LLVMValueRef v_turns = zf_cg_and(cg, zf_cg_add(cg, lower->v_tiles, v_others), zf_cg_not(cg, v_others));
-    LLVMValueRef v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, away));
+    LLVMValueRef v_tile = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, away));
     // In 32 bits: a block has at most 2^32 elements and a tile at least 64, so that no sum comes to 2^27.
     LLVMValueRef v_passed =
         LLVMBuildUDiv(cg->builder, zf_cg_resize(cg, v_tile, cg->ty_i32, false), zf_cg_resize(cg, v_turns, cg->ty_i32, false), "");
     v_passed = zf_cg_resize(cg, v_passed, cg->ty_i64, false);
     LLVMValueRef v_block = zf_cg_add(cg, lower->v_block, v_passed);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_block, lower->v_blocks), bb_ask, bb_done);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_block, lower->simt->v_blocks), bb_ask, bb_done);
     zf_cg_enter(cg, bb_ask);
     wanted w = {.together = together, .v_tile = zf_cg_sub(cg, v_tile, zf_cg_mul(cg, v_passed, v_turns))};
     w.v_slots = zf_cg_at(cg, cg->ty_i64, lower->v_slots, zf_cg_mul(cg, v_passed, zf_cg_i64(cg, words)));

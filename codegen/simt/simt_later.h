@@ -9,7 +9,7 @@ enum { ZF_LATER_EDGES = 2 }; ///< that are asked for at most
 
 /// The edges that a tile's bodies take bits of, element i's from bit i * stride on.
 typedef struct zf_simt_later {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     bool asks;
     uint32_t threads;
     uint32_t edge_count, edges[ZF_LATER_EDGES];
@@ -19,7 +19,7 @@ typedef struct zf_simt_later {
 /// Whether a kernel that is a map can ask for later tiles.
 bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel);
 /// Begins with no edges; nothing is asked for where it was not chosen.
-zf_simt_later zf_simt_later_begin(zf_lower *lower, const zf_simt_shape *shape);
+zf_simt_later zf_simt_later_begin(zf_kernel_build *lower, const zf_simt_shape *shape);
 /// Notes an edge, when bodies that read it are built. `later` may be NULL.
 void zf_simt_later_edge(zf_simt_later *later, uint32_t edge, uint64_t stride);
 /// Has the thread block ask, behind its stores.

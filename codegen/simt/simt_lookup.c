@@ -50,7 +50,7 @@ uint32_t zf_simt_lookup_bytes(const zf_plan *plan, const zf_kernel *kernel, uint
 }
 
 // What a stream takes, in whole pieces (i64). One also where it has no element: element 0 is read wherever an index was wrong.
-static LLVMValueRef bytes_of(zf_lower *lower, uint32_t edge) {
+static LLVMValueRef bytes_of(zf_kernel_build *lower, uint32_t edge) {
     zf_cg *cg = lower->cg;
     uint64_t size = zf_kind_size(lower->graph->edges[edge].type.kind);
     LLVMValueRef v = zf_cg_mul(cg, zf_lower_count(lower, edge), zf_cg_i64(cg, size));
@@ -60,14 +60,15 @@ static LLVMValueRef bytes_of(zf_lower *lower, uint32_t edge) {
 }
 
 // Has the threads copy v_bytes (i64) of a stream, 16 a thread side by side.
-static void copy(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_bytes) {
+static void copy(zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_to, LLVMValueRef v_from,
+                 LLVMValueRef v_bytes) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pieces = zf_cg_low_half(cg, LLVMBuildLShr(cg->builder, v_bytes, zf_cg_i64(cg, 4), ""));
     LLVMValueRef v_threads = zf_cg_i32(cg, shape->threads);
     LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_pieces, zf_cg_i32(cg, shape->threads - 1)), v_threads, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_turns, "table");
-    LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_threads), lower->v_thread);
+    LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_threads), lower->simt->v_thread);
     LLVMBasicBlockRef bb_piece = zf_cg_block(cg, "table_piece");
     LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_pieces), "pieces of a table");
     zf_cg_cond_br(cg, v_is, bb_piece, loop.bb_next);
@@ -76,7 +77,8 @@ static void copy(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_to,
     zf_cg_loop_end(cg, &loop);
 }
 
-void zf_simt_lookup_make(zf_simt_lookup *lookup, zf_lower *lower, const zf_simt_shape *shape, uint32_t offset, uint32_t room) {
+void zf_simt_lookup_make(zf_simt_lookup *lookup, zf_kernel_build *lower, const zf_simt_shape *shape, uint32_t offset,
+                         uint32_t room) {
     zf_cg *cg = lower->cg;
     uint32_t edges[STREAMS], count = edges_of(lower->plan, lower->kernel, edges);
     LLVMValueRef v_bytes[STREAMS], v_all = zf_cg_i64(cg, 0), v_shared = cg->target->simt->shared(cg, offset, room);

@@ -10,7 +10,7 @@
 enum { ZF_LOOKUP_DEFAULT = 16 };
 
 typedef struct zf_simt_lookup {
-    LLVMValueRef *v_tables; ///< as zf_lower.v_tables
+    LLVMValueRef *v_tables; ///< as zf_kernel_build.v_tables
     LLVMValueRef v_fits;    ///< i1, the same for all threads: the tables are there
 } zf_simt_lookup;
 
@@ -19,6 +19,7 @@ bool zf_simt_looks_up(const zf_plan *plan, const zf_kernel *kernel);
 /// Bytes of shared memory that its tables may take, a multiple of 16, beside `others`; 0: it has none.
 uint32_t zf_simt_lookup_bytes(const zf_plan *plan, const zf_kernel *kernel, uint32_t others);
 /// All threads of the block copy the tables to `room` bytes of shared memory from `offset` on, where they fit, and meet.
-void zf_simt_lookup_make(zf_simt_lookup *lookup, zf_lower *lower, const zf_simt_shape *shape, uint32_t offset, uint32_t room);
+void zf_simt_lookup_make(zf_simt_lookup *lookup, zf_kernel_build *lower, const zf_simt_shape *shape, uint32_t offset,
+                         uint32_t room);
 
 #endif

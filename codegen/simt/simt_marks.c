@@ -33,7 +33,7 @@ uint32_t zf_simt_marks_bytes(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 bool zf_simt_marks_begin(zf_simt_marks *m, zf_chunk *chunk) {
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
     if (shape.shared_bytes == 0 || lower->unpacks > 0) return false;
@@ -159,7 +159,7 @@ static void store_some(zf_simt_marks *m, LLVMValueRef v_place, LLVMValueRef v_bi
 }
 
 void zf_simt_marks_store(zf_simt_marks *m, LLVMValueRef v_from, LLVMValueRef v_to) {
-    zf_lower *lower = m->lower;
+    zf_kernel_build *lower = m->lower;
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     uint32_t size = zf_kind_size(lower->type.kind), count = STORED / size, step = count * cg->wave;

@@ -11,7 +11,7 @@ uint32_t zf_simt_marks_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// Of the warp's chunk.
 typedef struct zf_simt_marks {
     zf_chunk *chunk;
-    zf_lower *lower;
+    zf_kernel_build *lower;
     uint32_t places;       ///< outputs of a chunk, at most
     LLVMValueRef v_words;  ///< for each 32 places {bit p: a row begins at place p, rows that begin before}, i32 both
     LLVMValueRef v_values; ///< an element for each row

@@ -15,11 +15,11 @@ uint32_t zf_simt_nibbles_bytes(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 /// Bytes that four bits become.
-static uint32_t entry_bytes(const zf_lower *lower) {
+static uint32_t entry_bytes(const zf_kernel_build *lower) {
     return 4 / zf_lower_unpacked_width(lower) * zf_kind_size(column_type(lower->plan).kind);
 }
 
-void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset) {
+void zf_simt_nibbles_make(zf_kernel_build *lower, uint32_t offset) {
     zf_cg *cg = lower->cg;
     uint32_t room = lower->unpacks > 0 ? zf_simt_nibbles_bytes(lower->plan, lower->kernel) : 0;
     if (room == 0 || zf_lower_unpacked_width(lower) > MOST_WIDTH) return;
@@ -36,11 +36,11 @@ void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset) {
     }
     if (lower->noted != noted) {
         LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
-        lower->v_bad_nibbles = zf_simt_ballot(lower, v_bad);
+        lower->simt->v_bad_nibbles = zf_simt_ballot(lower, v_bad);
     }
     lower->v_any = v_any;
     LLVMBasicBlockRef bb_store = zf_cg_block(cg, "nibbles"), bb_stored = zf_cg_block(cg, "nibbles_made");
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, lower->v_thread, zf_cg_i32(cg, NIBBLES));
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, lower->simt->v_thread, zf_cg_i32(cg, NIBBLES));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads that make four bits' elements"), bb_store, bb_stored);
     zf_cg_enter(cg, bb_store);
     LLVMTypeRef ty = zf_cg_memory_type(cg, column_type(lower->plan));
@@ -50,16 +50,17 @@ void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset) {
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_stored);
     zf_simt_barrier(lower, "elements of four bits before what reads them");
-    lower->v_nibbles = v_table;
+    lower->simt->v_nibbles = v_table;
 }
 
 /// What four bits become, as words, or as the low bytes of one. v_nibble: i32.
-static void look_up(zf_lower *lower, LLVMValueRef v_nibble, LLVMValueRef *v_words) {
+static void look_up(zf_kernel_build *lower, LLVMValueRef v_nibble, LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
     uint32_t bytes = entry_bytes(lower);
     LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, bytes < 4 ? 8 * bytes : 32);
     uint32_t count = bytes < 4 ? 1 : bytes / 4, together = count < 4 ? count : 4;
-    LLVMValueRef v_at = zf_cg_at(cg, LLVMArrayType2(ty, count), lower->v_nibbles, zf_cg_resize(cg, v_nibble, cg->ty_i64, false));
+    LLVMValueRef v_at =
+        zf_cg_at(cg, LLVMArrayType2(ty, count), lower->simt->v_nibbles, zf_cg_resize(cg, v_nibble, cg->ty_i64, false));
     if (count == 1) {
         v_words[0] = zf_cg_resize(cg, zf_cg_load(cg, ty, v_at, bytes), cg->ty_i32, false);
         return;
@@ -70,9 +71,9 @@ static void look_up(zf_lower *lower, LLVMValueRef v_nibble, LLVMValueRef *v_word
     }
 }
 
-unsigned zf_simt_nibbles_words(zf_lower *lower, LLVMValueRef v, unsigned bits, LLVMValueRef *v_words) {
+unsigned zf_simt_nibbles_words(zf_kernel_build *lower, LLVMValueRef v, unsigned bits, LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
-    if (lower->v_nibbles == NULL) return 0;
+    if (lower->simt->v_nibbles == NULL) return 0;
     uint32_t bytes = entry_bytes(lower), words = 0;
     LLVMTypeRef ty = LLVMTypeOf(v);
     LLVMValueRef v_bad = zf_cg_i32(cg, 0);
@@ -80,8 +81,8 @@ unsigned zf_simt_nibbles_words(zf_lower *lower, LLVMValueRef v, unsigned bits, L
         LLVMValueRef v_nibble = k == 0 ? v : LLVMBuildLShr(cg->builder, v, LLVMConstInt(ty, 4 * k, 0), "");
         v_nibble = zf_cg_resize(cg, v_nibble, cg->ty_i32, false);
         v_nibble = zf_cg_mask(cg, v_nibble, zf_cg_i32(cg, NIBBLES - 1), "four bits");
-        if (lower->v_bad_nibbles != NULL)
-            v_bad = zf_cg_or(cg, v_bad, LLVMBuildLShr(cg->builder, lower->v_bad_nibbles, v_nibble, ""));
+        if (lower->simt->v_bad_nibbles != NULL)
+            v_bad = zf_cg_or(cg, v_bad, LLVMBuildLShr(cg->builder, lower->simt->v_bad_nibbles, v_nibble, ""));
         look_up(lower, v_nibble, &v_words[words]);
         uint32_t at = bytes * k % 4;
         if (bytes >= 4) {
@@ -93,7 +94,7 @@ unsigned zf_simt_nibbles_words(zf_lower *lower, LLVMValueRef v, unsigned bits, L
             words++;
         }
     }
-    if (lower->v_bad_nibbles != NULL) {
+    if (lower->simt->v_bad_nibbles != NULL) {
         LLVMValueRef v_one = zf_cg_i32(cg, 1), v_found = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_bad, v_one), zf_cg_i32(cg, 0));
         LLVMValueRef v_any = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
         LLVMBuildStore(cg->builder, zf_cg_or(cg, v_any, v_found), lower->v_any);

@@ -33,21 +33,21 @@ struct zf_simt_places {
     LLVMValueRef v_inside; ///< i1: all bits that were taken lay in the words; NULL: none were
 };
 
-static words *find(const zf_lower_env *env, const zf_expr *access) {
-    words *w = env->places->found;
+static words *find(const zf_kernel_env *env, const zf_expr *access) {
+    words *w = env->simt.places->found;
     while (w != NULL && (w->access != access || w->node != env->node)) w = w->next;
     return w;
 }
 
-LLVMValueRef zf_simt_places_load(zf_lower_env *env, uint32_t edge, const zf_cg_bit_place *unmoved, const zf_cg_bit_place *place,
+LLVMValueRef zf_simt_places_load(zf_kernel_env *env, uint32_t edge, const zf_cg_bit_place *unmoved, const zf_cg_bit_place *place,
                                  LLVMValueRef v_count, uint64_t limit, const zf_expr *access) {
-    zf_lower *lower = env->lower;
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    if (env->places->takes || find(env, access) != NULL) return NULL;
+    if (env->simt.places->takes || find(env, access) != NULL) return NULL;
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, edge), place->v_word);
     LLVMValueRef v_index = LLVMBuildLShr(cg->builder, place->v_near, zf_cg_i32(cg, 5), "");
     v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
-    zf_lower_ask_further(lower, v_from);
+    zf_simt_ask_further(lower, v_from);
     LLVMValueRef v_low = zf_cg_load(cg, cg->ty_i32, v_from, 4);
     LLVMValueRef v_high = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4), 4);
     LLVMValueRef v_shifted = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
@@ -57,15 +57,15 @@ LLVMValueRef zf_simt_places_load(zf_lower_env *env, uint32_t edge, const zf_cg_b
     w->v_both = zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_shifted);
     w->v_count = v_count;
     w->v_mask = zf_cg_low_mask(cg, v_count, limit);
-    w->next = env->places->found;
-    env->places->found = w;
+    w->next = env->simt.places->found;
+    env->simt.places->found = w;
     LLVMValueRef v = zf_cg_resize(cg, zf_cg_funnel(cg, false, v_high, v_low, place->v_near), cg->ty_i64, false);
     return zf_cg_mask(cg, v, w->v_mask, "bits of an element");
 }
 
-LLVMValueRef zf_simt_places_take(zf_lower_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count, const zf_expr *access) {
+LLVMValueRef zf_simt_places_take(zf_kernel_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count, const zf_expr *access) {
     zf_cg *cg = env->lower->cg;
-    zf_simt_places *places = env->places;
+    zf_simt_places *places = env->simt.places;
     const words *w = places->takes ? find(env, access) : NULL;
     if (w == NULL) return NULL;
     LLVMValueRef v_away = zf_cg_sub(cg, place->v_near, w->v_begin);
@@ -104,7 +104,8 @@ static LLVMValueRef all_narrow(zf_cg *cg, const zf_simt_places *places, unsigned
 }
 
 /// Goes on in `bb_then` where it holds, else in bb_else.
-static void branch(zf_lower *lower, LLVMValueRef v_if, bool whole_warp, LLVMBasicBlockRef bb_then, LLVMBasicBlockRef bb_else) {
+static void branch(zf_kernel_build *lower, LLVMValueRef v_if, bool whole_warp, LLVMBasicBlockRef bb_then,
+                   LLVMBasicBlockRef bb_else) {
     zf_cg *cg = lower->cg;
     if (whole_warp)
         zf_cg_cond_br(cg, zf_simt_any(lower, zf_cg_not(cg, v_if)), bb_else, bb_then);
@@ -112,7 +113,7 @@ static void branch(zf_lower *lower, LLVMValueRef v_if, bool whole_warp, LLVMBasi
         zf_cg_cond_br(cg, v_if, bb_then, bb_else);
 }
 
-LLVMBasicBlockRef zf_simt_make_beside(zf_lower *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
+LLVMBasicBlockRef zf_simt_make_beside(zf_kernel_build *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
                                       void *user) {
     zf_cg *cg = lower->cg;
     zf_simt_places places[ZF_SIMT_BATCH] = {{0}};

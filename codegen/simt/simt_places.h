@@ -16,15 +16,15 @@ typedef void (*zf_simt_make)(void *user, unsigned row, unsigned k, zf_simt_place
 /// Makes `count` neighbours of each of `rows` rows (at most ZF_SIMT_BATCH): the first ones of all rows in one piece of code
 /// without branches, and then the others, which load nothing of their own. Goes on where that was right; returns the block to
 /// which threads go that must make all of them without `places`: with all others of their warp where it is to stay `whole_warp`.
-LLVMBasicBlockRef zf_simt_make_beside(zf_lower *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
+LLVMBasicBlockRef zf_simt_make_beside(zf_kernel_build *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
                                       void *user);
 
 /// Loads v_count bits (at most `limit`, which is at most 32) of an edge's stream from a place, as u64, for the first neighbour of
 /// a row, and keeps its words for the others. `unmoved` is the place as it was before it was moved into the stream. NULL, with
 /// nothing emitted: these places are not for that.
-LLVMValueRef zf_simt_places_load(zf_lower_env *env, uint32_t edge, const zf_cg_bit_place *unmoved, const zf_cg_bit_place *place,
+LLVMValueRef zf_simt_places_load(zf_kernel_env *env, uint32_t edge, const zf_cg_bit_place *unmoved, const zf_cg_bit_place *place,
                                  LLVMValueRef v_count, uint64_t limit, const zf_expr *access);
 /// Takes the bits of another neighbour from those words. NULL, with nothing emitted: the first one has none for it.
-LLVMValueRef zf_simt_places_take(zf_lower_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count, const zf_expr *access);
+LLVMValueRef zf_simt_places_take(zf_kernel_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count, const zf_expr *access);
 
 #endif

@@ -6,7 +6,7 @@
 // row, by the lane that has it, and told to the others by a shuffle.
 //
 // One thread would measure all rows before it makes any element. Here both happen a row a lane at a time, so what fails first may
-// come second; then all lanes do as one thread does (zf_chunk_share).
+// come second; then all lanes do as one thread does (zf_chunk_ops).
 #include "codegen/body/cg_sites.h"
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_marks.h"
@@ -16,7 +16,7 @@
 typedef struct row_batch {
     zf_chunk_region *region;
     zf_chunk *chunk;
-    zf_lower *lower;
+    zf_kernel_build *lower;
     zf_cg *cg;
     const zf_binder *outer, *inner;
     bool by_row;                        ///< an element is the same for all j
@@ -295,10 +295,10 @@ static LLVMValueRef mark_rows(row_batch *b, zf_simt_marks *marks, LLVMValueRef v
     return v_total;
 }
 
-void zf_chunk_share_rows(void *user) {
+void zf_simt_share_rows(void *user) {
     zf_chunk_region *region = user;
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(region->frame));
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = region->cg;
     const zf_reduce *reduce = region->stmt->reduce;
     row_batch b = {.region = region, .chunk = chunk, .lower = lower, .cg = cg};

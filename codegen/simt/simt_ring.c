@@ -35,7 +35,7 @@ bool zf_simt_has_rings(const zf_simt_tree *tree) {
 
 // Elements from group v_from on, EACH for this lane. Those behind the stage's last are made up.
 static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v_from) {
-    zf_lower *lower = root->lower;
+    zf_kernel_build *lower = root->lower;
     zf_cg *cg = lower->cg;
     const zf_simt_ring *ring = stage->ring;
     LLVMValueRef v_mine = zf_cg_add(cg, v_from, zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, EACH)));
@@ -49,7 +49,7 @@ static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v
     LLVMTypeRef ty = zf_cg_memory_type(cg, ring->type);
     LLVMValueRef v_values[EACH];
     for (unsigned k = 0; k < EACH; k++) {
-        zf_lower_env env = zf_lower_env_make(lower, root->node);
+        zf_kernel_env env = zf_lower_env_make(lower, root->node);
         LLVMValueRef v_local = zf_cg_add(cg, v_mine, zf_cg_i32(cg, k));
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_local, stage->v_length);
         LLVMValueRef v_index = zf_cg_add(cg, root->v_g0, zf_cg_resize(cg, v_local, cg->ty_i64, false));
@@ -67,7 +67,7 @@ static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v
 }
 
 void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last) {
-    zf_lower *lower = root->lower;
+    zf_kernel_build *lower = root->lower;
     zf_cg *cg = lower->cg;
     zf_simt_tree *tree = root->tree;
     LLVMBasicBlockRef bb_ask = zf_cg_block(cg, "window_ask"), bb_make = zf_cg_block(cg, "window_make");
@@ -88,7 +88,7 @@ void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v
     zf_cg_enter(cg, bb_made);
 }
 
-zf_cg_value zf_simt_ring_element(zf_lower *lower, const zf_simt_ring *ring, LLVMValueRef v_group) {
+zf_cg_value zf_simt_ring_element(zf_kernel_build *lower, const zf_simt_ring *ring, LLVMValueRef v_group) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, ring->type);
     LLVMValueRef v_slot = zf_cg_and(cg, v_group, zf_cg_i32(cg, ring->room - 1));

@@ -10,7 +10,7 @@ enum { MOST_ROWS = 4 };
 
 /// What a lane has of consecutive rows, as bytes of a word, becomes bytes of consecutive lanes of one row: lanes exchange with
 /// the one whose number differs by `distance`. Even ones (by that bit) keep what `even` says, others what `odd` does.
-static LLVMValueRef exchange(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v, uint32_t distance, uint32_t even,
+static LLVMValueRef exchange(zf_kernel_build *lower, LLVMValueRef v_lane, LLVMValueRef v, uint32_t distance, uint32_t even,
                              uint32_t odd) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_step = zf_cg_i32(cg, distance);
@@ -38,7 +38,7 @@ static LLVMValueRef word_of(zf_cg *cg, LLVMValueRef v, uint32_t size, uint32_t *
 }
 
 /// Two elements of at most two bytes, one behind the other, in the low bytes of a word.
-static LLVMValueRef join(zf_lower *lower, const zf_cg_value *values, uint32_t size) {
+static LLVMValueRef join(zf_kernel_build *lower, const zf_cg_value *values, uint32_t size) {
     uint32_t low, high, selector = 0;
     LLVMValueRef v_low = word_of(lower->cg, zf_lower_memory_form(lower, lower->type, values[0]), size, &low);
     LLVMValueRef v_high = word_of(lower->cg, zf_lower_memory_form(lower, lower->type, values[1]), size, &high);
@@ -48,7 +48,7 @@ static LLVMValueRef join(zf_lower *lower, const zf_cg_value *values, uint32_t si
 
 /// One element of each of `rows` rows becomes so many neighbours of row l % rows, for lane l: the l / rows-th so many. Bytes in
 /// the low bytes of a word, halves as such, and single elements as they are.
-static LLVMValueRef turn(zf_lower *lower, LLVMValueRef v_lane, unsigned rows, const zf_cg_value *values) {
+static LLVMValueRef turn(zf_kernel_build *lower, LLVMValueRef v_lane, unsigned rows, const zf_cg_value *values) {
     zf_cg *cg = lower->cg;
     uint32_t size = zf_kind_size(lower->type.kind);
     if (rows == 1) return zf_lower_memory_form(lower, lower->type, values[0]);
@@ -70,24 +70,24 @@ static LLVMValueRef place_of(zf_cg *cg, LLVMValueRef v_lane, unsigned rows) {
 // ---- Rows -----------------------------------------------------------------------------------------------------
 
 /// Bytes of the column that an element of the kernel makes.
-static uint32_t bytes_each(const zf_lower *lower) {
+static uint32_t bytes_each(const zf_kernel_build *lower) {
     if (lower->unpacks == 0) return zf_kind_size(lower->type.kind);
     return lower->unpacks * zf_kind_size(lower->graph->edges[0].type.kind);
 }
 
-unsigned zf_simt_rows_together(const zf_lower *lower) {
+unsigned zf_simt_rows_together(const zf_kernel_build *lower) {
     uint32_t size = zf_kind_size(lower->type.kind), each = bytes_each(lower), rows = 1;
     if (lower->unpacks == 0) return size < 4 ? 4 / size : 1;
     while (size == 1 && rows < MOST_ROWS && rows * each < 16) rows *= 2;
     return rows;
 }
 
-bool zf_simt_rows_fit(const zf_lower *lower) {
+bool zf_simt_rows_fit(const zf_kernel_build *lower) {
     uint64_t bytes = lower->kernel->tile * (uint64_t)bytes_each(lower);
     return lower->unpacks == 0 ? bytes % 4 == 0 : bytes % 16 == 0;
 }
 
-void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values) {
+void zf_simt_store_rows(zf_kernel_build *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values) {
     zf_cg *cg = lower->cg;
     unsigned rows = zf_simt_rows_together(lower);
     LLVMValueRef v = turn(lower, v_lane, rows, values);

@@ -4,7 +4,7 @@
 #include "codegen/simt/simt_split.h"
 
 // Whether a value is the block's: one of its descriptor's words, or a constant.
-static bool is_of_block(const zf_lower *lower, LLVMValueRef v) {
+static bool is_of_block(const zf_kernel_build *lower, LLVMValueRef v) {
     if (LLVMIsAConstantInt(v)) return true;
     for (uint32_t slot = 0; slot < lower->plan->slot_count; slot++) {
         if (lower->v_words[slot] == v) return true;
@@ -27,7 +27,8 @@ static uint64_t most_of(LLVMValueRef v) {
     return opcode == LLVMAnd ? by : by < width ? all >> by : all;
 }
 
-bool zf_simt_split_term(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_term, zf_simt_split *out) {
+bool zf_simt_split_term(zf_kernel_build *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_term,
+                        zf_simt_split *out) {
     zf_cg *cg = lower->cg;
     const uint64_t most = UINT32_MAX / ((uint64_t)cg->wave * lanes);
     const zf_reduce *reduce = running->reduce;
@@ -52,7 +53,7 @@ static LLVMValueRef times(zf_cg *cg, LLVMValueRef v_same, LLVMValueRef v_count) 
 
 static LLVMValueRef plus(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_more) { return v_more == NULL ? v : zf_cg_add(cg, v, v_more); }
 
-void zf_simt_split_combine(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
+void zf_simt_split_combine(zf_kernel_build *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
                            zf_simt_split (*terms)[ZF_NEIGHBOURS], LLVMValueRef (*v_values)[ZF_NEIGHBOURS]) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_same = terms[0][0].v_same, v_sums[ZF_SIMT_BATCH][ZF_NEIGHBOURS], v_up[ZF_SIMT_BATCH];

@@ -41,11 +41,11 @@ uint32_t zf_simt_staging_warp_bytes(uint32_t most, zf_simt_stage_way way, uint32
     return way == ZF_STAGE_NONE ? 0 : bytes < most ? bytes : most;
 }
 
-static void begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
+static void begin(zf_simt_staging *s, zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
     zf_simt_stage_way way = way_of(lower->kernel);
     *s = (zf_simt_staging){
         .lower = lower, .way = way, .threads = shape->threads, .warps = 1, .room = shape->shared_bytes, .v_begin = v_begin};
-    s->v_thread = lower->v_thread;
+    s->v_thread = lower->simt->v_thread;
 }
 
 static void open_before(zf_simt_staging *s) {
@@ -56,7 +56,7 @@ static void open_before(zf_simt_staging *s) {
     zf_cg_enter(cg, s->bb_ready);
 }
 
-void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
+void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
     begin(s, lower, shape, v_begin);
     s->way = (zf_simt_stage_way)shape->stage;
     if (s->way == ZF_STAGE_NONE) return;
@@ -78,7 +78,8 @@ void zf_simt_staging_wait(zf_simt_staging *s) {
     s->bb_fetched = bb_goes_on;
 }
 
-void zf_simt_staging_begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin, uint32_t step) {
+void zf_simt_staging_begin(zf_simt_staging *s, zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_begin,
+                           uint32_t step) {
     begin(s, lower, shape, v_begin);
     if (s->way == ZF_STAGE_NONE) return;
     s->room = zf_simt_staging_bytes(lower->plan, lower->kernel); // a table may lie behind them

@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct zf_simt_staging {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     zf_simt_stage_way way;
     uint32_t threads;
     LLVMValueRef v_thread; ///< i32: of them
@@ -44,12 +44,13 @@ bool zf_simt_takes_bits(const zf_plan *plan, const zf_kernel *kernel);
 /// Bytes of shared memory that it may take, the first ones; of a map.
 uint32_t zf_simt_staging_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// Around the steps of a tile.
-void zf_simt_staging_begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin, uint32_t step);
+void zf_simt_staging_begin(zf_simt_staging *s, zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_begin,
+                           uint32_t step);
 void zf_simt_staging_end(zf_simt_staging *s);
 /// The same where each warp makes a tile (ZF_STAGE_TILE or nothing), some of whose outputs may not exist. Where it goes on only
 /// when what it staged is there, zf_simt_staging_wait stands, before the first step.
 uint32_t zf_simt_staging_warp_bytes(uint32_t most, zf_simt_stage_way way, uint32_t tile, uint32_t size, uint32_t warps);
-void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin);
+void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_begin);
 void zf_simt_staging_wait(zf_simt_staging *s);
 /// Around the bodies of a step.
 void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef v_steps);

@@ -6,14 +6,14 @@
 // all lanes of the warp take part, those without an element, too.
 #include "codegen/simt/simt_text.h"
 
-static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
+static bool to_column(const zf_kernel_build *lower) { return lower->kernel->sink < 0; }
 
 bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel) { return type.kind == ZF_K_STRING && kernel->sink < 0; }
 
-static bool is_text(const zf_lower *lower) { return zf_simt_delivers_text(lower->type, lower->kernel); }
+static bool is_text(const zf_kernel_build *lower) { return zf_simt_delivers_text(lower->type, lower->kernel); }
 
 // All lanes take part.
-static bool together(const zf_lower *lower) { return is_text(lower) || (lower->type.nullable && to_column(lower)); }
+static bool together(const zf_kernel_build *lower) { return is_text(lower) || (lower->type.nullable && to_column(lower)); }
 
 // ---- Elements -------------------------------------------------------------------------------------------------
 
@@ -22,18 +22,18 @@ static zf_cg_value plain(zf_cg_value value) {
     return value;
 }
 
-static LLVMValueRef bit_of(zf_lower *lower, LLVMValueRef v_bool, unsigned k) {
+static LLVMValueRef bit_of(zf_kernel_build *lower, LLVMValueRef v_bool, unsigned k) {
     zf_cg *cg = lower->cg;
     return LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_bool, cg->ty_i8, false), LLVMConstInt(cg->ty_i8, k, 0), "");
 }
 
-static void store_bits(zf_lower *lower, LLVMValueRef v_byte, LLVMValueRef v_index) {
+static void store_bits(zf_kernel_build *lower, LLVMValueRef v_byte, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
     zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
 }
 
-static void store_elements(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
+static void store_elements(zf_kernel_build *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     if (lower->type.kind == ZF_K_BOOL) {
@@ -64,7 +64,7 @@ static void store_elements(zf_lower *lower, const zf_cg_value *values, unsigned 
 // ---- Validity -------------------------------------------------------------------------------------------------
 
 // The lane's bits of elements v_first on (i32: the lowest `count`), those before v_hi being elements, to the column's bitmap.
-static void store_validity(zf_lower *lower, LLVMValueRef v_bits, unsigned count, LLVMValueRef v_first, LLVMValueRef v_hi) {
+static void store_validity(zf_kernel_build *lower, LLVMValueRef v_bits, unsigned count, LLVMValueRef v_first, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_three = zf_cg_i64(cg, 3), v_exists = zf_cg_icmp(cg, LLVMIntULT, v_first, v_hi);
     if (count < 8) { // v_first is a multiple of count
@@ -95,7 +95,7 @@ static void store_validity(zf_lower *lower, LLVMValueRef v_bits, unsigned count,
     }
 }
 
-static LLVMValueRef valid_bit(zf_lower *lower, zf_cg_value value, unsigned k) {
+static LLVMValueRef valid_bit(zf_kernel_build *lower, zf_cg_value value, unsigned k) {
     zf_cg *cg = lower->cg;
     return LLVMBuildShl(cg->builder, zf_cg_resize(cg, value.v_valid, cg->ty_i32, false), zf_cg_i32(cg, k), "");
 }
@@ -103,7 +103,7 @@ static LLVMValueRef valid_bit(zf_lower *lower, zf_cg_value value, unsigned k) {
 // ---- Strings --------------------------------------------------------------------------------------------------
 
 // The tile's bytes, from the states at both its ends; none where those cannot be.
-void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile) {
+void zf_simt_store_begin(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile) {
     zf_cg *cg = lower->cg;
     zf_delivery *d = &lower->delivery;
     if (lower->type.nullable && !to_column(lower)) d->v_valid = zf_lower_validity_pointer(lower, lower->kernel->edge);
@@ -136,14 +136,14 @@ void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_s
 }
 
 // Where scans run a failure is known to be in the tile; else to be in an element.
-static bool knows_element(const zf_lower *lower) {
+static bool knows_element(const zf_kernel_build *lower) {
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {
         if (lower->kernel->steps[s].kind != ZF_STEP_MAP) return false;
     }
     return lower->kernel->domain == ZF_DOMAIN_ELEMENTS;
 }
 
-void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index) {
+void zf_simt_report_element(zf_kernel_build *lower, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     if (!knows_element(lower)) return;
@@ -156,12 +156,12 @@ void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index) {
     zf_lower_clear(lower);
 }
 
-static LLVMValueRef offset_at(zf_lower *lower, LLVMValueRef v_index) {
+static LLVMValueRef offset_at(zf_kernel_build *lower, LLVMValueRef v_index) {
     return zf_cg_at_sink(lower->cg, lower->cg->ty_i64, lower->v_offsets, v_index);
 }
 
 // Behind the tile's last row there is an offset, too, which is that of the next tile's first.
-static void store_last(zf_lower *lower, LLVMValueRef v_after, LLVMValueRef v_end) {
+static void store_last(zf_kernel_build *lower, LLVMValueRef v_after, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "offset_last"), bb_stored = zf_cg_block(cg, "offset_stored");
     LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_after, lower->delivery.v_last);
@@ -173,7 +173,7 @@ static void store_last(zf_lower *lower, LLVMValueRef v_after, LLVMValueRef v_end
 }
 
 // Where a row begins, if it is wanted, and behind the last where it ends.
-static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_begin, LLVMValueRef v_end) {
+static void store_offset(zf_kernel_build *lower, LLVMValueRef v_index, LLVMValueRef v_begin, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_wanted = zf_cg_block(cg, "offset"), bb_next = zf_cg_block(cg, "offset_next");
     zf_cg_cond_br(cg, zf_lower_row_wanted(lower, v_index, lower->delivery.v_last), bb_wanted, bb_next);
@@ -185,7 +185,7 @@ static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_b
 }
 
 // The same for all of a lane's rows of a tile that is wanted whole.
-static void store_offsets(zf_lower *lower, LLVMValueRef v_first, const LLVMValueRef v_ends[ZF_TEXT_EACH + 1]) {
+static void store_offsets(zf_kernel_build *lower, LLVMValueRef v_first, const LLVMValueRef v_ends[ZF_TEXT_EACH + 1]) {
     zf_cg *cg = lower->cg;
     for (unsigned k = 0; k < ZF_TEXT_EACH; k += 2) {
         LLVMValueRef v = LLVMGetPoison(LLVMVectorType(cg->ty_i64, 2));
@@ -198,7 +198,7 @@ static void store_offsets(zf_lower *lower, LLVMValueRef v_first, const LLVMValue
 }
 
 // The lanes' strings; lengths are 0 where there is no element. `whole`: all of them are there and wanted.
-static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_first, LLVMValueRef v_hi, bool whole) {
+static void store_text(zf_kernel_build *lower, zf_simt_text_row *row, LLVMValueRef v_first, LLVMValueRef v_hi, bool whole) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     zf_simt_text_sum(d->text, row);
@@ -223,7 +223,7 @@ static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_fi
 }
 
 // The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.
-void zf_simt_store_end(zf_lower *lower) {
+void zf_simt_store_end(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     if (!is_text(lower)) return;
@@ -235,14 +235,14 @@ void zf_simt_store_end(zf_lower *lower) {
     zf_lower_check(lower, v_wrong, (uint32_t)lower->kernel->end_check, "bytes where the tile ends");
 }
 
-static LLVMValueRef length_of(zf_lower *lower, const zf_cg_value *value) {
+static LLVMValueRef length_of(zf_kernel_build *lower, const zf_cg_value *value) {
     if (!lower->type.nullable) return value->seq.v_length;
     return zf_cg_select(lower->cg, value->v_valid, value->seq.v_length, zf_cg_i64(lower->cg, 0));
 }
 
 // ---- Whole rows -----------------------------------------------------------------------------------------------
 
-void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
+void zf_simt_store_vector(zf_kernel_build *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_hi = zf_cg_add(cg, v_index, zf_cg_i64(cg, count));
     for (unsigned k = 0; k < count; k++) {
@@ -276,7 +276,7 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
 
 // ---- Cut rows -------------------------------------------------------------------------------------------------
 
-zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end) {
+zf_simt_cut zf_simt_cut_begin(zf_kernel_build *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     zf_simt_cut cut = {.v_first = v_first, .v_place = v_place, .v_end = v_end};
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, v_end);
@@ -306,7 +306,7 @@ zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRe
     return cut;
 }
 
-void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k) {
+void zf_simt_cut_element(zf_kernel_build *lower, zf_simt_cut *cut, unsigned k) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element");
     cut->bb_next = zf_cg_block(cg, "element_next");
@@ -319,7 +319,7 @@ void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k) {
     zf_cg_enter(cg, bb_element);
 }
 
-void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value) {
+void zf_simt_cut_store(zf_kernel_build *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value) {
     zf_cg *cg = lower->cg;
     zf_simt_report_element(lower, cut->v_index);
     bool can = zf_lower_can_deliver(lower, &value);
@@ -347,7 +347,7 @@ void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_c
     zf_cg_enter(cg, cut->bb_next);
 }
 
-static void end_byte(zf_lower *lower, const zf_simt_cut *cut) {
+static void end_byte(zf_kernel_build *lower, const zf_simt_cut *cut) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
     if (cut->bb_none != NULL) {
@@ -370,7 +370,7 @@ static LLVMValueRef cut_hi(zf_cg *cg, const zf_simt_cut *cut) {
     return zf_cg_sub(cg, zf_cg_add(cg, cut->v_first, v_end), v_place);
 }
 
-void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut) {
+void zf_simt_cut_end(zf_kernel_build *lower, const zf_simt_cut *cut) {
     zf_cg *cg = lower->cg;
     if (cut->v_byte != NULL) end_byte(lower, cut);
     if (cut->v_valid != NULL) {

@@ -69,7 +69,7 @@ typedef struct entries {
 } entries;
 
 // Goes on where there is an element v_at; `v_mine` (i32) is the thread's first.
-static void entries_begin(entries *e, zf_lower *lower, const zf_lower_env *env, const zf_port *port, uint32_t bytes,
+static void entries_begin(entries *e, zf_kernel_build *lower, const zf_kernel_env *env, const zf_port *port, uint32_t bytes,
                           LLVMValueRef v_mine, unsigned threads, const char *name) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_threads = zf_cg_i32(cg, threads);
@@ -87,12 +87,12 @@ static void entries_begin(entries *e, zf_lower *lower, const zf_lower_env *env, 
 }
 
 // Where v_ok (slot: i1) is not NULL it says whether the thread's elements lie in the stream's range, if that is to be checked.
-static void make_table(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes,
+static void make_table(zf_kernel_build *lower, zf_kernel_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes,
                        unsigned threads, LLVMValueRef v_ok) {
     zf_cg *cg = lower->cg;
     bool checked = v_ok != NULL && port->has_range && zf_plan_check(lower->plan, env->node, port->span, 5) >= 0;
     entries e;
-    entries_begin(&e, lower, env, port, bytes, lower->v_thread, threads, "table");
+    entries_begin(&e, lower, env, port, bytes, lower->simt->v_thread, threads, "table");
     LLVMValueRef v = env->env.element(cg, &env->env, port, e.v_at, NULL).v, v_safe;
     zf_cg_store(cg, v, zf_cg_at(cg, zf_cg_type(cg, port->type), v_table, e.v_at), zf_kind_size(port->type.kind));
     LLVMValueRef v_in = checked ? zf_cg_in_range(cg, &env->env, port, zf_cg_scalar(port->type, v), &v_safe) : NULL;
@@ -100,38 +100,38 @@ static void make_table(zf_lower *lower, zf_lower_env *env, const zf_port *port, 
     zf_cg_loop_end(cg, &e.loop);
 }
 
-static void make_tables(zf_lower *lower, unsigned threads, LLVMValueRef v_ok) {
+static void make_tables(zf_kernel_build *lower, unsigned threads, LLVMValueRef v_ok) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     LLVMValueRef *v_tables = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, lower->graph->edge_count + 1);
     tables found = tables_of(lower->plan, lower->kernel);
     for (uint32_t k = 0, offset = 0; k < found.count; offset += found.sizes[k++]) {
-        zf_lower_env env = zf_lower_env_make(lower, node->index);
+        zf_kernel_env env = zf_lower_env_make(lower, node->index);
         LLVMValueRef v_table = cg->target->simt->shared(cg, offset, found.sizes[k]);
         make_table(lower, &env, node->inst->streams[found.slots[k]], v_table, found.sizes[k], threads, v_ok);
         v_tables[node->inputs[found.slots[k]]] = v_table;
     }
-    if (found.count > 0) lower->v_tables = v_tables;
+    if (found.count > 0) lower->simt->v_tables = v_tables;
 }
 
-static void meet(zf_lower *lower) {
+static void meet(zf_kernel_build *lower) {
     if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, "tables before what reads them")) lower->cg->target->simt->barrier(lower->cg);
 }
 
-void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
+void zf_simt_tables_make(zf_kernel_build *lower, unsigned threads) {
     make_tables(lower, threads, NULL);
-    if (lower->v_tables != NULL) meet(lower);
+    if (lower->simt->v_tables != NULL) meet(lower);
 }
 
-LLVMValueRef zf_simt_tables_make_checked(zf_lower *lower, unsigned threads, LLVMValueRef v_warps) {
+LLVMValueRef zf_simt_tables_make_checked(zf_kernel_build *lower, unsigned threads, LLVMValueRef v_warps) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_ok = zf_cg_alloca(cg, cg->ty_i1, "in_range");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
     bool unchecked = zf_cg_site(cg, ZF_SITE_CHECK, "V05, of a table");
     make_tables(lower, threads, unchecked ? NULL : v_ok);
-    lower->tables_checked = true;
-    if (lower->v_tables == NULL || unchecked) {
-        if (lower->v_tables != NULL) meet(lower);
+    lower->simt->tables_checked = true;
+    if (lower->simt->v_tables == NULL || unchecked) {
+        if (lower->simt->v_tables != NULL) meet(lower);
         return zf_cg_i1(cg, true);
     }
     // Each warp says for its elements what all others ask behind the barrier.

@@ -5,7 +5,7 @@
 #include "codegen/body/cg_sites.h"
 
 // The stream whose element at the scan's own index, a stored bit, is its term; NULL: the term is something else.
-static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *running) {
+static const zf_graph_edge *bits_of(const zf_kernel_build *lower, const zf_running *running) {
     const zf_reduce *reduce = running->reduce;
     const zf_expr *term = zf_expr_uncast(reduce->term);
     if (term->kind != ZF_X_INDEX || term->a->kind != ZF_X_STREAM || term->type.kind != ZF_K_BOOL) return NULL;
@@ -15,7 +15,7 @@ static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *run
     return edge->type.nullable || !zf_lower_in_memory(lower, edge->index) ? NULL : edge;
 }
 
-bool zf_simt_tally_of(zf_lower *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally) {
+bool zf_simt_tally_of(zf_kernel_build *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally) {
     const zf_reduce *reduce = running->reduce;
     bool is_sum = reduce->op == ZF_RED_SUM && reduce->form == ZF_R_SCAN && reduce->binder_count == 1;
     if (!is_sum || !zf_kind_is_integer(running->type.kind) || lower->kernel->tile % zf_simt_tally_outputs(lower->cg->wave) != 0)
@@ -31,7 +31,7 @@ static LLVMValueRef ones(zf_cg *cg, LLVMValueRef v) {
     return zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v, 1);
 }
 
-void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin) {
+void zf_simt_tally_begin(zf_kernel_build *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_begin, zf_cg_i64(cg, 5), "");
     v_word = zf_cg_add(cg, v_word, zf_cg_resize(cg, v_lane, cg->ty_i64, false));
@@ -41,7 +41,7 @@ void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_l
     tally->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
 }
 
-LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,
+LLVMValueRef zf_simt_tally_row(zf_kernel_build *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,
                                LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef builder = cg->builder;
@@ -56,7 +56,7 @@ LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVM
     return LLVMBuildLShr(builder, v_word, v_shift, "");
 }
 
-void zf_simt_tally_values(zf_lower *lower, const zf_simt_tally *tally, zf_simt_lanes *lanes, LLVMValueRef v_before,
+void zf_simt_tally_values(zf_kernel_build *lower, const zf_simt_tally *tally, zf_simt_lanes *lanes, LLVMValueRef v_before,
                           LLVMValueRef *v_values) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, tally->running->type);
@@ -70,7 +70,7 @@ void zf_simt_tally_values(zf_lower *lower, const zf_simt_tally *tally, zf_simt_l
     }
 }
 
-void zf_simt_tally_end(zf_lower *lower, const zf_simt_tally *tally) {
+void zf_simt_tally_end(zf_kernel_build *lower, const zf_simt_tally *tally) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, tally->running->type);
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, tally->running->v_acc, "");

@@ -12,18 +12,18 @@ typedef struct zf_simt_tally {
     LLVMValueRef v_total;         ///< i32: how many are set
 } zf_simt_tally;
 /// False where the scan is no sum of the bits of one stored stream, each at its output's index.
-bool zf_simt_tally_of(zf_lower *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally);
+bool zf_simt_tally_of(zf_kernel_build *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally);
 /// Outputs whose bits a warp of so many lanes counts at once: a word of each lane.
 static inline uint32_t zf_simt_tally_outputs(uint32_t wave) { return wave * 32; }
 /// Counts the bits of so many outputs from v_begin on (i64, a multiple of that). All lanes take part, as in what follows.
-void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin);
+void zf_simt_tally_begin(zf_kernel_build *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin);
 /// The bits of this lane's outputs in row v_row (i32) of these, as i32 from bit 0 on, and how many are set before them.
-LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,
+LLVMValueRef zf_simt_tally_row(zf_kernel_build *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,
                                LLVMValueRef *v_before);
 /// The scan's values at the lane's outputs, of which `lanes` has the bits.
-void zf_simt_tally_values(zf_lower *lower, const zf_simt_tally *tally, zf_simt_lanes *lanes, LLVMValueRef v_before,
+void zf_simt_tally_values(zf_kernel_build *lower, const zf_simt_tally *tally, zf_simt_lanes *lanes, LLVMValueRef v_before,
                           LLVMValueRef *v_values);
 /// Moves the running value behind the outputs that were counted.
-void zf_simt_tally_end(zf_lower *lower, const zf_simt_tally *tally);
+void zf_simt_tally_end(zf_kernel_build *lower, const zf_simt_tally *tally);
 
 #endif

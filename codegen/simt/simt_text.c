@@ -26,7 +26,7 @@ uint32_t zf_simt_text_bytes(uint32_t wave) { return wave * ZF_TEXT_EACH * KNOWN;
 // Strings of a row.
 static uint32_t strings_of(const zf_cg *cg) { return cg->wave * ZF_TEXT_EACH; }
 
-void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at) {
+void zf_simt_text_tables(zf_simt_text *text, zf_kernel_build *lower, uint32_t at) {
     zf_cg *cg = lower->cg;
     *text = (zf_simt_text){.lower = lower};
     text->v_stage = cg->target->simt->shared(cg, at, zf_simt_text_bytes(cg->wave));
@@ -35,7 +35,7 @@ void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at) {
 }
 
 void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row) {
-    zf_lower *lower = text->lower;
+    zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_own = row->v_lengths[0], v_lane = zf_simt_lane(lower);
     for (unsigned k = 1; k < ZF_TEXT_EACH; k++) v_own = zf_cg_add(cg, v_own, row->v_lengths[k]);
@@ -52,7 +52,7 @@ static LLVMValueRef entry(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_table, LLVMV
 
 // Leaves the row in shared memory, between two barriers: the row before may still be read, and this one is read by all.
 static void leave(const zf_simt_text *text, const zf_simt_text_row *row) {
-    zf_lower *lower = text->lower;
+    zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_first = zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, ZF_TEXT_EACH)), v_begin = row->v_before;
     zf_simt_barrier(lower, "the strings before are copied");
@@ -164,7 +164,7 @@ static void store_bytes(zf_cg *cg, LLVMValueRef v_word, LLVMValueRef v_to, LLVMV
 }
 
 static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to) {
-    zf_lower *lower = text->lower;
+    zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     leave(text, row);
     LLVMValueRef v_part = zf_cg_resize(cg, v_total, cg->ty_i32, false);
@@ -204,7 +204,7 @@ static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLV
 
 // One string after the other, each by all lanes.
 static void copy_huge(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to) {
-    zf_lower *lower = text->lower;
+    zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = LLVMArrayType2(cg->ty_i64, 2);
     LLVMValueRef v_lane = zf_simt_lane(lower), v_first = zf_cg_mul(cg, v_lane, zf_cg_i32(cg, ZF_TEXT_EACH));
@@ -374,7 +374,7 @@ static void copy_short(const zf_simt_text *text, const zf_simt_text_row *row, LL
 }
 
 void zf_simt_text_copy(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to) {
-    zf_lower *lower = text->lower;
+    zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_short = zf_cg_block(cg, "text_short"), bb_more = zf_cg_block(cg, "text_more"),
                       bb_long = zf_cg_block(cg, "text_long"), bb_huge = zf_cg_block(cg, "text_huge"),

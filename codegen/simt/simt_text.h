@@ -9,7 +9,7 @@ enum { ZF_TEXT_EACH = 4 }; ///< strings a lane brings
 
 /// What a warp copies from. Made once a kernel; all lanes use it together.
 typedef struct zf_simt_text {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     LLVMValueRef v_stage;   ///< shared: where short strings are put together
     LLVMValueRef v_ends;    ///< there, else (i32): where each string ends, counted from the first one's begin
     LLVMValueRef v_sources; ///< there, else (i64): where byte 0 of all would be, if it were this string's
@@ -17,7 +17,7 @@ typedef struct zf_simt_text {
 
 /// Shared memory that it takes; `zf_simt_text_tables` sets it up from byte `at` of it.
 uint32_t zf_simt_text_bytes(uint32_t wave);
-void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at);
+void zf_simt_text_tables(zf_simt_text *text, zf_kernel_build *lower, uint32_t at);
 
 /// The strings of a row: lane l has number l * ZF_TEXT_EACH + k.
 typedef struct zf_simt_text_row {

@@ -6,7 +6,7 @@
 
 enum { MOST_WORDS = 128 };
 
-static zf_type column_type(const zf_lower *lower) { return lower->graph->edges[0].type; }
+static zf_type column_type(const zf_kernel_build *lower) { return lower->graph->edges[0].type; }
 
 /// Whether an expression is bits of the stream, of which conversions leave the low `bits` bits as they are.
 static bool is_bits(const zf_expr *e, uint32_t bits) {
@@ -36,7 +36,7 @@ static LLVMValueRef fields(zf_cg *cg, LLVMValueRef v, uint32_t shift, uint32_t m
 }
 
 /// Bytes k of four words, next to each other.
-static LLVMValueRef across(zf_lower *lower, const LLVMValueRef v_planes[4], unsigned k) {
+static LLVMValueRef across(zf_kernel_build *lower, const LLVMValueRef v_planes[4], unsigned k) {
     LLVMValueRef v_pair = zf_cg_i32(lower->cg, k | (4 + k) << 4);
     LLVMValueRef v_low = zf_simt_permute(lower, v_planes[0], v_planes[1], v_pair);
     LLVMValueRef v_high = zf_simt_permute(lower, v_planes[2], v_planes[3], v_pair);
@@ -44,7 +44,7 @@ static LLVMValueRef across(zf_lower *lower, const LLVMValueRef v_planes[4], unsi
 }
 
 /// Groups of `width` bits (1, 2, 4 or 8) of the low `bytes` bytes of a word become bytes: returns how many words they make.
-static unsigned spread(zf_lower *lower, LLVMValueRef v, unsigned bytes, uint32_t width, LLVMValueRef *v_words) {
+static unsigned spread(zf_kernel_build *lower, LLVMValueRef v, unsigned bytes, uint32_t width, LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
     if (width == 8) {
         v_words[0] = v;
@@ -74,7 +74,7 @@ static unsigned spread(zf_lower *lower, LLVMValueRef v, unsigned bytes, uint32_t
 }
 
 /// v_base (an integer of 1 or 2 bytes) plus each of the numbers side by side in a word, which wrap alone.
-static LLVMValueRef add_each(zf_lower *lower, LLVMValueRef v_word, LLVMValueRef v_base, uint32_t size, bool full) {
+static LLVMValueRef add_each(zf_kernel_build *lower, LLVMValueRef v_word, LLVMValueRef v_base, uint32_t size, bool full) {
     zf_cg *cg = lower->cg;
     uint32_t ones = size == 1 ? 0x01010101 : 0x00010001, tops = ones << (8 * size - 1);
     LLVMValueRef v_bases = zf_cg_mul(cg, zf_cg_resize(cg, v_base, cg->ty_i32, false), zf_cg_i32(cg, ones));
@@ -89,7 +89,7 @@ static LLVMValueRef add_each(zf_lower *lower, LLVMValueRef v_word, LLVMValueRef 
 
 /// Words of elements of 1 or 2 bytes that are sums, made side by side. Returns their number, or 0 where elements are another
 /// thing.
-static unsigned make_words(zf_lower *lower, LLVMValueRef v, unsigned bytes, LLVMValueRef *v_words) {
+static unsigned make_words(zf_kernel_build *lower, LLVMValueRef v, unsigned bytes, LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
     uint32_t width = zf_lower_unpacked_width(lower), size = zf_kind_size(column_type(lower).kind);
     bool is_sum;
@@ -108,14 +108,15 @@ static unsigned make_words(zf_lower *lower, LLVMValueRef v, unsigned bytes, LLVM
     }
     count *= size;
     if (other == NULL) return count;
-    zf_lower_env env = zf_lower_env_make(lower, lower->plan->kernels[lower->plan->kernel_count - 1].root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->plan->kernels[lower->plan->kernel_count - 1].root);
     LLVMValueRef v_base = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, other, NULL, 0).v;
     for (unsigned k = 0; k < count; k++) v_words[k] = add_each(lower, v_words[k], v_base, size, width == 8 * size);
     return count;
 }
 
 /// The same of any elements: of less than 4 bytes as words.
-static unsigned make_elements(zf_lower *lower, LLVMValueRef v, unsigned count, LLVMValueRef v_first, LLVMValueRef *v_words) {
+static unsigned make_elements(zf_kernel_build *lower, LLVMValueRef v, unsigned count, LLVMValueRef v_first,
+                              LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
     uint32_t width = zf_lower_unpacked_width(lower), size = zf_kind_size(column_type(lower).kind), each = size < 4 ? 4 / size : 1;
     v = zf_cg_resize(cg, v, LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 32 ? cg->ty_i64 : cg->ty_i32, false);
@@ -153,7 +154,7 @@ static void store_words(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef *v_words, uns
     }
 }
 
-void zf_simt_unpack(zf_lower *lower, LLVMValueRef v, unsigned rows, LLVMValueRef v_from, LLVMValueRef v_place) {
+void zf_simt_unpack(zf_kernel_build *lower, LLVMValueRef v, unsigned rows, LLVMValueRef v_from, LLVMValueRef v_place) {
     zf_cg *cg = lower->cg;
     unsigned count = rows * lower->unpacks, size = zf_kind_size(column_type(lower).kind);
     LLVMValueRef v_each = zf_cg_i64(cg, lower->unpacks), v_words[MOST_WORDS];

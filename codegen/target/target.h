@@ -11,8 +11,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
-typedef struct zf_lower zf_lower;
-typedef struct zf_lower_input zf_lower_input;
+typedef struct zf_kernel_build zf_kernel_build;
+typedef struct zf_kernel_input zf_kernel_input;
 
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
 /// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
@@ -59,13 +59,13 @@ struct zf_cg_target {
     /// Makes the machine for an optimisation level (0..3). The caller disposes of it.
     zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
     /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
-    void (*kernel)(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+    void (*kernel)(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel);
     /// Adds the assembly text that LLVM made to `out` without what would make other code of it. NULL: it is fine.
     void (*tidy)(const char *assembly, size_t length, zf_text *out);
     const zf_simt_ops *simt; ///< NULL: loops
     bool aligned_loads;      ///< loads must be aligned to their size
     /// Builds the body of a kernel, by domain. NULL: not lowered (ZF0804).
-    void (*lower[ZF_DOMAIN_CHUNKS + 1])(zf_lower *lower);
+    void (*lower[ZF_DOMAIN_CHUNKS + 1])(zf_kernel_build *lower);
 };
 
 #define TARGET(identifier, ...) extern const zf_cg_target zf_cg_target_##identifier;

@@ -5,6 +5,8 @@
 
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_lines.h"
+#include "codegen/host/host.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 #include "codegen/target/target.h"
 

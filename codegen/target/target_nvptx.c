@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "codegen/body/cg_emit.h"
+#include "codegen/host/host.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 #include "codegen/target/target.h"
 #include "runtime/base/error_codes.h"

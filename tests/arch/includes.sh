@@ -24,6 +24,11 @@ BEGIN {
     room("tuner",            "tuner/|measure/|compiler/|codegen/|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
     room("zfc",              "(zfc|tuner|measure|compiler|codegen|patterns|frontend|emulator|runtime|zipflow)/|scheduler/search/search[.]h$",
                              "jansson[.]h|csv[.]h|xxhash[.]h")
+    # Kernels of the host and kernels of GPUs do not know each other; codegen/kernel knows neither.
+    target = "codegen/(body|target|llvm)/|codegen/codegen[.]h$|patterns/|frontend/|" base
+    room("codegen/kernel",   "codegen/kernel/|" target, "llvm-c/")
+    room("codegen/host",     "codegen/(host|kernel)/|" target, "llvm-c/")
+    room("codegen/simt",     "codegen/(simt|kernel)/|" target, "llvm-c/")
     libc = "assert|ctype|dirent|dlfcn|elf|errno|fcntl|fenv|float|inttypes|libgen|limits|link|locale|math|poll|pthread|sched|setjmp|" \
            "signal|std(align|arg|atomic|bool|def|int|io|lib|noreturn)|strings?|termios|time|unistd|wchar"
 }

@@ -37,6 +37,11 @@ frontend/spec/a.c <glib.h>
 patterns/plan/a.c "codegen/body/cg.h"
 patterns/plan/a.c "runtime/container/container.h"
 patterns/plan/a.c <llvm-c/Core.h>
+codegen/host/a.c "codegen/simt/simt.h"
+codegen/simt/a.c "codegen/host/host.h"
+codegen/simt/forms/a.c "codegen/host/host.h"
+codegen/kernel/a.c "codegen/host/host.h"
+codegen/kernel/a.c "codegen/simt/simt.h"
 codegen/host/a.c "compiler/decoder.h"
 codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"

@@ -1,6 +1,7 @@
 // A copy of the host target: how its code is made. It counts the kernels that were made.
 #include "tests/target/target_copy.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/host/host.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/target/target.h"
 
 atomic_uint copy_kernels;
@@ -10,7 +11,7 @@ static zf_status machine(unsigned level, zf_abi_target target, LLVMTargetMachine
     return zf_cg_host_machine(level, out, error);
 }
 
-static void kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
+static void kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel) {
     copy_kernels++;
     zf_lower_kernel(cg, input, kernel);
 }

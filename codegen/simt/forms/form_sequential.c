@@ -22,7 +22,7 @@ void zf_form_sequential_choices(const zf_plan *plan, const zf_kernel *kernel, co
     zf_form_allow_walk(plan, kernel, shape, space);
 }
 
-void zf_form_sequential_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_sequential_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     (void)shape;
     lower->cg->target->lower[lower->kernel->domain](lower);
 }

@@ -4,7 +4,7 @@
 
 #include "patterns/plan/plan.h"
 
-typedef struct zf_lower zf_lower;
+typedef struct zf_kernel_build zf_kernel_build;
 typedef struct zf_choice_space zf_choice_space;
 
 /// The forms, in the order of forms.def.
@@ -40,10 +40,10 @@ typedef struct zf_form {
     zf_simt_shape (*shape)(const zf_plan *plan, const zf_kernel *kernel);
     /// Adds to `space` the choices that only this form has. `kernel` has none set; `shape` is its default.
     void (*choices)(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space);
-    /// Emits the kernel's body, between its first block and zf_lower.bb_leave.
-    void (*emit)(zf_lower *lower, const zf_simt_shape *shape);
+    /// Emits the kernel's body, between its first block and zf_kernel_build.bb_leave.
+    void (*emit)(zf_kernel_build *lower, const zf_simt_shape *shape);
     /// Emits the body of the slow path, which makes the thread block's tiles by one thread each; NULL: the form has none.
-    void (*emit_slow)(zf_lower *lower, const zf_simt_shape *shape);
+    void (*emit_slow)(zf_kernel_build *lower, const zf_simt_shape *shape);
 } zf_form;
 
 /// Returns the row of a form.
@@ -73,16 +73,16 @@ uint32_t zf_form_text_bytes(const zf_plan *plan, const zf_kernel *kernel);
     zf_simt_shape zf_form_##name##_shape(const zf_plan *plan, const zf_kernel *kernel);                                          \
     void zf_form_##name##_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape,                      \
                                   zf_choice_space *space);                                                                       \
-    void zf_form_##name##_emit(zf_lower *lower, const zf_simt_shape *shape);
+    void zf_form_##name##_emit(zf_kernel_build *lower, const zf_simt_shape *shape);
 #include "codegen/simt/forms/forms.def"
 #undef ZF_FORM
 /// Returns why the lanes of an algorithm cannot be those of a warp; NULL: they can, or it has none.
 const char *zf_form_lanes_refusal(const zf_inst *inst);
 /// Adds the choices of a kernel of chunks without lanes: how many threads walk a chunk, and how many chunks they have.
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space);
-void zf_form_lanes_slow(zf_lower *lower, const zf_simt_shape *shape);
-void zf_form_numbers_slow(zf_lower *lower, const zf_simt_shape *shape);
-void zf_form_words_slow(zf_lower *lower, const zf_simt_shape *shape);
-void zf_form_groups_slow(zf_lower *lower, const zf_simt_shape *shape);
+void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
+void zf_form_numbers_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
+void zf_form_words_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
+void zf_form_groups_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 
 #endif

@@ -176,7 +176,7 @@ static LLVMValueRef and_both(zf_cg *cg, LLVMValueRef a, LLVMValueRef b) {
 
 /// What the lanes below this one read, and all together (i32): each v_amount (i64, at most 64), where v_reads (i1; NULL: always).
 static void amounts(walk *w, LLVMValueRef v_amount, LLVMValueRef v_reads, LLVMValueRef *v_before, LLVMValueRef *v_all) {
-    zf_lower *lower = w->chunk.env.lower;
+    zf_kernel_build *lower = w->chunk.env.lower;
     zf_cg *cg = lower->cg;
     v_amount = zf_cg_resize(cg, v_amount, cg->ty_i32, false);
     if (!LLVMIsConstant(v_amount)) {
@@ -196,7 +196,7 @@ static void amounts(walk *w, LLVMValueRef v_amount, LLVMValueRef v_reads, LLVMVa
     *v_all = zf_cg_mul(cg, count_bits(cg, v_who), v_amount);
 }
 
-LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr) {
+static LLVMValueRef claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr) {
     walk *w = walk_of(frame);
     zf_chunk *chunk = &w->chunk;
     LLVMTypeRef ty = LLVMGetAllocatedType(s->v_at);
@@ -359,7 +359,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMV
 
 /// Where the chunk's parts of its streams begin.
 static void find_parts(walk *w) {
-    zf_lower *lower = w->chunk.env.lower;
+    zf_kernel_build *lower = w->chunk.env.lower;
     zf_cg *cg = lower->cg;
     for (uint32_t s = 0; s < w->chunk.inst->stream_count; s++) {
         const zf_chunk_stream *stream = &w->chunk.streams[s];
@@ -370,7 +370,7 @@ static void find_parts(walk *w) {
     }
 }
 
-bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+static bool next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
     walk *w = walk_of(frame);
     if (w->ahead_slot != expr->port->slot) return false;
     LLVMValueRef v_reads = and_both(cg, w->chunk.v_when, w->chunk.v_exists), v_before, v_all;
@@ -379,6 +379,8 @@ bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_val
     zf_simt_ahead_move(&w->ahead, v_all, w->in_batch && !w->in_branch);
     return true;
 }
+
+static const zf_chunk_ops ops = {.claim = claim, .next = next};
 
 // ---- Rows -----------------------------------------------------------------------------------------------------
 
@@ -400,7 +402,7 @@ static zf_cg_value make(walk *w, LLVMValueRef v_row) {
 
 /// Rows of a chunk that all exist, BATCH at a time; returns how many were made.
 static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
-    zf_lower *lower = w->chunk.env.lower;
+    zf_kernel_build *lower = w->chunk.env.lower;
     zf_cg *cg = lower->cg;
     unsigned together = zf_simt_rows_together(lower);
     LLVMValueRef v_batch = zf_cg_i64(cg, BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_rows, v_batch, "");
@@ -424,7 +426,7 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
 
 static void make_rows(walk *w, LLVMValueRef v_from) {
     zf_chunk *chunk = &w->chunk;
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lanes = zf_cg_i64(cg, chunk->inst->lanes),
                  v_last = zf_cg_add(cg, chunk->v_count, zf_cg_i64(cg, chunk->inst->lanes - 1));
@@ -464,10 +466,10 @@ static void make_states(walk *w) {
 
 // ---- A chunk --------------------------------------------------------------------------------------------------
 
-void zf_form_lanes_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_lanes_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
-    walk w = {.chunk = {.together = true}, .v_lane = zf_simt_lane(lower)};
+    walk w = {.chunk = {.ops = &ops, .together = true}, .v_lane = zf_simt_lane(lower)};
     w.v_parts = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, node->inst->stream_count + 1);
     w.ahead_slot = ahead_of(lower->plan, lower->kernel);
     zf_chunk *chunk = &w.chunk;
@@ -483,20 +485,20 @@ void zf_form_lanes_emit(zf_lower *lower, const zf_simt_shape *shape) {
         w.v_ring = zf_cg_at(cg, cg->ty_i8, v_rings, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     }
     zf_simt_nibbles_make(lower, shape->shared_bytes - zf_simt_nibbles_bytes(lower->plan, lower->kernel));
-    lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_simt_warp(lower));
+    lower->simt->v_tile = zf_cg_add(cg, lower->simt->v_tile, zf_simt_warp(lower));
     LLVMValueRef v_chunks = zf_lower_chunk_count(lower, node->index);
     LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk");
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, v_chunks);
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->simt->v_tile, v_chunks);
     if (lower->v_row_end != NULL && lower->unpacks == 0) { // what holds elements is made whether they are wanted or not
-        LLVMValueRef v_begin = zf_cg_mul(cg, lower->v_tile, zf_cg_i64(cg, lower->kernel->tile));
+        LLVMValueRef v_begin = zf_cg_mul(cg, lower->simt->v_tile, zf_cg_i64(cg, lower->kernel->tile));
         v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, lower->v_row_end));
     }
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "chunks of the block that are wanted"), bb_chunk, lower->bb_leave);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "chunks of the block that are wanted"), bb_chunk, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_chunk);
     zf_simt_tile tile = zf_simt_tile_of(lower);
     lower->v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), lower->v_any);
-    chunk->v_number = lower->v_tile;
+    chunk->v_number = lower->simt->v_tile;
     zf_chunk_begin(chunk, tile.v_count, v_chunks);
     find_parts(&w);
     LLVMValueRef v_lane = w.v_lane;
@@ -522,16 +524,16 @@ void zf_form_lanes_emit(zf_lower *lower, const zf_simt_shape *shape) {
         if (!zf_cg_site(cg, ZF_SITE_CHECK, "V02, of all that was read ahead")) v_failed = zf_cg_or(cg, v_failed, v_behind);
     }
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "chunk_failed");
-    zf_cg_cond_br(cg, zf_simt_any(lower, v_failed), bb_failed, lower->bb_leave);
+    zf_cg_cond_br(cg, zf_simt_any(lower, v_failed), bb_failed, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_failed);
     zf_simt_call_hard(lower);
 }
 
-void zf_form_lanes_slow(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     (void)shape;
     zf_simt_one_thread(lower, zf_simt_lane(lower)); // each warp has its chunk
-    lower->v_begin = zf_cg_add(cg, lower->v_tile, zf_simt_warp(lower));
+    lower->v_begin = zf_cg_add(cg, lower->simt->v_tile, zf_simt_warp(lower));
     lower->v_end = zf_cg_add(cg, lower->v_begin, zf_cg_i64(cg, 1));
     cg->target->lower[lower->kernel->domain](lower);
 }

@@ -20,13 +20,13 @@ static bool is_scanned(const zf_expr *access, const zf_reduce *reduce) {
 }
 
 // Whether elements of an edge can be read there: numbers in memory, or made from such by maps.
-static bool is_readable(const zf_lower *lower, const zf_graph_edge *edge) {
+static bool is_readable(const zf_kernel_build *lower, const zf_graph_edge *edge) {
     if (edge->type.nullable || edge->type.kind == ZF_K_STRING || edge->type.kind == ZF_K_BOOL) return false;
     if (zf_lower_in_memory(lower, edge->index)) return true;
     return edge->decision == ZF_EDGE_INLINED && lower->graph->nodes[edge->producer].inst->pattern == ZF_FULLY_PARALLEL;
 }
 
-zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueRef v_state) {
+zf_simt_count *zf_simt_count_of(zf_kernel_build *lower, zf_running *running, LLVMValueRef v_state) {
     zf_cg *cg = lower->cg;
     const zf_reduce *reduce = running->reduce;
     const zf_interval terms = reduce->term->range;
@@ -51,7 +51,7 @@ zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueR
     return count;
 }
 
-void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values) {
+void zf_simt_count_begin(zf_kernel_build *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = zf_cg_sub(cg, count->v_room, zf_cg_i32(cg, 1));
     count->neighbours = (zf_simt_neighbours){.count = lanes};
@@ -67,28 +67,28 @@ void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, 
     zf_simt_neighbours_begin(lower, &count->neighbours);
 }
 
-LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValueRef v_more) {
+LLVMValueRef zf_simt_count_fits(zf_kernel_build *lower, zf_simt_count *count, LLVMValueRef v_more) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, count->running->type), count->running->v_acc, "");
     LLVMValueRef v_last = zf_cg_add(cg, zf_cg_resize(cg, zf_cg_sub(cg, v_acc, count->v_base), cg->ty_i32, false), v_more);
     return zf_cg_icmp(cg, LLVMIntULT, v_last, count->v_room);
 }
 
-void zf_simt_count_end(zf_lower *lower, zf_simt_count *count) {
+void zf_simt_count_end(zf_kernel_build *lower, zf_simt_count *count) {
     zf_simt_neighbours_end(lower, &count->neighbours);
     count->running->counted = NULL;
 }
 
-const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr *access) {
-    if (env->lanes == NULL || access == NULL || access->kind != ZF_X_INDEX || access->a->kind != ZF_X_STREAM) return NULL;
+const zf_simt_counted *zf_simt_counted_at(const zf_kernel_env *env, const zf_expr *access) {
+    if (env->simt.lanes == NULL || access == NULL || access->kind != ZF_X_INDEX || access->a->kind != ZF_X_STREAM) return NULL;
     const zf_reduce *by = scan_of(access->b);
     const zf_running *running = by == NULL ? NULL : zf_lower_scan_find(env->lower, env->node, by);
     if (running == NULL || running->counted == NULL) return NULL;
     return zf_lower_edge(env->lower, env->node, access->a->port)->index == running->counted->edge ? running->counted : NULL;
 }
 
-zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *counted, const zf_expr *access) {
-    zf_lower *lower = env->lower;
+zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *counted, const zf_expr *access) {
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
     const zf_graph_edge *edge = &lower->graph->edges[counted->edge];
     if (counted->v_room != NULL && !access->proved && !zf_plan_is_hoisted(lower->plan, env->node, access)) {
@@ -96,10 +96,10 @@ zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *co
         zf_cg_check(cg, &env->env, v_exists, 1, access->span, access);
     }
     if (zf_lower_in_memory(lower, edge->index)) return zf_simt_near_element(lower, &counted->near, edge->index);
-    zf_lower_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
+    zf_kernel_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
     child.v_i = zf_cg_add(cg, counted->near.v_base, zf_cg_resize(cg, counted->near.v_rank, cg->ty_i64, false));
     child.v_counts = env->v_counts;
     child.v_alive = env->v_alive;
-    child.near = &counted->near;
+    child.simt.near = &counted->near;
     return zf_cg_eval_body(cg, &child.env, &lower->graph->nodes[child.node].inst->decode);
 }

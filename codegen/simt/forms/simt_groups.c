@@ -3,12 +3,12 @@
 #include "codegen/simt/forms/simt_tree.h"
 
 zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
     zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k, t->fetch};
-    if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.near = &near; // else a tile may have any number of groups
+    if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.simt.near = &near; // else a tile may have any number of groups
     env.v_j = zf_simt_heads_offset(t, p);
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
     zf_simt_spot spot = {.tree = t->tree,
@@ -18,7 +18,7 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
                          .in_arrays_i = true,
                          .in_arrays_g = true,
                          .made = neighbours != NULL};
-    env.spot = &spot;
+    env.simt.spot = &spot;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
     t->uses_j = t->uses_j || env.uses_j;
@@ -28,7 +28,7 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
 static LLVMValueRef first_output(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_from = zf_cg_mul(cg, v_row, zf_cg_i32(cg, row));
-    return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->v_thread, zf_cg_i32(cg, count)));
+    return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->simt->v_thread, zf_cg_i32(cg, count)));
 }
 
 // A row's outputs of this thread, at `places`.
@@ -49,7 +49,7 @@ static void store_row(zf_simt_heads *t, const zf_simt_place *places, unsigned co
 static void find_row(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_words = LLVMBuildNUWMul(cg->builder, v_row, zf_cg_i32(cg, row / 32), "");
-    zf_simt_heads_find_row(t, v_words, zf_cg_mul(cg, t->lower->v_thread, zf_cg_i32(cg, count)), count, places);
+    zf_simt_heads_find_row(t, v_words, zf_cg_mul(cg, t->lower->simt->v_thread, zf_cg_i32(cg, count)), count, places);
 }
 
 // Rows of outputs that all exist and are wanted; the number of them is what v_length allows.
@@ -133,7 +133,7 @@ static LLVMValueRef rows_of_windows(zf_simt_heads *t, uint32_t row, unsigned cou
 
 // The outputs behind them, one by one.
 static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i32(cg, row - 1)), zf_cg_i32(cg, row), "");
     zf_cg_loop loop;

@@ -64,25 +64,25 @@ static window *add(zf_cg *cg, zf_simt_stage *stage, const window *like, unsigned
 
 // ---- Lanes ----------------------------------------------------------------------------------------------------
 
-zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count) {
+zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, unsigned count) {
     zf_simt_lanes lanes = {.v_first = v_first, .count = count};
     begin(lower->cg, &lanes.stage, "lanes_load", "lanes");
     return lanes;
 }
 
-void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
+void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
 
-void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
+void zf_simt_lanes_know_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
     window like = {.edge = edge, .stride = 1, .count = 1};
     window *w = add(lower->cg, &lanes->stage, &like, 2);
     w->v_words[0] = v_bits;
     w->v_words[1] = zf_cg_i32(lower->cg, 0);
 }
 
-zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
-    zf_lower_env env = zf_lower_env_make(lower, node);
-    env.lanes = lanes;
-    env.lane_k = k;
+zf_kernel_env zf_simt_lane_env(zf_kernel_build *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
+    zf_kernel_env env = zf_lower_env_make(lower, node);
+    env.simt.lanes = lanes;
+    env.simt.lane_k = k;
     env.v_i = zf_cg_add(lower->cg, lanes->v_first, zf_cg_i64(lower->cg, k));
     return env;
 }
@@ -112,8 +112,8 @@ static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef 
 
 // The word of a stream's bits that holds bit `from` of lane 0's, and *v_shift, where in it that is (in the lower five bits). Of
 // `aligned` ones, multiples of 32 wherever the lane is, the former alone.
-static LLVMValueRef lane_word(zf_lower *lower, const zf_simt_lanes *lanes, LLVMValueRef v_pointer, uint64_t stride, uint64_t from,
-                              bool aligned, LLVMValueRef *v_shift) {
+static LLVMValueRef lane_word(zf_kernel_build *lower, const zf_simt_lanes *lanes, LLVMValueRef v_pointer, uint64_t stride,
+                              uint64_t from, bool aligned, LLVMValueRef *v_shift) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef builder = cg->builder;
     LLVMValueRef v_origin = lanes->v_base != NULL ? lanes->v_base : lanes->v_first;
@@ -136,7 +136,7 @@ static LLVMValueRef lane_word(zf_lower *lower, const zf_simt_lanes *lanes, LLVMV
 }
 
 // Loads what w says of the bits that lie at v_pointer, from lane 0's number v_first on.
-static void load_words(zf_lower *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
+static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_shift = NULL;
     uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
@@ -168,7 +168,7 @@ static void load_words(zf_lower *lower, const zf_simt_lanes *lanes, window *w, L
     }
 }
 
-static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
+static void load_window(zf_kernel_build *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
     zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
@@ -200,8 +200,8 @@ static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count
     return zf_cg_mask(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)), "bits of a lane");
 }
 
-LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
-                               uint64_t count) {
+LLVMValueRef zf_simt_lane_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride,
+                               uint64_t from, uint64_t count) {
     zf_cg *cg = lower->cg;
     if (count == 0) return zf_cg_i64(cg, 0);
     if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
@@ -220,10 +220,10 @@ LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k
 }
 
 // Lanes whose bits fit into 64 together are loaded together, and shift by multiples of the width.
-LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit) {
-    zf_lower *lower = env->lower;
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_kernel_env *env, uint32_t edge, const zf_port *port, uint64_t limit) {
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_lanes *lanes = env->lanes;
+    zf_simt_lanes *lanes = env->simt.lanes;
     unsigned together = lanes->count;
     while (together > 1 && together * limit > 64) together /= 2;
     if (together == 1 || limit == 0) return NULL;
@@ -235,7 +235,7 @@ LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, co
         w = add(cg, &lanes->stage, &like, lanes->count);
         LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
         LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
-        zf_lower_env at_stage = *env;
+        zf_kernel_env at_stage = *env;
         LLVMValueRef v_width = zf_cg_resize(cg, at_stage.env.param(cg, &at_stage.env, port).v, cg->ty_i64, false);
         LLVMValueRef v_mask = zf_cg_resize(cg, zf_cg_low_mask(cg, v_width, limit), ty, false);
         for (unsigned first = 0; first < lanes->count; first += together) {
@@ -250,10 +250,10 @@ LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, co
         }
         from_loads(cg, &lanes->stage, bb_before);
     }
-    return w->v_words[env->lane_k];
+    return w->v_words[env->simt.lane_k];
 }
 
-zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge) {
+zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     if (type.kind == ZF_K_BOOL) {
@@ -293,7 +293,8 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
 // ---- Near a known index ---------------------------------------------------------------------------------------
 
 // Where element v_base + v_rank begins: the word, and *v_at its bit, of which the lower five bits count.
-static LLVMValueRef near_word(zf_lower *lower, LLVMValueRef v_base, LLVMValueRef v_rank, const window *like, LLVMValueRef *v_at) {
+static LLVMValueRef near_word(zf_kernel_build *lower, LLVMValueRef v_base, LLVMValueRef v_rank, const window *like,
+                              LLVMValueRef *v_at) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef builder = cg->builder;
     LLVMValueRef v_bit = zf_cg_add(cg, zf_cg_mul(cg, v_base, zf_cg_i64(cg, like->stride)), zf_cg_i64(cg, like->from));
@@ -305,14 +306,15 @@ static LLVMValueRef near_word(zf_lower *lower, LLVMValueRef v_base, LLVMValueRef
     return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
 }
 
-void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours) {
+void zf_simt_neighbours_begin(zf_kernel_build *lower, zf_simt_neighbours *neighbours) {
     begin(lower->cg, &neighbours->stage, "neighbours_load", "neighbours");
 }
 
-void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours) { end(lower->cg, &neighbours->stage); }
+void zf_simt_neighbours_end(zf_kernel_build *lower, zf_simt_neighbours *neighbours) { end(lower->cg, &neighbours->stage); }
 
 // `span` bits (at most 64) from where neighbour `first` begins, as i32 or i64.
-static LLVMValueRef load_span(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned first, uint64_t span) {
+static LLVMValueRef load_span(zf_kernel_build *lower, const zf_simt_near *near, const window *like, unsigned first,
+                              uint64_t span) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = to_loads(cg, &near->neighbours->stage);
     LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->neighbours->v_ranks[first], like, &v_at);
@@ -323,7 +325,7 @@ static LLVMValueRef load_span(zf_lower *lower, const zf_simt_near *near, const w
 
 // The bits of one of several neighbours: as many as 64 bits hold are loaded together, and each shifts by how far its rank is
 // from the first's.
-static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned together) {
+static LLVMValueRef neighbour_bits(zf_kernel_build *lower, const zf_simt_near *near, const window *like, unsigned together) {
     zf_cg *cg = lower->cg;
     zf_simt_neighbours *all = near->neighbours;
     unsigned first = near->k / together * together;
@@ -345,7 +347,7 @@ static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, co
     return zf_cg_resize(cg, zf_cg_and(cg, v, LLVMConstInt(ty, mask, 0)), cg->ty_i64, false);
 }
 
-LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+LLVMValueRef zf_simt_near_bits(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
                                uint64_t count) {
     zf_cg *cg = lower->cg;
     if (count == 0) return zf_cg_i64(cg, 0);
@@ -359,7 +361,7 @@ LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32
     return zf_cg_words_bits(cg, v_from, v_at, zf_cg_i64(cg, count), count, false);
 }
 
-zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge) {
+zf_cg_value zf_simt_near_element(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     LLVMTypeRef ty = zf_cg_type(cg, type);

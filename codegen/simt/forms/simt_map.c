@@ -70,7 +70,7 @@ void zf_form_map_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_
 
 // The whole tile that a thread has steps of.
 typedef struct whole {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     zf_simt_fetch *fetch;
     zf_simt_staging staging;
     zf_simt_later later;
@@ -89,7 +89,7 @@ typedef struct steps {
 
 // Begins `together` steps, from number v_first on.
 static void begin_steps(whole *w, steps *s, LLVMValueRef v_first, uint32_t together) {
-    zf_lower *lower = w->lower;
+    zf_kernel_build *lower = w->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_within = zf_cg_i64(cg, lower->kernel->tile - 1);
     s->of = w;
@@ -108,16 +108,16 @@ static void begin_steps(whole *w, steps *s, LLVMValueRef v_first, uint32_t toget
 
 static void make_element(void *user, unsigned step, unsigned k, zf_simt_places *places) {
     steps *s = user;
-    zf_lower *lower = s->of->lower;
-    zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &s->lanes[step], k);
-    env.places = places;
+    zf_kernel_build *lower = s->of->lower;
+    zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &s->lanes[step], k);
+    env.simt.places = places;
     if (s->by_places) zf_cg_neighbour(lower->cg, env.v_i, s->lanes[step].v_first, zf_cg_i64(lower->cg, k), s->of->count);
     s->values[step][k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
     lower->cg->v_guard = NULL;
 }
 
 static void store_steps(steps *s, uint32_t together) {
-    zf_lower *lower = s->of->lower;
+    zf_kernel_build *lower = s->of->lower;
     for (uint32_t k = 0; k < together; k++) zf_simt_store_vector(lower, s->values[k], s->of->count, s->lanes[k].v_first);
 }
 
@@ -155,7 +155,8 @@ static void steps_by_places(whole *w, LLVMValueRef v_first, uint32_t together) {
 }
 
 // Whether any check failed (i1): which one says report_again.
-static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape, zf_simt_fetch *fetch) {
+static LLVMValueRef whole_tile(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape,
+                               zf_simt_fetch *fetch) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
@@ -164,7 +165,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
     // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
     w.v_begin = zf_cg_and(cg, tile->v_begin, zf_cg_i64(cg, UINT32_MAX & ~(uint64_t)(lower->kernel->tile - 1)));
-    w.v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, w.count));
+    w.v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false), zf_cg_i64(cg, w.count));
     w.v_mine = zf_cg_and(cg, w.v_mine, zf_cg_i64(cg, w.step - 1));
     lower->v_any = v_any;
     zf_simt_staging_begin(&w.staging, lower, shape, w.v_begin, w.step);
@@ -189,8 +190,8 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
 
-static zf_cg_value single(zf_lower *lower, LLVMValueRef v_index) {
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+static zf_cg_value single(zf_kernel_build *lower, LLVMValueRef v_index) {
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_i = v_index;
     zf_cg_value value = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
     lower->cg->v_guard = NULL;
@@ -203,9 +204,10 @@ typedef struct strided {
     LLVMValueRef v_index;
 } strided;
 
-static void strided_begin(zf_lower *lower, strided *s, const zf_simt_shape *shape, LLVMValueRef v_begin, LLVMValueRef v_end) {
+static void strided_begin(zf_kernel_build *lower, strided *s, const zf_simt_shape *shape, LLVMValueRef v_begin,
+                          LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_from = zf_cg_add(cg, v_begin, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
+    LLVMValueRef v_from = zf_cg_add(cg, v_begin, zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false));
     LLVMValueRef v_step = zf_cg_i64(cg, shape->threads);
     LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_from, v_end));
     LLVMValueRef v_times = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, shape->threads - 1)), v_step, "");
@@ -213,7 +215,7 @@ static void strided_begin(zf_lower *lower, strided *s, const zf_simt_shape *shap
     s->v_index = zf_cg_add(cg, v_from, zf_cg_mul(cg, s->loop.v_i, v_step));
 }
 
-static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+static void cut_tile(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     strided outer;
     if (lower->type.kind != ZF_K_BOOL) {
@@ -250,11 +252,11 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
 }
 
 // The elements that this thread made in whole_tile, one by one: which of them failed.
-static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+static void report_again(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     unsigned count = zf_simt_together(lower);
     uint32_t step = shape->threads * count;
-    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
+    LLVMValueRef v_thread = zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false);
     LLVMValueRef v_mine = zf_cg_add(cg, tile->v_lo, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
     zf_cg_loop outer, inner;
     zf_cg_loop_begin(cg, &outer, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "again");
@@ -271,23 +273,23 @@ static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_sim
 
 // A whole tile, by tables where there are any. Copying those takes as long as memory does: what the tile reads of others can be
 // asked for before.
-static LLVMValueRef whole_by_tables(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+static LLVMValueRef whole_by_tables(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     uint32_t staged = zf_simt_staging_bytes(lower->plan, lower->kernel); // tables lie behind them
     if (shape->shared_bytes == staged) return whole_tile(lower, tile, shape, NULL);
     zf_simt_fetch fetch;
     zf_simt_lookup lookup;
     uint32_t outputs = lower->kernel->tile;
-    zf_simt_fetch_begin(&fetch, lower, lower->v_thread, shape->threads, tile->v_begin, zf_cg_i64(cg, outputs), outputs);
+    zf_simt_fetch_begin(&fetch, lower, lower->simt->v_thread, shape->threads, tile->v_begin, zf_cg_i64(cg, outputs), outputs);
     zf_simt_lookup_make(&lookup, lower, shape, staged, shape->shared_bytes - staged);
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any_of_two");
     LLVMBasicBlockRef bb_by_tables = zf_cg_block(cg, "by_tables"), bb_by_streams = zf_cg_block(cg, "by_streams"),
                       bb_made = zf_cg_block(cg, "whole_made");
     zf_cg_cond_br(cg, lookup.v_fits, bb_by_tables, bb_by_streams);
     zf_cg_enter(cg, bb_by_tables);
-    lower->v_tables = lookup.v_tables;
+    lower->simt->v_tables = lookup.v_tables;
     LLVMBuildStore(cg->builder, whole_tile(lower, tile, shape, &fetch), v_any);
-    lower->v_tables = NULL;
+    lower->simt->v_tables = NULL;
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_by_streams);
     LLVMBuildStore(cg->builder, whole_tile(lower, tile, shape, &fetch), v_any);
@@ -297,7 +299,7 @@ static LLVMValueRef whole_by_tables(zf_lower *lower, const zf_simt_tile *tile, c
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
 
-void zf_form_map_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_map_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     LLVMBasicBlockRef bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");
@@ -309,7 +311,7 @@ void zf_form_map_emit(zf_lower *lower, const zf_simt_shape *shape) {
     uint64_t before = cg->emitted;
     cut_tile(lower, &tile, shape);
     uint64_t each = cg->emitted - before;
-    zf_cg_br(cg, lower->bb_leave);
+    zf_cg_br(cg, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_whole);
     if (each * zf_simt_together(lower) > MOST_EMITTED) {
         zf_cg_br(cg, bb_cut);

@@ -7,7 +7,7 @@
 // or. From there whole chunks of 16 bytes are stored to memory, and what remains moves to the front.
 //
 // What the root reads from tables in shared memory is checked there, all elements before any is used. Where anything is not as it
-// should be one thread makes the tiles one by one, as on the host (lower->v_hard): it tells what is wrong, and where.
+// should be one thread makes the tiles one by one, as on the host (lower->simt->v_hard): it tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
@@ -70,7 +70,7 @@ static uint32_t tiles_of_warp(const zf_simt_shape *shape) { return shape->span /
 // ---- Groups ---------------------------------------------------------------------------------------------------
 
 // The bytes (i64, the first lowest) that an expression gives for j = 0, 1, ...; `size` says how many are taken.
-static LLVMValueRef number(zf_cg *cg, zf_lower_env *env, const zf_expr *e, const zf_expr *size) {
+static LLVMValueRef number(zf_cg *cg, zf_kernel_env *env, const zf_expr *e, const zf_expr *size) {
     const zf_body *decode = &env->env.inst->decode;
     if (e->kind == ZF_X_COND) {
         LLVMValueRef v_if = zf_cg_eval_expr(cg, &env->env, decode, e->a, NULL, 0).v, v_guard = cg->v_guard, v[2];
@@ -90,7 +90,7 @@ static LLVMValueRef number(zf_cg *cg, zf_lower_env *env, const zf_expr *e, const
     return of != NULL || size->range.hi <= 1 ? v : zf_cg_mul(cg, v, zf_cg_i64(cg, UINT64_C(0x0101010101010101)));
 }
 
-static void take(zf_simt_span *s, zf_lower_env *env, unsigned k) {
+static void take(zf_simt_span *s, zf_kernel_env *env, unsigned k) {
     zf_cg *cg = s->lower->cg;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v;
     cg->v_guard = NULL;
@@ -183,7 +183,7 @@ static void store_row(numbers *n, LLVMValueRef v_stored, LLVMValueRef v_end) {
 }
 
 static void put_row(numbers *n, const zf_span_row *r, LLVMValueRef v_here) {
-    zf_lower *lower = n->span.lower;
+    zf_kernel_build *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_stored = stored_of(cg, v_here), v_rest = zf_cg_sub(cg, v_here, v_stored);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, n->span.v_lane, v_zero), v_end = zf_cg_add(cg, v_rest, r->v_total);
@@ -201,7 +201,7 @@ static void put_row(numbers *n, const zf_span_row *r, LLVMValueRef v_here) {
 // ---- The rows -------------------------------------------------------------------------------------------------
 
 static void make_rows(numbers *n) {
-    zf_lower *lower = n->span.lower;
+    zf_kernel_build *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     zf_span_row r;
     zf_simt_span_rows_begin(&n->span);
@@ -224,7 +224,7 @@ static void make_rows(numbers *n) {
 
 // Each warp has its tiles of the thread block's, and its stage behind the tables.
 static void find_warp(numbers *n) {
-    zf_lower *lower = n->span.lower;
+    zf_kernel_build *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     uint32_t kept = kept_bytes(lower->kernel), at = zf_simt_tables_bytes(lower->plan, lower->kernel);
     uint32_t stage = stage_bytes(cg->wave), warps = warps_of(cg->wave);
@@ -232,14 +232,14 @@ static void find_warp(numbers *n) {
                  v_kept = cg->target->simt->shared(cg, at + warps * stage, warps * kept);
     n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, stage)));
     n->span.v_kept = zf_cg_at(cg, cg->ty_i8, v_kept, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, kept)));
-    lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
+    lower->simt->v_tile = zf_cg_add(cg, lower->simt->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
     LLVMBasicBlockRef bb_tiles = zf_cg_block(cg, "warp_tiles");
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, zf_simt_span_tiles(lower));
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "tiles of the block that are wanted"), bb_tiles, lower->bb_leave);
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->simt->v_tile, zf_simt_span_tiles(lower));
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "tiles of the block that are wanted"), bb_tiles, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_tiles);
 }
 
-void zf_form_numbers_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_numbers_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     numbers n = {.span = {.lower = lower,
                           .each = EACH,
@@ -269,12 +269,12 @@ void zf_form_numbers_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_enter(cg, bb_made);
 }
 
-void zf_form_numbers_slow(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_numbers_slow(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_one_thread(lower, zf_simt_lane(lower)); // each warp has its tiles
     uint32_t tiles = tiles_of_warp(shape);
-    lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, tiles)));
-    lower->v_begin = lower->v_tile;
+    lower->simt->v_tile = zf_cg_add(cg, lower->simt->v_tile, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, tiles)));
+    lower->v_begin = lower->simt->v_tile;
     lower->v_end = zf_simt_span_stop(lower, tiles);
     cg->target->lower[lower->kernel->domain](lower);
 }

@@ -159,7 +159,7 @@ enum { GROUPS_OF = 16 }; // elements a group, or more: for so many a tile asks a
 enum { ROWS = 4 };       // whose loads are under way together: with more, registers would be for fewer warps
 
 // Puts exceptions in the place of those of `count` outputs from v_from (i64) on in the tile, which lie in one word of bits.
-static void put_exceptions(zf_lower *lower, const staged *s, LLVMValueRef v_from, zf_cg_value *values, unsigned count) {
+static void put_exceptions(zf_kernel_build *lower, const staged *s, LLVMValueRef v_from, zf_cg_value *values, unsigned count) {
     zf_cg *cg = lower->cg;
     if (s->v_bits == NULL) return;
     LLVMTypeRef ty = LLVMTypeOf(values[0].v);
@@ -180,7 +180,7 @@ static void put_exceptions(zf_lower *lower, const staged *s, LLVMValueRef v_from
 
 // All outputs, C contiguous ones a thread: as if none were an exception, but for those that were staged.
 static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *s, zf_simt_fetch *fetch) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     unsigned count = zf_simt_together(lower);
     uint32_t row = tree->shape->threads * count;
@@ -188,7 +188,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *
     LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");
     v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
@@ -196,7 +196,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *
     lanes.fetch = fetch;
     zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.env.decided = p->at;
         env.env.decided_so = p->regular;
         values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
@@ -214,7 +214,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *
     zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), v_from, v_size);
     for (unsigned k = 0; k < count; k++) {
         zf_simt_cut_element(lower, &cut, k);
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
         env.env.decided = p->at;
         env.env.decided_so = p->regular;
         env.v_i = cut.v_index;
@@ -245,11 +245,11 @@ typedef struct exceptions {
 
 // Of group v_g, of whose elements the tile has v_size (i32) from place v_at (i32) on.
 static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
     exceptions e = {.v_g = v_g, .v_offset = zf_cg_select(cg, v_begins, t->v_o0, zf_cg_i64(cg, 0))};
-    zf_lower_env env = zf_lower_env_make(lower, t->node);
+    zf_kernel_env env = zf_lower_env_make(lower, t->node);
     env.v_g = v_g;
     LLVMValueRef v_from = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, p->from, NULL, 0).v;
     v_from = zf_cg_resize(cg, v_from, cg->ty_i64, false);
@@ -290,7 +290,7 @@ static void put(zf_simt_heads *t, const staged *s, zf_cg_value value, LLVMValueR
 static zf_cg_value exception(zf_simt_heads *t, const patched *p, const exceptions *e, LLVMValueRef v_in, LLVMValueRef v_counts,
                              LLVMValueRef *v_place) {
     zf_cg *cg = t->lower->cg;
-    zf_lower_env env = zf_lower_env_make(t->lower, t->node);
+    zf_kernel_env env = zf_lower_env_make(t->lower, t->node);
     *v_place = zf_cg_add(cg, e->v_at, v_in);
     env.v_g = e->v_g;
     env.v_j = zf_cg_add(cg, e->v_offset, zf_cg_resize(cg, v_in, cg->ty_i64, false));
@@ -389,7 +389,7 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
 
 // Asks for what exceptions are of.
 static void ask_for_exceptions(zf_simt_heads *t) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     const zf_graph_node *node = &lower->graph->nodes[t->node];
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         const zf_graph_edge *edge = &lower->graph->edges[node->inputs[s]];
@@ -402,12 +402,12 @@ static void ask_for_exceptions(zf_simt_heads *t) {
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 // Whether exceptions are staged: in the room that the shape has for it, of whose bits none is set then.
-static void stage_bits(zf_lower *lower, const zf_simt_shape *shape, staged *s) {
+static void stage_bits(zf_kernel_build *lower, const zf_simt_shape *shape, staged *s) {
     zf_cg *cg = lower->cg;
     uint32_t words = lower->kernel->tile / 32;
     s->v_bits = cg->target->simt->shared(cg, ZF_SIMT_SUMS, words * 4);
     s->v_values = cg->target->simt->shared(cg, ZF_SIMT_SUMS + words * 4, shape->shared_bytes - ZF_SIMT_SUMS - words * 4);
-    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
+    LLVMValueRef v_thread = zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false);
     for (uint32_t from = 0; from < words; from += shape->threads) {
         LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_next = zf_cg_block(cg, "clear_next");
         LLVMValueRef v_word = zf_cg_add(cg, v_thread, zf_cg_i64(cg, from));
@@ -422,7 +422,7 @@ static void stage_bits(zf_lower *lower, const zf_simt_shape *shape, staged *s) {
     if (shape->threads == cg->wave) zf_simt_barrier(lower, "bits that are cleared before those that are set"); // a walk meets
 }
 
-void zf_form_patches_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_heads t = {
@@ -442,11 +442,11 @@ void zf_form_patches_emit(zf_lower *lower, const zf_simt_shape *shape) {
     t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
     zf_simt_fetch fetch_rows, fetch_groups;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
-    zf_simt_fetch_begin(&fetch_rows, lower, lower->v_thread, shape->threads, tile.v_lo, v_size, t.tile);
+    zf_simt_fetch_begin(&fetch_rows, lower, lower->simt->v_thread, shape->threads, tile.v_lo, v_size, t.tile);
     zf_simt_heads_count_groups(&t);
     zf_simt_heads_ends(&t, NULL, NULL);
     LLVMValueRef v_groups = zf_cg_sub(cg, t.v_end, t.v_g0);
-    zf_simt_fetch_begin(&fetch_groups, lower, lower->v_thread, shape->threads, t.v_g0, v_groups, t.tile / GROUPS_OF);
+    zf_simt_fetch_begin(&fetch_groups, lower, lower->simt->v_thread, shape->threads, t.v_g0, v_groups, t.tile / GROUPS_OF);
     t.fetch = &fetch_groups;
     ask_for_exceptions(&t);
     if (stages) stage_bits(lower, shape, &patches.staged);

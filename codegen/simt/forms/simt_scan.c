@@ -29,7 +29,7 @@ typedef struct row_scan {
 } row_scan;
 
 typedef struct row {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     const zf_simt_tile *tile;
     zf_simt_fetch *fetch;
     zf_simt_staging *staging;
@@ -55,12 +55,12 @@ typedef struct row {
 static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans);
 
 // Tells the environment of this lane's element `k` where that is in the stages of a tree. *spot lives as long as it.
-static void stand_at(const row *r, unsigned k, zf_lower_env *env, zf_simt_spot *spot) {
+static void stand_at(const row *r, unsigned k, zf_kernel_env *env, zf_simt_spot *spot) {
     zf_cg *cg = r->lower->cg;
     if (r->tree == NULL) return;
     *spot = (zf_simt_spot){.tree = r->tree, .exact = true, .in_arrays_i = true, .found = r->found, .k = k};
     spot->v_i = zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k));
-    env->spot = spot;
+    env->simt.spot = spot;
 }
 
 // Whether the terms of a lane that belong to no value are its first ones where it begins a segment, and none else: then one that
@@ -72,18 +72,18 @@ static bool moves_terms(const row *r, const zf_reduce *reduce) {
 
 // The term of a segment at this lane's element `k`, of terms that move.
 static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k, zf_simt_places *places) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
     const zf_reduce *reduce = running->reduce;
-    zf_lower_env env = zf_simt_lane_env(lower, running->node, lanes, k);
+    zf_kernel_env env = zf_simt_lane_env(lower, running->node, lanes, k);
     LLVMValueRef v_index = env.v_i, v_k = zf_cg_i64(cg, k);
     if (k < reduce->skip) {
         LLVMValueRef v_place = zf_lower_in_segment(cg, reduce, r->v_first), v_skip = zf_cg_i64(cg, reduce->skip);
         v_k = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_place, zf_cg_i64(cg, 0)), v_skip, v_k);
         env.v_i = zf_cg_add(cg, r->v_first, v_k);
-        env.lanes = NULL; // which have what is read at the element's own index
+        env.simt.lanes = NULL; // which have what is read at the element's own index
     }
-    env.places = places;
+    env.simt.places = places;
     zf_cg_neighbour(cg, env.v_i, r->v_first, v_k, r->lanes);
     LLVMValueRef v = zf_lower_scan_own_term(&env, reduce, env.v_i);
     return k < reduce->skip ? zf_simt_segment_term(cg, running, v_index, v) : v;
@@ -108,13 +108,13 @@ static void make_moved(void *user, unsigned number, unsigned k, zf_simt_places *
 
 // All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
 static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     row_scan *scan = &r->scans[s];
     bool moves = moves_terms(r, scan->running->reduce);
     scan->is_split = !moves;
     for (unsigned k = 0; k < r->lanes && moves; k++) make_moved(&(moved){r, lanes, s}, 0, k, NULL);
     for (unsigned k = 0; k < r->lanes && !moves; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
+        zf_kernel_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, s);
@@ -128,7 +128,7 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
 
 // Those that exist; the others change nothing.
 static void some_terms(row *r, uint32_t s) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
     row_scan *scan = &r->scans[s];
     LLVMValueRef v_end = scan->v_end;
@@ -140,7 +140,7 @@ static void some_terms(row *r, uint32_t s) {
         zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_end), "terms of a cut row"), bb_term, bb_next);
         zf_cg_enter(cg, bb_term);
         set_values(r, k, v_index, s);
-        zf_lower_env env = zf_lower_env_make(lower, scan->running->node);
+        zf_kernel_env env = zf_lower_env_make(lower, scan->running->node);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
         env.v_i = v_index;
@@ -225,7 +225,7 @@ static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans)
 
 // The lane's elements once more, one by one, where one failed and a failure's place is an element.
 static void report_again(row *r, uint32_t noted) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
     if (lower->running_count > 0 || r->tree != NULL || lower->noted == noted) return;
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "row_well");
@@ -234,7 +234,7 @@ static void report_again(row *r, uint32_t noted) {
     zf_lower_clear(lower);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, r->v_first, zf_cg_add(cg, r->v_first, zf_cg_i64(cg, r->lanes)), "element");
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_i = loop.v_i;
     zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
@@ -257,7 +257,7 @@ static void counts_begin(row *r) {
 }
 
 // This lane's element `k`, of a root of elements or of groups.
-static zf_cg_value element(const row *r, unsigned k, zf_lower_env *env) {
+static zf_cg_value element(const row *r, unsigned k, zf_kernel_env *env) {
     zf_cg *cg = r->lower->cg;
     zf_simt_heads *root = r->tree != NULL ? zf_simt_tree_root(r->tree) : NULL;
     if (root == NULL) {
@@ -276,14 +276,14 @@ static zf_cg_value element(const row *r, unsigned k, zf_lower_env *env) {
 }
 
 static void whole_elements(row *r, zf_simt_lanes *lanes, zf_cg_value *values) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     uint32_t noted = lower->noted;
     counts_begin(r);
     for (unsigned k = 0; k < r->lanes; k++) {
         for (uint32_t s = 0; s < r->scan_count; s++) {
             if (r->scans[s].count != NULL) r->scans[s].running->counted = &r->scans[s].count->lanes[k];
         }
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
+        zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
         LLVMValueRef v_k = zf_cg_i64(lower->cg, k);
         if (r->segmented) zf_cg_neighbour(lower->cg, env.v_i, r->v_first, v_k, r->lanes);
         if (r->v_batch != NULL) zf_cg_neighbour(lower->cg, env.v_i, r->v_batch, zf_cg_add(lower->cg, r->v_away, v_k), r->span);
@@ -297,12 +297,12 @@ static void whole_elements(row *r, zf_simt_lanes *lanes, zf_cg_value *values) {
 }
 
 static void some_elements(row *r) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_simt_cut cut = zf_simt_cut_begin(lower, r->v_first, r->v_first, r->tile->v_hi);
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_simt_cut_element(lower, &cut, k);
         set_values(r, k, cut.v_index, r->scan_count);
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
         env.v_i = cut.v_index;
         zf_simt_cut_store(lower, &cut, k, element(r, k, &env));
     }
@@ -355,7 +355,7 @@ static void end_lanes(row *rows, unsigned count, zf_simt_lanes *lanes) {
 // What rows store. Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the
 // first is stored.
 static void store_rows(row *rows, unsigned count, zf_simt_lanes *lanes) {
-    zf_lower *lower = rows->lower;
+    zf_kernel_build *lower = rows->lower;
     zf_cg_value values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
     bool apart = lower->type.nullable;
     for (unsigned r = 0; r < count; r++) {
@@ -369,7 +369,7 @@ static void store_rows(row *rows, unsigned count, zf_simt_lanes *lanes) {
 
 // Rows all of whose terms and elements exist and are wanted.
 static void whole_rows(row *rows, unsigned count) {
-    zf_lower *lower = rows->lower;
+    zf_kernel_build *lower = rows->lower;
     zf_simt_lanes lanes[ZF_SIMT_BATCH];
     begin_lanes(rows, count, lanes);
     for (unsigned r = 0; r < count && rows->tally != NULL; r++)
@@ -411,9 +411,9 @@ static void some_row(row *r) {
 
 // Where another tile follows, its state must be what this one ends with. After another failure the values are made up.
 static void check_end(row *r) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
     v_more = zf_cg_within(cg, v_more, "tiles that another follows");
     for (uint32_t s = 0; s < r->scan_count; s++) {
         const zf_running *running = r->scans[s].running;
@@ -427,7 +427,7 @@ static void check_end(row *r) {
 // Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: rows
 // of them find out together, where their codes are narrow. Of nullable values, which are gathered, fewer at once are faster,
 // since more warps run.
-static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
+static unsigned batch_of(const zf_kernel_build *lower, const zf_simt_tree *tree) {
     const zf_choice *choice = &lower->kernel->choice;
     if (tree == NULL && zf_is_chosen(choice, ZF_CHOICE_L)) return choice->values[ZF_CHOICE_L];
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
@@ -438,7 +438,7 @@ static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
 }
 
 static void open_scans(row *r) {
-    zf_lower *lower = r->lower;
+    zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
     r->scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count + 1);
     for (uint32_t s = 0; s < lower->running_count; s++) {
@@ -460,7 +460,7 @@ static void open_scans(row *r) {
 
 // `count` rows from number v_row on of those from v_from on.
 static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValueRef v_row, LLVMValueRef v_row_size) {
-    zf_lower *lower = rows->lower;
+    zf_kernel_build *lower = rows->lower;
     zf_cg *cg = lower->cg;
     uint64_t row_size = (uint64_t)cg->wave * rows->lanes;
     for (unsigned k = 0; k < count; k++) {
@@ -521,7 +521,7 @@ static LLVMValueRef make_batches(row *rows, unsigned batch, LLVMValueRef v_whole
 // The same of segments, whose layouts are checked much: that something failed is all that is noted, which is a comparison a
 // check. Where anything did, all lanes make those rows once more, one by one from the same states on, and note what.
 static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
-    zf_lower *lower = rows->lower;
+    zf_kernel_build *lower = rows->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef *v_accs = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, rows->scan_count + 1);
     for (uint32_t s = 0; s < rows->scan_count; s++) {
@@ -548,7 +548,7 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
 // The same where bits are counted for many rows at once. Then it is known before these whether all that they count exists: where
 // it does not, they and those behind them are left.
 static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
-    zf_lower *lower = rows->lower;
+    zf_kernel_build *lower = rows->lower;
     zf_cg *cg = lower->cg;
     unsigned each = 32 / rows->lanes; // a lane has the bits of 32 outputs; a choice of L divides it; of many lanes more rows take
                                       // too many registers
@@ -579,7 +579,7 @@ static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_done, "");
 }
 
-void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree) {
+void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     row rows[ZF_SIMT_BATCH];
@@ -696,7 +696,7 @@ void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf
 
 // ---- The kernel -----------------------------------------------------------------------------------------------
 
-void zf_form_scan_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_scan_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
     zf_simt_store_begin(lower, shape, &tile);

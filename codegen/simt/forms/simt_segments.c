@@ -29,8 +29,8 @@ LLVMValueRef zf_simt_segment_empty(zf_cg *cg, const zf_reduce *reduce, LLVMValue
     return zf_cg_icmp(cg, none, zf_lower_in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
 }
 
-void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
-                              const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
+void zf_simt_combine_segments(zf_kernel_build *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane,
+                              unsigned count, const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
     uint64_t segment = running->reduce->segment;
     LLVMValueRef v_identity = zf_simt_scan_identity(cg, running), v_anew[ZF_SIMT_BATCH], v_up[ZF_SIMT_BATCH];

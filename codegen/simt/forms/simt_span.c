@@ -41,12 +41,12 @@ void zf_turns_end(zf_cg *cg, zf_turns *t) {
 
 // A lane's groups, all of which the block has: what they read is loaded together.
 static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_ahead) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, s->each);
     lanes.by_words = s->by_words;
     lanes.v_ahead = v_ahead;
     for (unsigned k = 0; k < s->each; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
         s->take(s, &env, k);
@@ -56,13 +56,13 @@ static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_ahe
 
 // Those that the tiles have, one by one. `v_near`: the lane's first group, counted from the first row's (i32).
 static void take_some(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_near) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     for (unsigned k = 0; k < s->each; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "group"), bb_next = zf_cg_block(cg, "group_next");
         LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), s->v_sources[k]);
         LLVMBuildStore(cg->builder, LLVMConstNull(s->ty_length), s->v_lengths[k]);
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
         env.v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_near, zf_cg_i32(cg, k)), s->v_touched);
         zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "groups that exist"), bb_one, bb_next);
@@ -98,7 +98,7 @@ static void keep(const zf_simt_span *s, LLVMValueRef v, uint32_t at) {
 // Of groups of other tiles nothing is taken, of the first and the last one a part. `v_number`: the lane's first group, counted
 // from the tiles' first (i32).
 static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = LLVMConstNull(s->ty_length), v_one = LLVMConstInt(s->ty_length, 1, false);
     LLVMValueRef v_count = zf_cg_sub(cg, s->v_touched, s->v_skew);
@@ -129,7 +129,7 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
 // Rows that have a state between tiles, by their numbers modulo 32, as bits, the first row's the highest: what a row asks costs
 // no vote then.
 static void find_marked_rows(zf_simt_span *s) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     if (s->tiles == 1 || cg->unchecked) return;
     LLVMValueRef v_row = LLVMBuildUDiv(cg->builder, s->v_mark_g, zf_cg_i32(cg, cg->wave * s->each), "");
@@ -226,7 +226,7 @@ static LLVMValueRef elements_before(const zf_simt_span *s, const zf_span_row *r,
 // Those of the row, each by its own lane: it must be of a group that has the byte where the next tile begins. Few rows have one,
 // which is known before anything is of their groups.
 static void check_marks(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_here) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     if (s->tiles == 1 || zf_cg_site(cg, ZF_SITE_CHECK, "states between the tiles of a row")) return;
     LLVMBasicBlockRef bb_check = zf_cg_block(cg, "marks"), bb_checked = zf_cg_block(cg, "marks_checked");
@@ -278,23 +278,24 @@ void zf_simt_span_rows_end(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v
 
 // Lane l loads the state where tile l of the span begins, the lane behind the last where that ends, and so do those behind it.
 static void find_states(zf_simt_span *s, LLVMValueRef *v_g, LLVMValueRef *v_o) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_begin = lower->v_tile, v_lane = zf_cg_resize(cg, s->v_lane, cg->ty_i64, false);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_begin = lower->simt->v_tile,
+                 v_lane = zf_cg_resize(cg, s->v_lane, cg->ty_i64, false);
     LLVMValueRef v_tile = zf_cg_add(cg, v_begin, zf_cg_umin(cg, v_lane, s->v_number));
     LLVMValueRef v_first = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_tile, v_zero), "state of the first tile");
-    lower->v_tile = zf_cg_select(cg, v_first, v_zero, zf_cg_sub(cg, v_tile, zf_cg_i64(cg, 1))); // ends where it begins
-    *v_g = zf_simt_seek_next(lower, field_g, s->v_groups);                                      // the last tile's end
+    lower->simt->v_tile = zf_cg_select(cg, v_first, v_zero, zf_cg_sub(cg, v_tile, zf_cg_i64(cg, 1))); // ends where it begins
+    *v_g = zf_simt_seek_next(lower, field_g, s->v_groups);                                            // the last tile's end
     *v_o = zf_simt_seek_next(lower, field_o, v_zero);
     *v_g = zf_cg_select(cg, v_first, v_zero, *v_g);
     *v_o = zf_cg_select(cg, v_first, v_zero, *v_o);
-    lower->v_tile = v_begin;
+    lower->simt->v_tile = v_begin;
 }
 
 // Of the states that lanes have those between the tiles are kept.
 static void find_marks(zf_simt_span *s, LLVMValueRef v_g, LLVMValueRef v_o) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     if (s->tiles == 1 || cg->unchecked) return;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_lane = zf_cg_resize(cg, s->v_lane, cg->ty_i64, false);
@@ -323,7 +324,7 @@ static void find_marks(zf_simt_span *s, LLVMValueRef v_g, LLVMValueRef v_o) {
 
 // Where the tiles lie among the groups; none where the states cannot be.
 static void find_ends(zf_simt_span *s) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_groups = s->v_groups, v_from = zf_cg_i32(cg, 0), v_g, v_o;
     find_states(s, &v_g, &v_o);
@@ -364,7 +365,7 @@ static void find_ends(zf_simt_span *s) {
     keep(s, zf_cg_select(cg, v_inside, zf_cg_sub(cg, v_count, v_one), zf_cg_i32(cg, 2 * MOST_GROUPS)), KEPT_LAST_CUT);
     keep(s, zf_cg_resize(cg, s->v_o1, s->ty_length, false), KEPT_O1);
     // At the block's begin the first group need not have a byte.
-    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->v_tile, v_zero),
+    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->simt->v_tile, v_zero),
                  v_least = zf_cg_umin(cg, s->v_o0, zf_cg_i64(cg, UINT64_MAX - 1));
     v_least = zf_cg_select(cg, v_stored, zf_cg_add(cg, v_least, zf_cg_i64(cg, 1)), v_zero);
     keep(s, zf_cg_resize(cg, v_least, s->ty_length, false), KEPT_LEAST);
@@ -373,7 +374,7 @@ static void find_ends(zf_simt_span *s) {
     zf_simt_barrier_warp(lower, "what few rows ask for is kept");
 }
 
-LLVMValueRef zf_simt_span_tiles(zf_lower *lower) {
+LLVMValueRef zf_simt_span_tiles(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     if (lower->kernel->sink >= 0 || lower->v_row_end == NULL) return lower->v_tiles;
     LLVMValueRef v_tile = zf_cg_i64(cg, lower->kernel->tile), v_one = zf_cg_i64(cg, 1);
@@ -385,13 +386,13 @@ LLVMValueRef zf_simt_span_tiles(zf_lower *lower) {
 
 // Which bytes: of tiles v_tile on, as many as there are of `span`.
 static void find_bytes(zf_simt_span *s) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_tile = zf_cg_i64(cg, lower->kernel->tile);
-    LLVMValueRef v_left = zf_cg_sub(cg, zf_simt_span_tiles(lower), lower->v_tile);
+    LLVMValueRef v_left = zf_cg_sub(cg, zf_simt_span_tiles(lower), lower->simt->v_tile);
     s->v_number = zf_cg_clamp(cg, zf_cg_i64(cg, s->tiles), v_left, "tiles of the block");
-    s->v_lo = zf_cg_umin(cg, zf_cg_mul(cg, lower->v_tile, v_tile), v_count);
-    LLVMValueRef v_hi = zf_cg_mul(cg, zf_cg_add(cg, lower->v_tile, s->v_number), v_tile);
+    s->v_lo = zf_cg_umin(cg, zf_cg_mul(cg, lower->simt->v_tile, v_tile), v_count);
+    LLVMValueRef v_hi = zf_cg_mul(cg, zf_cg_add(cg, lower->simt->v_tile, s->v_number), v_tile);
     v_hi = zf_cg_clamp(cg, v_hi, v_count, "end of the tiles");
     s->v_size = zf_cg_resize(cg, zf_cg_sub(cg, v_hi, s->v_lo), cg->ty_i32, false);
     LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, s->v_lo);
@@ -401,7 +402,7 @@ static void find_bytes(zf_simt_span *s) {
 }
 
 void zf_simt_span_begin(zf_simt_span *s) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     s->v_lane = zf_simt_lane(lower);
     s->v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
@@ -412,7 +413,7 @@ void zf_simt_span_begin(zf_simt_span *s) {
         s->v_lengths[k] = zf_cg_alloca(cg, s->ty_length, "length");
     }
     find_bytes(s);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     s->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
     cg->v_guard = NULL;
     find_ends(s);
@@ -428,7 +429,7 @@ void zf_simt_span_rows_begin(zf_simt_span *s) {
 }
 
 void zf_simt_span_end(zf_simt_span *s, LLVMBasicBlockRef *bb_made) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_sum = LLVMBuildLoad2(cg->builder, cg->ty_i32, s->v_here, "");
     zf_simt_span_note(s, zf_cg_icmp(cg, LLVMIntNE, v_sum, s->v_stop), "sum of the sizes");
@@ -452,7 +453,7 @@ static LLVMValueRef bytes_before(const zf_simt_span *s, LLVMValueRef v_byte, LLV
 }
 
 zf_span_wanted zf_simt_span_wanted(zf_simt_span *s) {
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     zf_span_wanted wanted = {.v_begin = s->v_lead, .v_end = s->v_stop};
     if (lower->v_row_begin != NULL) { // only these have a place
@@ -492,16 +493,16 @@ void zf_simt_span_store(zf_simt_span *s, const zf_span_wanted *wanted, LLVMValue
     zf_cg_enter(cg, bb_stored);
 }
 
-LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t span) {
+LLVMValueRef zf_simt_span_stop(zf_kernel_build *lower, uint32_t span) {
     zf_cg *cg = lower->cg;
     uint32_t field = zf_lower_root_field(lower, ZF_SEEK_GROUP);
     LLVMValueRef v_one = zf_cg_i64(cg, 1), v_end = zf_cg_alloca(cg, cg->ty_i64, "stop");
-    LLVMValueRef v_most = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, span));
+    LLVMValueRef v_most = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, span));
     v_most = zf_cg_clamp(cg, v_most, zf_simt_span_tiles(lower), "tiles of the block");
     LLVMBasicBlockRef bb_next = zf_cg_block(cg, "tile_next"), bb_follows = zf_cg_block(cg, "tile_follows"),
                       bb_compare = zf_cg_block(cg, "tile_compare"), bb_more = zf_cg_block(cg, "tile_more"),
                       bb_end = zf_cg_block(cg, "tiles_end");
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, lower->v_tile, v_one), v_end);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, lower->simt->v_tile, v_one), v_end);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_end, ""), v_after = zf_cg_add(cg, v_at, v_one);

@@ -23,14 +23,14 @@ void zf_turns_end(zf_cg *cg, zf_turns *turns);
 typedef struct zf_simt_span zf_simt_span;
 struct zf_simt_span {
     // ---- Set by the form
-    zf_lower *lower;
+    zf_kernel_build *lower;
     unsigned each;         ///< groups that a lane takes in a row, a power of two
     uint32_t tiles;        ///< of the span
     LLVMTypeRef ty_length; ///< of lengths: i64, or i32 where a group has so few elements
     bool by_words;         ///< what groups read of small elements is loaded by words
     uint64_t longest;      ///< elements of a group; a state further inside one is bad
     /// Stores a group's v_sources[k] and v_lengths[k]; `env` says which.
-    void (*take)(zf_simt_span *, zf_lower_env *env, unsigned k);
+    void (*take)(zf_simt_span *, zf_kernel_env *env, unsigned k);
     /// A group's source from element v_from on (of ty_length); v_lengths[k] is what is left of it.
     LLVMValueRef (*cut)(zf_simt_span *, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from);
     LLVMValueRef v_kept;    ///< shared memory of the warp, zf_simt_span_kept_bytes
@@ -65,7 +65,7 @@ struct zf_simt_span {
 
 /// What a span of so many tiles keeps in shared memory.
 uint32_t zf_simt_span_kept_bytes(uint32_t tiles);
-/// Finds where the tiles from lower->v_tile on lie; none of their groups is taken where the states cannot be.
+/// Finds where the tiles from lower->simt->v_tile on lie; none of their groups is taken where the states cannot be.
 void zf_simt_span_begin(zf_simt_span *span);
 /// Notes that something is wrong where v_bad (i1) holds.
 void zf_simt_span_note(zf_simt_span *span, LLVMValueRef v_bad, const char *what);
@@ -98,10 +98,10 @@ zf_span_wanted zf_simt_span_wanted(zf_simt_span *span);
 void zf_simt_span_store(zf_simt_span *span, const zf_span_wanted *wanted, LLVMValueRef v_chunk, LLVMValueRef v_at);
 
 /// Tiles of the block that spans are made of (i64): a column's up to the last that is wanted, so that the rest may be damaged.
-LLVMValueRef zf_simt_span_tiles(zf_lower *lower);
+LLVMValueRef zf_simt_span_tiles(zf_kernel_build *lower);
 
-/// Behind the last of the tiles from lower->v_tile on that one thread makes where they are not as they should be: up to the first
-/// that ends in a group before the one that it begins in, which the launcher has left out, and all behind it.
-LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t tiles);
+/// Behind the last of the tiles from lower->simt->v_tile on that one thread makes where they are not as they should be: up to the
+/// first that ends in a group before the one that it begins in, which the launcher has left out, and all behind it.
+LLVMValueRef zf_simt_span_stop(zf_kernel_build *lower, uint32_t tiles);
 
 #endif

@@ -283,15 +283,15 @@ zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigne
     return all;
 }
 
-void zf_simt_found_end(zf_lower *lower, zf_simt_found *found) {
+void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found) {
     for (; found != NULL; found = found->next) zf_simt_neighbours_end(lower, &found->neighbours);
 }
 
-zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
-    zf_lower *lower = env->lower;
+zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_heads *t = stage_of(env->spot->tree, (uint32_t)edge->producer);
-    zf_simt_spot spot = zf_simt_spot_along(env->spot, edge);
+    zf_simt_heads *t = stage_of(env->simt.spot->tree, (uint32_t)edge->producer);
+    zf_simt_spot spot = zf_simt_spot_along(env->simt.spot, edge);
     if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
     for (zf_simt_found *found = vouched && spot.exact ? spot.found : NULL; found != NULL; found = found->next) {
         if (found->stage != t) continue;
@@ -311,11 +311,11 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     return zf_simt_tree_element_at(env, t, &place, &near, v_has, v_index);
 }
 
-zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
                                     const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index) {
-    zf_lower *lower = env->lower;
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    zf_lower_env child = zf_lower_env_make(lower, stage->node);
+    zf_kernel_env child = zf_lower_env_make(lower, stage->node);
     child.v_counts = env->v_counts;
     if (v_has != NULL) child.v_counts = env->v_counts == NULL ? v_has : zf_cg_and(cg, env->v_counts, v_has);
     child.v_alive = env->v_alive;
@@ -324,25 +324,26 @@ zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stag
     child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
     child.v_j = zf_simt_heads_offset(stage, place);
-    child.near = near;
+    child.simt.near = near;
     zf_simt_spot spot = {.tree = stage->tree,
                          .v_i = place->v_q,
                          .v_g = place->v_rank,
                          .exact = v_has == NULL,
                          .in_arrays_i = v_has == NULL,
                          .in_arrays_g = true};
-    child.spot = &spot;
+    child.simt.spot = &spot;
     return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
 }
 
-LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *running) {
-    zf_lower *lower = env->lower;
+LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running) {
+    zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    const zf_simt_tree *tree = env->spot->tree;
+    const zf_simt_tree *tree = env->simt.spot->tree;
     for (uint32_t k = 0; k < tree->array_count; k++) {
         if (tree->arrays[k].running != running) continue;
-        LLVMValueRef v_local = running->along_groups ? env->spot->v_g : env->spot->v_i;
-        if (!(running->along_groups ? env->spot->in_arrays_g : env->spot->in_arrays_i)) { // what is read must lie in the array
+        LLVMValueRef v_local = running->along_groups ? env->simt.spot->v_g : env->simt.spot->v_i;
+        if (!(running->along_groups ? env->simt.spot->in_arrays_g
+                                    : env->simt.spot->in_arrays_i)) { // what is read must lie in the array
             LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, tree->arrays[k].room));
             v_local = zf_cg_select(cg, zf_cg_within(cg, v_in, "values of a scan"), v_local, zf_cg_i32(cg, 0));
         }
@@ -383,7 +384,7 @@ zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValue
 // The terms at EACH places of a level from v_mine on, of the tile's v_have, of which there are some; others change nothing.
 static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_first, LLVMValueRef v_mine, LLVMValueRef v_have,
                        LLVMValueRef *v_terms) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = zf_cg_sub(cg, v_have, zf_cg_i32(cg, 1)), v_identity = zf_simt_scan_identity(cg, r);
     LLVMValueRef v_from = zf_cg_umin(cg, v_mine, zf_cg_and(cg, v_last, zf_cg_i32(cg, ~(uint32_t)(EACH - 1))));
@@ -398,11 +399,11 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_local = neighbours.v_ranks[k];
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
-        zf_lower_env env = zf_lower_env_make(lower, r->node);
+        zf_kernel_env env = zf_lower_env_make(lower, r->node);
         zf_simt_spot spot = {.tree = tree, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
         zf_simt_near near = {v_first, v_local, &neighbours, k, above != NULL ? above->fetch : NULL};
-        env.spot = &spot;
-        env.near = &near;
+        env.simt.spot = &spot;
+        env.simt.near = &near;
         if (r->along_groups) {
             env.v_g = v_index;
             spot.v_g = v_local;
@@ -423,7 +424,7 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
 }
 
 // Keeps the scan's value before the element at v_stand in the state's slot, where that is in the row at v_row.
-static void keep_state(zf_lower *lower, LLVMValueRef v_stand, LLVMValueRef v_row, const LLVMValueRef *v_before,
+static void keep_state(zf_kernel_build *lower, LLVMValueRef v_stand, LLVMValueRef v_row, const LLVMValueRef *v_before,
                        LLVMValueRef v_state) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_here = zf_cg_block(cg, "state_here"), bb_next = zf_cg_block(cg, "state_kept");
@@ -440,7 +441,7 @@ static void keep_state(zf_lower *lower, LLVMValueRef v_stand, LLVMValueRef v_row
 }
 
 static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     zf_running *r = array->running;
     LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_memory = zf_cg_memory_type(cg, r->type);
@@ -550,7 +551,7 @@ static uint32_t room_of_groups(const zf_kernel *kernel, const zf_step *stage) {
 }
 
 static void open_stages(zf_simt_tree *tree) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     const zf_kernel *kernel = lower->kernel;
     uint32_t at = ZF_SIMT_SUMS;
@@ -597,10 +598,10 @@ static void open_stages(zf_simt_tree *tree) {
 
 // Where every stage begins and ends, consumers first. *v_hard (i1): one thread must make the tile.
 static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     *v_hard = zf_cg_i1(cg, false);
-    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1));
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
     for (uint32_t s = tree->stage_count; s-- > 0;) {
         zf_simt_heads *t = &tree->stages[s];
@@ -617,8 +618,8 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
         LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
-        t->near_offsets = lower->v_hard != NULL || few_elements(lower->plan, t->node);
-        if (lower->v_hard != NULL) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
+        t->near_offsets = lower->simt->v_hard != NULL || few_elements(lower->plan, t->node);
+        if (lower->simt->v_hard != NULL) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
         if (t->head_bytes == ZF_SIMT_FEW_BYTES)
             *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
         if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
@@ -631,7 +632,7 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
 
 // Marks the heads of a stage; goes on where its sizes make its elements, else to bb_end: all threads know the same sum.
 static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
-    zf_lower *lower = t->lower;
+    zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_fits = zf_simt_heads_fit(t, zf_simt_heads_mark(t));
     LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits");
@@ -648,7 +649,7 @@ enum {
 };
 
 static void fetch_groups(zf_simt_tree *tree) {
-    zf_lower *lower = tree->lower;
+    zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     bool by_warp = tree->shape->threads == cg->wave;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
@@ -659,14 +660,14 @@ static void fetch_groups(zf_simt_tree *tree) {
         LLVMValueRef v_groups = zf_cg_sub(cg, t->v_end, t->v_g0),
                      v_few = zf_cg_icmp(cg, LLVMIntULE, v_groups, zf_cg_i64(cg, most));
         v_groups = zf_cg_select(cg, v_few, v_groups, zf_cg_i64(cg, 0));
-        zf_simt_fetch_begin(t->fetch, lower, lower->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
+        zf_simt_fetch_begin(t->fetch, lower, lower->simt->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
         if (!by_warp) zf_simt_fetch_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
     }
 }
 
 // ---- The tile -------------------------------------------------------------------------------------------------
 
-void zf_form_groups_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
@@ -677,12 +678,12 @@ void zf_form_groups_emit(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_hard;
     find_stages(&tree, &v_hard);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "tile_end");
-    if (lower->v_hard != NULL) {
+    if (lower->simt->v_hard != NULL) {
         LLVMBasicBlockRef bb_hard = zf_cg_block(cg, "hard"), bb_easy = zf_cg_block(cg, "easy");
         zf_cg_cond_br(cg, v_hard, bb_hard, bb_easy);
         zf_cg_enter(cg, bb_hard);
         zf_simt_call_hard(lower);
-        zf_cg_br(cg, lower->bb_leave);
+        zf_cg_br(cg, lower->simt->bb_leave);
         zf_cg_enter(cg, bb_easy);
     }
     fetch_groups(&tree);
@@ -729,8 +730,8 @@ void zf_form_groups_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_lower_report(lower, tile.v_lo);
 }
 
-void zf_form_groups_slow(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_groups_slow(zf_kernel_build *lower, const zf_simt_shape *shape) {
     (void)shape;
-    zf_simt_one_thread(lower, lower->v_thread);
+    zf_simt_one_thread(lower, lower->simt->v_thread);
     lower->cg->target->lower[lower->kernel->domain](lower);
 }

@@ -20,7 +20,7 @@ typedef struct zf_simt_ring {
 
 /// The stages of a kernel, in the order of its steps.
 typedef struct zf_simt_tree {
-    zf_lower *lower;
+    zf_kernel_build *lower;
     const zf_simt_shape *shape;
     const zf_simt_tile *tile;
     zf_simt_heads *stages;
@@ -51,7 +51,7 @@ typedef struct zf_simt_spot {
 
 /// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
 zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count);
-void zf_simt_found_end(zf_lower *lower, zf_simt_found *found);
+void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found);
 /// The same of `count` indices of a level from v_from (i32) on, a multiple of `count`; those behind v_last are taken to be it
 /// (NULL: none is).
 zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last);
@@ -60,12 +60,12 @@ zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValue
 zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
 /// The element of a stage that is a step of the kernel, for the consumer that `env` is of; `v_index` its index in the block.
 /// `vouched`: a check has vouched for it.
-zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
+zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
 /// Element v_index of `stage`, whose place there is known. v_has (i1, or NULL: it does): whether the tile has it.
-zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
                                     const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index);
 /// The value of a scan at the environment's index, from its array; NULL where it has none.
-LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *running);
+LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running);
 /// The spot of what is inlined along `edge`.
 zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge);
 
@@ -81,12 +81,12 @@ unsigned zf_simt_ring_rows(unsigned lanes);
 bool zf_simt_has_rings(const zf_simt_tree *tree);
 /// Makes elements up to group v_last, the same for all threads; v_made (slot): behind those that are made.
 void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last);
-zf_cg_value zf_simt_ring_element(zf_lower *lower, const zf_simt_ring *ring, LLVMValueRef v_group);
+zf_cg_value zf_simt_ring_element(zf_kernel_build *lower, const zf_simt_ring *ring, LLVMValueRef v_group);
 
 /// The stage that is the kernel's root; NULL where that is no group algorithm.
 zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree);
 /// The rows of a tile, with the scans along its outputs (simt_scan.c). `tree`: the stages that they take from, or NULL.
-void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree);
+void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree);
 /// An output of a root of groups, at its place: number `k` of `neighbours`, or alone (NULL) (simt_groups.c).
 zf_cg_value zf_simt_groups_output(zf_simt_heads *stage, const zf_simt_place *place, zf_simt_neighbours *neighbours, unsigned k);
 /// The outputs of a root of groups, whose heads are marked.

@@ -54,24 +54,24 @@ void zf_form_warp_choices(const zf_plan *plan, const zf_kernel *kernel, const zf
     zf_form_allow_walk(plan, kernel, shape, space);
 }
 
-LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
+static LLVMValueRef share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
     zf_cg *cg = chunk->env.lower->cg;
     LLVMValueRef v_more = zf_cg_sub(cg, zf_cg_i64(cg, cg->wave - 1), chunk->v_share);
     return LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, v_more), zf_cg_i64(cg, cg->wave), "");
 }
 
-LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn) {
+static LLVMValueRef share_index(zf_chunk *chunk, LLVMValueRef v_turn) {
     zf_cg *cg = chunk->env.lower->cg;
     return zf_cg_add(cg, zf_cg_mul(cg, v_turn, zf_cg_i64(cg, cg->wave)), chunk->v_share);
 }
 
-void zf_chunk_meet(zf_chunk *chunk) {
+static void meet(zf_chunk *chunk) {
     if (chunk->inst->reads_out) zf_simt_barrier_warp(chunk->env.lower, "what was emitted before what reads it");
 }
 
 /// Whether the lanes took more iterations together than the chunk had (v_had: a slot); what is left is v_work for all.
 static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
-    zf_lower *lower = chunk->env.lower;
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_had, "");
     LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
@@ -84,9 +84,9 @@ static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
     return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
 }
 
-void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
-                    void *region) {
-    zf_lower *lower = chunk->env.lower;
+static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
+                         void *region) {
+    zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
@@ -121,15 +121,33 @@ void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *r
         LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
         zf_cg_enter(cg, bb_well);
     }
-    zf_chunk_meet(chunk);
+    meet(chunk);
 }
 
-void zf_form_warp_emit(zf_lower *lower, const zf_simt_shape *shape) {
+static void prefetch(zf_chunk *chunk, const zf_chunk_stream *s) {
+    enum { PIECE = 64 }; // bytes
+    zf_kernel_build *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    if (s->v_bit == NULL || cg->target->simt->prefetch == NULL) return;
+    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
+    cg->target->simt->prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, zf_chunk_bytes(cg, s))));
+}
+
+static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
+                                 .prefetch = prefetch,
+                                 .share = share_region,
+                                 .share_rows = zf_simt_share_rows,
+                                 .share_turns = share_turns,
+                                 .share_index = share_index,
+                                 .meet = meet};
+
+void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     if (shape->span > 1) {
-        LLVMValueRef v_end = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, shape->span));
+        LLVMValueRef v_end = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, shape->span));
         lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
     }
     lower->v_leads = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
-    zf_lower_chunks(lower);
+    zf_lower_chunks_by(lower, &ops);
 }

@@ -7,8 +7,8 @@
 // are what such a kernel waits for. Up to SHORT bytes are put by their lane, of a longer string all lanes put pieces.
 //
 // The file says where each tile begins and ends among the groups. All of these states must be met on the way. Where anything is
-// not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->v_hard): it tells what
-// is wrong, and where.
+// not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->simt->v_hard): it
+// tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
@@ -60,9 +60,9 @@ void zf_form_words_choices(const zf_plan *plan, const zf_kernel *kernel, const z
 // ---- The strings of a row -------------------------------------------------------------------------------------
 
 // The string of a group and its size; `env` says where.
-static void take(zf_simt_span *s, zf_lower_env *env, unsigned k) {
+static void take(zf_simt_span *s, zf_kernel_env *env, unsigned k) {
     words *w = (words *)s;
-    zf_lower *lower = s->lower;
+    zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_size = zf_cg_resize(cg, zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v, cg->ty_i64, false);
     cg->v_guard = NULL;
@@ -195,7 +195,7 @@ static void put(words *w, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValu
 
 // What is behind the first piece of each long string of the row, by all lanes.
 static void put_long(words *w, const row *r, const LLVMValueRef v_places[STRINGS]) {
-    zf_lower *lower = w->span.lower;
+    zf_kernel_build *lower = w->span.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_add(cg, w->span.v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, PIECE));
     zf_turns lanes;
@@ -263,7 +263,7 @@ static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
 
 // One scan adds up lengths, and lanes that have strings of several pieces, and long ones.
 static void add_up(words *w, row *r) {
-    zf_lower *lower = w->span.lower;
+    zf_kernel_build *lower = w->span.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_own = zf_cg_i32(cg, 0), v_low = zf_cg_i32(cg, (UINT32_C(1) << MORE_BIT) - 1);
     for (unsigned k = 0; k < STRINGS; k++) {
@@ -335,7 +335,7 @@ static void store_stage(words *w) {
 
 // ---- The tiles ------------------------------------------------------------------------------------------------
 
-void zf_form_words_emit(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_words_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     words w = {.access = zf_group_string(lower->plan, lower->kernel)};
     w.span = (zf_simt_span){.lower = lower,
@@ -364,8 +364,8 @@ void zf_form_words_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_enter(cg, bb_made);
 }
 
-void zf_form_words_slow(zf_lower *lower, const zf_simt_shape *shape) {
-    zf_simt_one_thread(lower, lower->v_thread);
+void zf_form_words_slow(zf_kernel_build *lower, const zf_simt_shape *shape) {
+    zf_simt_one_thread(lower, lower->simt->v_thread);
     lower->v_end = zf_simt_span_stop(lower, shape->span);
     lower->cg->target->lower[lower->kernel->domain](lower);
 }
