@@ -119,54 +119,28 @@ static uint64_t remainder_signed(uint64_t a, uint64_t b) {
     return (uint64_t)((int64_t)a % (int64_t)(b == 0 ? 1 : b));
 }
 
-static uint64_t binary(uint32_t op, uint64_t a, uint64_t b) {
-    int64_t x = (int64_t)a, y = (int64_t)b;
-    switch (op) {
-    case ZF_CHECK_ADD: return a + b;
-    case ZF_CHECK_SUB: return a - b;
-    case ZF_CHECK_MUL: return a * b;
-    case ZF_CHECK_DIV_U: return a / (b == 0 ? 1 : b);
-    case ZF_CHECK_DIV_S: return divide_signed(a, b);
-    case ZF_CHECK_REM_U: return a % (b == 0 ? 1 : b);
-    case ZF_CHECK_REM_S: return remainder_signed(a, b);
-    case ZF_CHECK_AND: return a & b;
-    case ZF_CHECK_OR: return a | b;
-    case ZF_CHECK_XOR: return a ^ b;
-    case ZF_CHECK_SHL: return b < 64 ? a << b : 0;
-    case ZF_CHECK_SHR_U: return b < 64 ? a >> b : 0;
-    case ZF_CHECK_SHR_S: return (uint64_t)(x >> (b < 64 ? b : 63));
-    case ZF_CHECK_EQ: return a == b;
-    case ZF_CHECK_LT_U: return a < b;
-    case ZF_CHECK_LT_S: return x < y;
-    case ZF_CHECK_LE_U: return a <= b;
-    case ZF_CHECK_LE_S: return x <= y;
-    case ZF_CHECK_MIN_U: return a < b ? a : b;
-    case ZF_CHECK_MIN_S: return x < y ? a : b;
-    case ZF_CHECK_MAX_U: return a > b ? a : b;
-    default: return x > y ? a : b; // ZF_CHECK_MAX_S
-    }
-}
-
-static uint64_t unary(const zf_abi_check_program *program, const zf_abi_check_step *step, uint64_t a) {
-    switch (step->op) {
-    case ZF_CHECK_TABLE: return program->constants[step->a + (a < step->b ? a : 0)];
-    case ZF_CHECK_NARROW: return narrow(a, step->a, step->b);
-    case ZF_CHECK_NOT: return a == 0;
-    case ZF_CHECK_POPCOUNT: return (uint64_t)__builtin_popcountll(a);
-    case ZF_CHECK_BIT_WIDTH: return a == 0 ? 0 : 64u - (uint64_t)__builtin_clzll(a);
-    default: return a == 0 ? step->a : (uint64_t)__builtin_ctzll(a); // ZF_CHECK_CTZ
-    }
-}
-
 uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t *slots) {
     uint64_t stack[ZF_CHECK_STACK_MOST], locals[ZF_CHECK_LOCALS_MOST];
     uint64_t *top = stack; // where the next word goes
     uint32_t failed = ZF_CHECKS_HOLD;
     if (program->step_count == 0) return failed;
     for (uint32_t k = 0; k < program->local_count; k++) locals[k] = 0;
+    // One switch: a second one for operations alone would double the time of a step.
+#define UNARY(op, value)                                                                                                         \
+    case op: {                                                                                                                   \
+        uint64_t a = top[-1];                                                                                                    \
+        top[-1] = (value);                                                                                                       \
+        break;                                                                                                                   \
+    }
+#define BINARY(op, value)                                                                                                        \
+    case op: {                                                                                                                   \
+        uint64_t b = *--top, a = top[-1];                                                                                        \
+        top[-1] = (value);                                                                                                       \
+        break;                                                                                                                   \
+    }
     const zf_abi_check_step *end = program->steps + program->step_count;
     for (const zf_abi_check_step *step = program->steps; step < end; step++) {
-        switch (step->op) {
+        switch ((zf_abi_check_op)step->op) {
         case ZF_CHECK_CONST: *top++ = program->constants[step->a]; break;
         case ZF_CHECK_SLOT: *top++ = slots[step->a]; break;
         case ZF_CHECK_GET: *top++ = locals[step->a]; break;
@@ -175,12 +149,6 @@ uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t 
             *top = top[-1];
             top++;
             break;
-        case ZF_CHECK_TABLE:
-        case ZF_CHECK_NARROW:
-        case ZF_CHECK_NOT:
-        case ZF_CHECK_POPCOUNT:
-        case ZF_CHECK_BIT_WIDTH:
-        case ZF_CHECK_CTZ: top[-1] = unary(program, step, top[-1]); break;
         case ZF_CHECK_JUMP: step += step->a; break;
         case ZF_CHECK_JUMP_UNLESS:
             if (*--top == 0) step += step->a;
@@ -191,11 +159,38 @@ uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t 
         case ZF_CHECK_STOP:
             if (failed != ZF_CHECKS_HOLD) return failed;
             break;
-        default:
-            top--;
-            top[-1] = binary(step->op, top[-1], top[0]);
-            break;
+            UNARY(ZF_CHECK_TABLE, program->constants[step->a + (a < step->b ? a : 0)])
+            UNARY(ZF_CHECK_NARROW, narrow(a, step->a, step->b))
+            UNARY(ZF_CHECK_NOT, a == 0)
+            UNARY(ZF_CHECK_POPCOUNT, (uint64_t)__builtin_popcountll(a))
+            UNARY(ZF_CHECK_BIT_WIDTH, a == 0 ? 0 : 64u - (uint64_t)__builtin_clzll(a))
+            UNARY(ZF_CHECK_CTZ, a == 0 ? step->a : (uint64_t)__builtin_ctzll(a))
+            BINARY(ZF_CHECK_ADD, a + b)
+            BINARY(ZF_CHECK_SUB, a - b)
+            BINARY(ZF_CHECK_MUL, a * b)
+            BINARY(ZF_CHECK_DIV_U, a / (b == 0 ? 1 : b))
+            BINARY(ZF_CHECK_DIV_S, divide_signed(a, b))
+            BINARY(ZF_CHECK_REM_U, a % (b == 0 ? 1 : b))
+            BINARY(ZF_CHECK_REM_S, remainder_signed(a, b))
+            BINARY(ZF_CHECK_AND, a & b)
+            BINARY(ZF_CHECK_OR, a | b)
+            BINARY(ZF_CHECK_XOR, a ^ b)
+            BINARY(ZF_CHECK_SHL, b < 64 ? a << b : 0)
+            BINARY(ZF_CHECK_SHR_U, b < 64 ? a >> b : 0)
+            BINARY(ZF_CHECK_SHR_S, (uint64_t)((int64_t)a >> (b < 64 ? b : 63)))
+            BINARY(ZF_CHECK_EQ, a == b)
+            BINARY(ZF_CHECK_LT_U, a < b)
+            BINARY(ZF_CHECK_LT_S, (int64_t)a < (int64_t)b)
+            BINARY(ZF_CHECK_LE_U, a <= b)
+            BINARY(ZF_CHECK_LE_S, (int64_t)a <= (int64_t)b)
+            BINARY(ZF_CHECK_MIN_U, a < b ? a : b)
+            BINARY(ZF_CHECK_MIN_S, (int64_t)a < (int64_t)b ? a : b)
+            BINARY(ZF_CHECK_MAX_U, a > b ? a : b)
+            BINARY(ZF_CHECK_MAX_S, (int64_t)a > (int64_t)b ? a : b)
+        case ZF_CHECK_OPS: break; // no operation: zf_block_check_fault
         }
     }
+#undef UNARY
+#undef BINARY
     return failed;
 }
