@@ -1,4 +1,4 @@
-// What things of this language are called elsewhere: for hints, where no name is near.
+// Names that other languages use for things of this one, for hints about unknown names.
 #ifndef ZF_FRONTEND_SYNONYMS_H
 #define ZF_FRONTEND_SYNONYMS_H
 
@@ -6,7 +6,7 @@
 
 typedef enum zf_synonym_kind { ZF_SYNONYM_TYPE, ZF_SYNONYM_FUNCTION, ZF_SYNONYM_MEMBER } zf_synonym_kind;
 
-/// A hint for a `name` that is not declared, in `arena` or static; NULL when it is known from nowhere.
+/// Returns a hint for an undeclared `name`, static or in `arena`; NULL when no language uses it.
 const char *zf_synonym_hint(zf_arena *arena, zf_synonym_kind kind, const char *name);
 
 #endif

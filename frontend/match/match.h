@@ -50,6 +50,8 @@ typedef struct zf_uses {
     bool found[ZF_USE_COUNT];
     bool beyond_next; ///< something that only bytes in memory can serve: all but `next` and [ ]
     bool bitwise, whole;
+    bool neighbour; ///< an element at a constant distance from the domain's index
+    bool elsewhere; ///< anything else that gathers
 } zf_uses;
 
 typedef struct zf_match {

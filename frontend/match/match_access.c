@@ -27,6 +27,13 @@ static bool is_aligned(const zf_match *match, zf_expr *expr, zf_local_kind kind)
     return domain != NULL && domain->kind == kind;
 }
 
+/// s[d + c].
+static bool is_neighbour(const zf_match *match, zf_expr *expr) {
+    if (!is_element(expr) || match->inst->pattern == ZF_NON_PARALLEL) return false;
+    zf_index_form index = zf_index_form_of(expr->b);
+    return index.kind == ZF_INDEX_LOCAL && domain_of(match, index.local) != NULL;
+}
+
 static bool aligned_i(const zf_match *match, zf_expr *expr) { return is_aligned(match, expr, ZF_L_DOMAIN_I); }
 static bool aligned_g(const zf_match *match, zf_expr *expr) { return is_aligned(match, expr, ZF_L_DOMAIN_G); }
 static bool gathers(const zf_match *match, zf_expr *expr) {
@@ -77,6 +84,7 @@ bool zf_note_use(zf_match *match, zf_expr *expr) {
         uses->beyond_next = uses->beyond_next || use_forms[k].beyond_next;
         uses->bitwise = uses->bitwise || expr->kind == ZF_X_BITS;
         uses->whole = uses->whole || expr->kind == ZF_X_STREAM;
+        if (use_forms[k].use == ZF_USE_GATHER) *(is_neighbour(match, expr) ? &uses->neighbour : &uses->elsewhere) = true;
         return true;
     }
     return false;
@@ -98,6 +106,7 @@ void zf_join_uses(zf_match *match) {
         port->bitwise = uses->bitwise;
         port->whole = uses->whole;
         port->access = join(uses);
+        port->neighbours = uses->neighbour && !uses->elsewhere;
         if (!uses->found[ZF_USE_CURSOR]) continue;
         // Within a chunk, indices count from the chunk's start as the cursor does: both are one use of the chunk's
         // part.

@@ -316,6 +316,7 @@ struct zf_port {
     bool uses_next_only; ///< CURSOR: only next and [ ]
     bool written;        ///< encode writes it
     bool bitwise;        ///< decode uses bits on it
+    bool neighbours;     ///< GATHER: only because of elements at a constant distance, s[g - 1]
     bool whole;          ///< decode takes slices of it, or walks over all of it
 };
 

@@ -1,5 +1,5 @@
-// The table of language.md section 5: access x capability -> what happens to an edge. The names are for printers and readers of
-// later stages, too.
+// Decides what happens to an edge, by the table of language.md: access x capability. Printers and readers of later stages use the
+// names, too.
 #ifndef ZF_PATTERNS_DECISION_H
 #define ZF_PATTERNS_DECISION_H
 

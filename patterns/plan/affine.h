@@ -1,4 +1,4 @@
-// Which indices only grow along a domain: what lets a bounds check be made once per block instead of once per element.
+// Finds indices that never decrease along a domain. Their bounds check is made once per block instead of once per element.
 #ifndef ZF_SCHEDULER_AFFINE_H
 #define ZF_SCHEDULER_AFFINE_H
 
@@ -19,16 +19,16 @@ typedef struct zf_around {
     uint32_t count;
 } zf_around;
 
-/// Largest counts that a block may have (V25): elements of an edge, and groups. Host checks see to it before any kernel runs.
+/// Largest counts of a block (V25): elements of an edge, and groups. The host checks them before any kernel runs.
 #define ZF_MOST_ELEMENTS (UINT64_C(1) << 32)
 #define ZF_MOST_GROUPS (UINT64_C(1) << 48)
 
-/// True when `expr` of an instance's body is of the form c1 * d + c0 with c1 and c0 over params, lengths and constants, or
+/// Returns whether `expr` of an instance's body is of the form c1 * d + c0 with c1 and c0 over params, lengths and constants, or
 /// otherwise known never to decrease (a division, a shift, min and max of such), with binders whose ranges begin at a constant
 /// and end at such an expression.
 bool zf_affine_of(const zf_inst *inst, zf_around around, const zf_expr *expr, zf_affine *out);
 
-/// True when every enclosing binder has such a range: what stands inside is then reached with all of them at their last values.
+/// Returns whether every enclosing binder has such a range, so that all of them reach their last values together.
 bool zf_affine_around(const zf_inst *inst, zf_around around);
 
 #endif

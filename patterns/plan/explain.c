@@ -140,6 +140,20 @@ static void text_decision(const zf_plan *plan, const zf_graph_edge *edge, zf_tex
     zf_text_printf(out, "%s (%.*s)", zf_decision_name(ZF_EDGE_MATERIALISED), (int)length, reason);
 }
 
+/// The rewrite that lets an edge fuse; NULL: none is known. A stream that is read beside the domain's index needs all elements of
+/// its ordered producer first.
+static const char *edge_rewrite(const zf_graph *graph, const zf_graph_edge *edge) {
+    if (edge->producer < 0 || edge->decision != ZF_EDGE_MATERIALISED || edge->port == NULL || !edge->port->neighbours)
+        return NULL;
+    if (graph->nodes[edge->producer].capability != ZF_CAP_ORDERED) return NULL;
+    const char *name = edge->port->name;
+    const char *d = graph->nodes[edge->consumer].inst->pattern == ZF_GROUP_PARALLEL ? "g" : "i";
+    return zf_arena_printf(graph->arena,
+                           "store the differences of neighbours in `%s`: read `%s[%s]` for a difference, and "
+                           "`sum(k in 0..=%s: %s[k])` for a value",
+                           name, name, d, d, name);
+}
+
 static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph_edge *edge, unsigned indent, zf_text *out) {
     zf_text_printf(out, "  %*s%s %s: ", (int)(2 * indent), "", edge->port != NULL ? edge->port->name : graph->column->name,
                    zf_type_name(graph->arena, edge->type));
@@ -152,6 +166,8 @@ static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph
                    zf_capability_name(node->capability), zf_access_name(edge->access));
     text_decision(plan, edge, out);
     zf_text_puts(out, "\n");
+    const char *rewrite = edge_rewrite(graph, edge);
+    if (rewrite != NULL) zf_text_printf(out, "  %*s  rewrite: %s\n", (int)(2 * indent), "", rewrite);
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         text_edge(graph, plan, &graph->edges[node->inputs[s]], indent + 1, out);
     }
@@ -335,6 +351,8 @@ static void json_edges(const zf_graph *graph, const zf_plan *plan, zf_text *out)
         key(out, "decision", zf_decision_name(edge->decision));
         zf_text_puts(out, ", ");
         key(out, "reason", edge->reason);
+        zf_text_puts(out, ", ");
+        key(out, "rewrite", edge_rewrite(graph, edge));
         zf_text_puts(out, ", ");
         key(out, "planned", plan == NULL || edge->producer < 0 ? NULL : plan->edge_reason[e]);
         zf_text_printf(out, ", \"materialised\": %s}", plan != NULL && plan->edge_work[e] >= 0 ? "true" : "false");

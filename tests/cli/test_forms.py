@@ -100,6 +100,33 @@ class Forms(Case):
                 begin, end = map(int, rows[1].split("..")) if rows else (0, len(values))
                 self.assertEqual(set(got.values()), {bytes(values[begin:end])}, (device, rows))
 
+    def test_a_stream_read_beside_its_index_names_its_rewrite(self):
+        """Run ends under delta: two kernels; run lengths, summed: one."""
+        program = self.file("t.zf", """algorithm by_ends(v: u8[], ends: u32[]) -> u8[] group_parallel {
+    groups = ends.len;
+    size(g) = (ends[g] - (g == 0 ? 0 : ends[g - 1])) as u64;
+    decode(g, j) = v[g];
+    encode(x) { for i in 0..x.len { v.push(x[i]); ends.push(i as u32 + 1); } }
+}
+algorithm by_lengths(v: u8[], lengths: u32[]) -> u8[] group_parallel {
+    groups = lengths.len;
+    size(g) = lengths[g] as u64;
+    decode(g, j) = v[g];
+    encode(x) { for e in x { v.push(e); lengths.push(1); } }
+}
+algorithm looks_up(at: u32[], d: u32[]) -> u32[] fully_parallel {
+    decode(i) = d[at[i]] + d[i + 1];
+    encode(x) { for e in x { if e != 0 { refuse "not 0"; } at.push(0); d.push(0); } d.push(0); }
+}
+table t { a: u8 = by_ends(ends: delta(bitpack)); b: u8 = by_lengths(lengths: bitpack); c: u32 = looks_up(d: delta(bitpack)); }
+""")
+        found = [json.loads(self.good("explain", f"{program}:t.{column}", "--json"))["columns"][0] for column in "abc"]
+        rewrites = [{edge["path"]: edge["rewrite"] for edge in column["edges"] if edge["rewrite"]} for column in found]
+        self.assertEqual([list(paths) for paths in rewrites], [["ends"], [], []])
+        self.assertIn("read `ends[g]` for a difference, and `sum(k in 0..=g: ends[k])` for a value", rewrites[0]["ends"])
+        self.assertEqual([len(column["kernels"]) for column in found], [2, 1, 2])
+        self.assertIn("      rewrite: store the differences of neighbours in `ends`", self.good("explain", f"{program}:t.a"))
+
     def test_check_warns_of_a_column_that_is_not_parallel(self):
         program = self.file("t.zf", LANES)
         done = self.zfc("check", "--format", "line", program)

@@ -36,7 +36,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_IMPORT_CYCLE = 203,
     /// an imported file that cannot be read
     ZF_ERROR_PROGRAM_IMPORT_FAILED = 204,
-    /// a name of another kind than is wanted here
+    /// a name of another kind than is expected here
     ZF_ERROR_PROGRAM_NOT_THAT_KIND = 205,
     /// a type's or primitive's name declared again
     ZF_ERROR_PROGRAM_RESERVED_NAME = 206,
@@ -72,7 +72,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_NOT_CONSTANT = 312,
     /// an assignment to something that cannot change
     ZF_ERROR_PROGRAM_NOT_ASSIGNABLE = 313,
-    /// a function or statement without the value that is wanted
+    /// a function or statement without the value that is expected
     ZF_ERROR_PROGRAM_NO_VALUE = 314,
     /// a value that is always out of its range
     ZF_ERROR_PROGRAM_OUT_OF_RANGE = 401,
@@ -84,7 +84,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_BITS_WIDTH = 404,
     /// a check that the facts known do not remove (note)
     ZF_ERROR_PROGRAM_CHECK_STAYS = 490,
-    /// a member that its pattern wants
+    /// a member that its pattern needs
     ZF_ERROR_PROGRAM_MEMBER_MISSING = 501,
     /// `per chunk` outside `non_parallel`
     ZF_ERROR_PROGRAM_PER_CHUNK = 502,
