@@ -382,7 +382,7 @@ class Explaining(Case):
         self.good("bench", "--device", "emu", "--repeats", "5", "--bytes", "1", "--columns", "a", "--choose", "0:L=16,THREADS=64", container)
         module = self.dir / "t.zfm"
         self.good("compile", "-q", "-o", module, container)
-        self.bad(2, "decode", "-f", "-o", self.dir / "out", "--module", module, "--choose", "0:THREADS=32", container, says="--choose is for the compiler")
+        self.bad(2, "decode", "-f", "-o", self.dir / "out", "--module", module, "--choose", "0:THREADS=32", container, says="--choose needs the compiler")
 
     def test_seek_intervals(self):
         """Whatever A a file was written with, devices decode it, whole and in part, and `inspect` says it."""

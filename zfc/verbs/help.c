@@ -4,7 +4,7 @@
 #include "zfc/verbs/verbs.h"
 
 void zf_print_help(FILE *out) {
-    fprintf(out, "zfc: codecs for columns, as a small language says them\n\nusage: zfc VERB [OPTIONS] ...\n\n");
+    fprintf(out, "zfc: compile, encode, decode and tune column codecs written in .zf\n\nusage: zfc VERB [OPTIONS] ...\n\n");
     for (size_t i = 0; i < zf_verb_count; i++) fprintf(out, "  %-11s %s\n", zf_verbs[i].name, zf_verbs[i].summary);
     fprintf(out, "\n  zfc VERB --help   the verb's options\n  zfc --version     versions of zfc, LLVM, language and files\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed.\n");
@@ -60,40 +60,38 @@ void zf_print_verb_help(const zf_verb *verb, FILE *out) {
 static const struct {
     const char *name, *meaning;
 } variables[] = {
-    {"ZIPFLOW_STD", "where the library `std.zf` lies (else beside the program)"},
+    {"ZIPFLOW_STD", "directory of the library `std.zf` (default: beside the program)"},
     {"ZIPFLOW_CACHE_DIR",
-     "the cache of compiled kernels and measured rates: an absolute path, or empty for none; ignored in setuid programs"},
+     "cache of compiled kernels and measured rates: an absolute path, or empty for none; ignored in setuid programs"},
     {"ZIPFLOW_CACHE_SIZE",
-     "the most bytes of compiled kernels in it, such as `512M` (K, M and G are powers of 1024; else `1G`): the least recently "
-     "used ones go first; ignored in setuid programs"},
-    {"XDG_CACHE_HOME`, `HOME", "where that cache is without `ZIPFLOW_CACHE_DIR`, as said above"},
-    {"ZIPFLOW_OPTIMISE", "LLVM's level for kernels, 0 to 3 (else 3): for those who look for faults of code generation"},
-    {"ZIPFLOW_EMU_SEED", "the order of threads on the emulated GPU: 0 (as without it) by number, other numbers shuffle"},
-    {"ZIPFLOW_CUDA_LIBRARY", "the NVIDIA driver's library (else `libcuda.so.1`); ignored in setuid programs"},
+     "largest size of compiled kernels in the cache, such as `512M` (K, M and G are powers of 1024; default: `1G`); the least "
+     "recently used are evicted; ignored in setuid programs"},
+    {"XDG_CACHE_HOME`, `HOME", "place of the cache without `ZIPFLOW_CACHE_DIR`, as above"},
+    {"ZIPFLOW_OPTIMISE", "LLVM's optimisation level for kernels, 0 to 3 (default: 3), to look for faults of code generation"},
+    {"ZIPFLOW_EMU_SEED", "order of threads on the emulated GPU: 0 (default) by number, other numbers shuffle"},
+    {"ZIPFLOW_CUDA_LIBRARY", "library of the NVIDIA driver (default: `libcuda.so.1`); ignored in setuid programs"},
     {"CUDA_CACHE_PATH`, `CUDA_CACHE_DISABLE",
-     "NVIDIA's: where the driver keeps what it makes of PTX (else `~/.nv/ComputeCache`); "
-     "1 keeps nothing, so every process waits for the driver's compiler anew"},
-    {"TMPDIR", "where `zfc bench --generate` writes its files (else `/tmp`)"},
-    {"NO_COLOR", "not empty: errors on a terminal have no colours"},
+     "NVIDIA's: where the driver caches code compiled from PTX (default: `~/.nv/ComputeCache`); "
+     "1 disables that cache, so every process waits for the driver's compiler"},
+    {"TMPDIR", "directory for temporary files of `zfc bench --generate` and `zfc tune` (default: `/tmp`)"},
+    {"NO_COLOR", "if not empty, errors on a terminal have no colours"},
 };
 
 void zf_print_manual(FILE *out) {
-    fprintf(out, "# zfc\n\nThis page is what `zfc manual` prints; a test compares them.\n\n"
+    fprintf(out, "# zfc\n\nFor users of the command line. After this page you know every verb, option and variable of `zfc`.\n"
+                 "`zfc manual` prints this page; a test compares them.\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed. Errors go to standard error, "
-                 "results to standard output.\nThe cache of compiled kernels, and of how fast devices were seen to be, is in "
-                 "`$ZIPFLOW_CACHE_DIR`, else "
-                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`; a variable that is no absolute path is ignored, and an "
-                 "empty `$ZIPFLOW_CACHE_DIR` means no cache. What a GPU's driver makes of PTX is not in it: "
-                 "the driver has a cache of its own, `$CUDA_CACHE_PATH`.\n");
-    fprintf(out,
-            "\nWith `--json` the report is one JSON text on standard output. After an error there is none, the error being on "
-            "standard error, but of two verbs that go on after one: `verify` reports every column that it looked at, "
-            "`\"good\": false` and the error of those that are bad, `\"good\": null` and the error of those that could not be "
-            "checked (a module without code for them, no memory, a device that failed), and `bench` every column, `\"verified\": "
-            "false` and the "
-            "error of those that failed. Neither has a report when the file, a name in `--columns` or the device is refused "
-            "at the start, but `bench`, which reports a file that is refused as a result. In names of files, what is not UTF-8 "
-            "is U+FFFD.\n");
+                 "results to standard output.\n\n"
+                 "The cache of compiled kernels and measured device rates is in `$ZIPFLOW_CACHE_DIR`, else "
+                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`. Variables that are not absolute paths are ignored, and an "
+                 "empty `$ZIPFLOW_CACHE_DIR` disables the cache.\nCode that a GPU's driver compiles from PTX is not in it: "
+                 "the driver has its own cache, `$CUDA_CACHE_PATH`.\n");
+    fprintf(out, "\nWith `--json` the report is one JSON text on standard output. After an error there is no report, except from "
+                 "two verbs that go on.\n`verify` reports every column: a bad one has `\"good\": false` and its error; one that "
+                 "could not be checked (a module without its code, no memory, a failed device) has `\"good\": null` and its "
+                 "error.\n`bench` reports every column: one that failed has `\"verified\": false` and its error. It also reports "
+                 "a file that is refused.\nBoth have no report when a name in `--columns` or the device is refused at the start; "
+                 "`verify` has none when the file is refused.\nIn names of files, bytes that are not UTF-8 become U+FFFD.\n");
     fputs("\n## Environment\n\n| variable | meaning |\n|---|---|\n", out);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         fprintf(out, "| `%s` | %s |\n", variables[i].name, variables[i].meaning);

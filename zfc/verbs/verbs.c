@@ -2,124 +2,116 @@
 
 static const zf_option
     quiet = {"quiet", 'q', NULL, NULL, "print errors only"},
-    verbose = {"verbose", 'v', NULL, NULL, "say more: what is compiled, read and run"},
-    json = {"json", 0, NULL, NULL, "print JSON"},
+    verbose = {"verbose", 'v', NULL, NULL, "report what is compiled, read and run"}, json = {"json", 0, NULL, NULL, "print JSON"},
     format_diagnostics = {"format", 0, "FORM", "human|line|json", "how to print diagnostics (default: human)"},
-    notes = {"notes", 0, NULL, NULL, "also print notes: which checks stay, and the facts known there"},
+    notes = {"notes", 0, NULL, NULL, "also print notes: checks that stay, and the facts known there"},
     in_place = {"in-place", 'i', NULL, NULL, "rewrite the files instead of printing them"},
     emit = {"emit", 0, "STAGE", "ast|spec|graph|plan|llvm|asm|ptx",
-            "print this stage of the compilation instead: of the target nvptx `ptx`, of the others `asm`"},
-    target = {"target", 0, "TARGET", "host|nvptx|emu", "what plan and code are for (default: host; of ptx: nvptx)"},
-    arch = {"arch", 0, "N", "80|90", "the GPUs that ptx is for: of compute capability 8.0 or 9.0, and later (default: 90)"},
+            "print this stage of the compilation: `ptx` of the target nvptx, `asm` of the others"},
+    target = {"target", 0, "TARGET", "host|nvptx|emu", "target of plan and code (default: host; with ptx: nvptx)"},
+    arch = {"arch", 0, "N", "80|90", "compute capability that ptx is for, and later ones: 8.0 or 9.0 (default: 90)"},
     shaping = {"shaping", 0, "VALUES", NULL,
-               "values of the shaping params, in the plan's order, compiled in, with `llvm`, `asm` and `ptx` (default: the "
+               "compile for these values of the shaping params, in the plan's order; with `llvm`, `asm` and `ptx` (default: the "
                "general form)"},
-    chunk_threads =
-        {"chunk-threads", 0, "N", "1|32",
-         "threads of a GPU that walk a chunk of a program without lanes together (default: 32 where it emits ranges)"},
+    chunk_threads = {"chunk-threads", 0, "N", "1|32",
+                     "GPU threads that decode a chunk of a program without lanes (default: 32 if it emits ranges)"},
     choose = {"choose", 0, "CHOICES", NULL,
-              "how kernels of GPUs are lowered: KERNEL:NAME=VALUE,NAME=VALUE,KERNEL:..., of what `zfc explain --choices` lists "
-              "(default: nothing is chosen)"},
-    choices = {"choices", 0, NULL, NULL, "list the kernels of a GPU, and what `--choose` may say of each"},
-    program_text = {"program", 0, NULL, NULL, "print the program that the file carries, and nothing else"},
-    no_lines = {"no-lines", 0, NULL, NULL, "code of GPU kernels without the lines of the program that it came from"},
-    codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table when it has several"},
-    output = {"output", 'o', "PATH", NULL, "where the result goes"},
+              "lower GPU kernels by these choices: KERNEL:NAME=VALUE,NAME=VALUE,KERNEL:..., from `zfc explain --choices` "
+              "(default: none)"},
+    choices = {"choices", 0, NULL, NULL, "list the kernels of a GPU, and the values that `--choose` takes for each"},
+    program_text = {"program", 0, NULL, NULL, "print only the program that the file carries"},
+    no_lines = {"no-lines", 0, NULL, NULL, "print code of GPU kernels without line numbers of the program"},
+    codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table if it has several"},
+    output = {"output", 'o', "PATH", NULL, "where to write the result"},
     header = {"header", 0, "NAMES", NULL, "names of the fields, separated by commas, for text without a header row"},
-    delimiter = {"delimiter", 0, "CHAR", NULL, "between the fields of delimited text (default: a comma; `tab` for a tab)"},
+    delimiter = {"delimiter", 0, "CHAR", NULL, "character between fields of delimited text (default: a comma; `tab` for a tab)"},
     rows_per_block = {"rows-per-block", 0, "N", NULL, "rows of a block, a multiple of 4096 (default: 16 MiB of plain data)"},
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
-                     "elements between the states that ordered stages keep (default: 4096; of scans 1024, or 512 of eight-byte "
-                     "elements that nothing but maps is under)"},
+                     "elements between the states of ordered stages (default: 4096; 1024 for scans; 512 for scans of eight-byte "
+                     "elements over maps)"},
     unfused_stages = {"unfused", 0, "STREAMS", NULL,
-                      "ordered stages that get kernels and states of their own, by the streams that they make: "
-                      "COLUMN.STREAM[.STREAM...] between commas, or `all` (default: none; fused ones are faster on GPUs, on CPUs "
-                      "often slower)"},
-    force = {"force", 'f', NULL, NULL, "overwrite what exists"},
+                      "ordered stages with kernels and states of their own, by their streams: COLUMN.STREAM[.STREAM...] "
+                      "separated by commas, or `all` (default: none; fused stages are faster on GPUs, often slower on CPUs)"},
+    force = {"force", 'f', NULL, NULL, "overwrite existing files"},
     threads = {"threads", 0, "N", NULL, "threads to use (default: one per core)"},
     columns = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas"},
     columns_of_one = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas; goes with one container or program"},
     columns_of_file = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas; goes with one container"},
-    rows = {"rows", 0, "A..B", NULL, "only rows A up to, not including, B; either may be left out"},
-    device = {"device", 0, "DEVICE", NULL, "`auto`, or a name that `zfc devices` lists"},
-    format_output = {"format", 0, "FORM", "raw|npy|csv", "of the files written (default: raw)"},
+    rows = {"rows", 0, "A..B", NULL, "only rows from A up to and excluding B; either may be omitted"},
+    device = {"device", 0, "DEVICE", NULL, "`auto`, or a name from `zfc devices`"},
+    format_output = {"format", 0, "FORM", "raw|npy|csv", "format of the output files (default: raw)"},
     repeat = {"repeat", 0, "N", NULL, "decode N times and report the fastest (default: 1)"},
-    pipeline_order = {"order", 0, "ORDER", "johnson|given|apart",
-                      "of the units: by Johnson's rule; as columns are given; as given, and one when the one before is decoded "
-                      "(default: johnson)"},
-    to = {"to", 0, "PLACE", "device|host", "memory that columns go to (default: the device's, where it has some of its own)"},
-    device_staging = {"device-staging", 0, "BYTES", NULL,
-                      "memory of the device for units on their way through it (default: 512 MiB)"},
-    host_staging =
-        {"host-staging", 0, "BYTES", NULL,
-         "pinned memory for units on their way to the device; on the CPU how far reading may be ahead (default: 256 MiB)"},
+    pipeline_order =
+        {"order", 0, "ORDER", "johnson|given|apart",
+         "order of units: by Johnson's rule; as given; as given, one after the other without overlap (default: johnson)"},
+    to = {"to", 0, "PLACE", "device|host", "memory that columns go to (default: the device's, if it has its own)"},
+    device_staging = {"device-staging", 0, "BYTES", NULL, "device memory for staging units (default: 512 MiB)"},
+    host_staging = {"host-staging", 0, "BYTES", NULL,
+                    "pinned host memory for staging units; on the CPU, how far reads run ahead (default: 256 MiB)"},
     unit = {"unit", 0, "BYTES", NULL, "stored bytes of a unit, at least a block (default: 32 MiB)"},
-    readers = {"readers", 0, "N", NULL, "threads that read and check, at most 64 (default: as many as --threads)"},
+    readers = {"readers", 0, "N", NULL, "threads that read and check, at most 64 (default: those of --threads)"},
     streams = {"streams", 0, "N", NULL, "streams that decode, at most 8 (default: 2)"},
-    load = {"load", 0, NULL, NULL, "read the containers into (pinned) memory of the host first: no reading is timed"},
-    pipeline_repeat = {"repeat", 0, "N", NULL,
-                       "after two runs that do not count run N times, ordered by what those have shown of the device"},
-    trace = {"trace", 0, "FILE.json", NULL, "write the last run as a trace that Perfetto and chrome://tracing open"},
-    plan = {"plan", 0, NULL, NULL, "decode nothing; print units in their order, with the times that are expected"},
-    svg = {"svg", 0, "FILE.svg", NULL, "draw the times of the last run, or with --plan those that are expected"},
-    pipeline_verify = {"verify", 0, NULL, NULL, "decode each column alone, too, and compare every byte with the last run's"},
-    generate = {"generate", 0, "NAMES", NULL, "measure made columns: names or beginnings of names, or `all`"},
+    load = {"load", 0, NULL, NULL, "read the containers into (pinned) host memory first: reading is not timed"},
+    pipeline_repeat = {"repeat", 0, "N", NULL, "time N runs after two warm-up runs; measured rates set the order"},
+    trace = {"trace", 0, "FILE.json", NULL, "write the last run as a trace for Perfetto and chrome://tracing"},
+    plan = {"plan", 0, NULL, NULL, "decode nothing; print the units in order, with predicted times"},
+    svg = {"svg", 0, "FILE.svg", NULL, "draw the times of the last run, or with --plan the predicted ones"},
+    pipeline_verify = {"verify", 0, NULL, NULL, "also decode each column alone, and compare every byte with the last run"},
+    generate = {"generate", 0, "NAMES", NULL, "measure generated columns: names, beginnings of names, or `all`"},
     bench_bytes = {"bytes", 0, "N", NULL, "least size of the buffers of plain data (default: 256 MiB)"},
-    repeats = {"repeats", 0, "N", NULL, "rounds that count, at least 5 (default: 9)"},
-    bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy has always one)"},
-    checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
-    general = {"general", 0, NULL, NULL, "kernels for all shaping values instead of those made for the block's"},
-    unchecked = {"unchecked", 0, NULL, NULL, "kernels without checks of what streams hold, to see what those cost"},
+    repeats = {"repeats", 0, "N", NULL, "timed rounds, at least 5 (default: 9)"},
+    bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy always has one)"},
+    checksums = {"checksums", 0, NULL, NULL, "also verify the checksums of blocks, within the time"},
+    general = {"general", 0, NULL, NULL, "use general kernels instead of those specialised on the shaping values of blocks"},
+    unchecked = {"unchecked", 0, NULL, NULL, "compile kernels without checks of stream contents, to measure the cost of checks"},
     unfused = {"unfused", 0, NULL, NULL,
-               "a kernel for every stage, each timed alone (by `bench`, besides), to see what fusing is worth"},
+               "compile a kernel for every stage, to measure the gain of fusion; `bench` also times each alone"},
     module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
-    targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
-    cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
-    time_passes = {"time-passes", 0, NULL, NULL, "say on standard error where the time went; with --json as JSON"},
-    tuned = {"tuned", 0, "FILE", NULL,
-             "lower kernels of GPUs as this file of `zfc tune -o` says, in place of what is kept for the GPU"},
-    untuned = {"untuned", 0, NULL, NULL, "lower kernels of GPUs as by default, whatever `zfc tune` found"},
-    budget = {"budget", 0, "TIME", NULL, "stop after so long, such as 5s, 500ms or 2m (default: when all kernels are searched)"},
-    probes = {"probes", 0, "N", NULL, "try at most N combinations of a kernel, at most 64 (default: 16)"},
+    targets = {"target", 0, "TARGETS", NULL,
+               "targets of the code: `host`, `nvptx` or both, separated by a comma (default: both)"},
+    cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "oldest CPU that native code runs on (default: x86-64-v3)"},
+    time_passes = {"time-passes", 0, NULL, NULL, "print to standard error where time went; with --json as JSON"},
+    tuned = {"tuned", 0, "FILE", NULL, "use tuned results from this file of `zfc tune -o`, not those in the cache"},
+    untuned = {"untuned", 0, NULL, NULL, "ignore tuned results"},
+    budget = {"budget", 0, "TIME", NULL, "stop after this time, such as 5s, 500ms or 2m (default: when all searches are done)"},
+    probes = {"probes", 0, "N", NULL, "measure at most N combinations of a kernel, at most 64 (default: 16)"},
     tune_bytes = {"bytes", 0, "N", NULL,
-                  "least size of the plain data that a measurement makes, of at most 4096 copies of a block (default: 512 MiB)"},
-    exhaustive = {"exhaustive", 0, NULL, NULL, "measure every combination that can differ, to see how good a search is"},
-    show = {"show", 0, NULL, NULL, "measure nothing; print what is known of the device's kernels"},
-    replay = {"replay", 0, "FILE.json", NULL, "measure nothing; search the kernels of a record again, which `--json` printed"},
-    tuned_output = {"output", 'o', "FILE", NULL, "also write what was found to a file that can be shipped"},
-    known = {"tuned", 0, "FILE", NULL, "begin at what this file says, too, and not only at what is kept"},
-    no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels and measured rates"};
+                  "least plain data of a measurement, in at most 4096 copies of a block (default: 512 MiB)"},
+    exhaustive = {"exhaustive", 0, NULL, NULL, "measure every combination that can differ, to see how good the search is"},
+    show = {"show", 0, NULL, NULL, "measure nothing; print earlier results of the device's kernels"},
+    replay = {"replay", 0, "FILE.json", NULL, "measure nothing; search the kernels of a record again, from `--json`"},
+    tuned_output = {"output", 'o', "FILE", NULL, "also write the results to a file that can be shipped"},
+    known = {"tuned", 0, "FILE", NULL, "start searches at the results in this file, too"},
+    no_cache = {"no-cache", 0, NULL, NULL, "do not read or write the cache of compiled kernels and measured rates"};
 
 const zf_verb zf_verbs[] = {
     {"check",
      "FILE...",
      "check programs",
-     "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint. "
-     "Warnings leave the exit status at 0: of columns that this version cannot compile, and of columns that are not parallel on "
-     "GPUs, with the reason and a rewrite. "
-     "A column that would store strings or nullable values as they are, whatever alternative is taken, is an error.",
+     "Reads `.zf` files and their imports, and reports every error with its place, the known facts and a hint. Warnings leave "
+     "the exit status at 0: they name columns that this version cannot compile, and columns that are not parallel on GPUs, with "
+     "the reason and a rewrite. A column that would store strings or nullable values as they are under every alternative is an "
+     "error.",
      1,
      -1,
      zf_run_check,
      {&format_diagnostics, &notes, &quiet, NULL}},
     {"fmt",
      "FILE...",
-     "print programs in the one canonical layout",
-     "Prints each file in the canonical layout, comments kept. With `-i` it rewrites the files that differ.",
+     "print programs in the canonical layout",
+     "Prints each file in the canonical layout and keeps comments. With `-i` it rewrites the files that differ.",
      1,
      -1,
      zf_run_fmt,
      {&in_place, &quiet, NULL}},
     {"explain",
      "FILE[:CODEC|:TABLE[.COLUMN]]",
-     "say what becomes of a codec: what fuses, how many kernels, which checks",
-     "Names a codec, a table (all of its columns) or a column; it may be left out where the program has one table. "
-     "Shows, for every column (or the codec) named: its graph with the access and capability of each edge and what follows "
-     "from them, the kernels, the bytes that an element costs, and the checks that stay. Shows how each kernel runs on a GPU, "
-     "and "
-     "where it is not parallel why, with a rewrite. Of a column with alternatives the first is shown. `--emit` prints a stage of "
-     "the "
-     "compilation instead, `--choices` what is free of the kernels of a GPU.",
+     "show how a codec is compiled: fusion, kernels, checks",
+     "Takes a codec, a table (all of its columns) or a column; the name may be omitted if the program has one table. For each "
+     "column it prints the graph with the access, capability and decision of each edge, the kernels, the bytes that an element "
+     "costs, and the checks that stay. It prints how each kernel runs on a GPU, and for a kernel that is not parallel the reason "
+     "and a rewrite. It shows the first alternative of a column. `--emit` prints a stage of the compilation instead, "
+     "`--choices` the choices of GPU kernels.",
      1,
      1,
      zf_run_explain,
@@ -127,27 +119,19 @@ const zf_verb zf_verbs[] = {
     {"encode",
      "INPUT...",
      "encode tables",
-     "Inputs are delimited text files (CSV as RFC 4180 has it: fields may stand in double quotes, a quote within is doubled, "
-     "lines end "
-     "in LF or CRLF; bytes of strings are kept as they are), or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. "
-     "Delimited text "
-     "names "
-     "its fields in a header row (or `--header`); fields that the table does not name are skipped. Of several text files those "
-     "with the same columns are parts of one table, "
-     "one after the other, in whatever order they name them; those with different columns stand side by side, have no column in "
-     "common, and all must have as many rows. Numbers are decimal; "
-     "dates "
-     "`YYYY-MM-DD`; timestamps `YYYY-MM-DD HH:MM:SS[.ffffff]`, kept as microseconds since 1970; booleans `true`, `false`, `t`, "
-     "`f`, `1`, `0`; a field of one character that is no digit, read into u8, is that byte; an empty field of a nullable column "
-     "is null, one of strings that are not nullable an empty string; `\"\"` is an empty string anywhere. A blank line of a table "
-     "of "
-     "several columns is left out; of one nullable column it is a null, of another one an error. A raw boolean is one byte, 0 or "
-     "1: not the bitmap that `decode` writes, but what it writes as `.npy`. Raw strings "
-     "are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
-     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap; each of them may also be the `.npy` array that `decode` "
-     "writes; what stands in a row that is null is not kept. Every block "
-     "is decoded and compared before it is written, "
-     "and the file gets its name when it is complete.",
+     "Inputs are delimited text files, or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Text is CSV as in RFC "
+     "4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; bytes of strings are kept "
+     "unchanged. A header row (or `--header`) names the fields; fields that the table does not have are skipped. Several text "
+     "files with the same columns are parts of one table, one after the other. Text files with different columns are side by "
+     "side: they have no column in common and the same number of rows. Numbers are decimal. Dates are `YYYY-MM-DD`. Timestamps "
+     "are `YYYY-MM-DD HH:MM:SS[.ffffff]`, stored as microseconds since 1970. Booleans are `true`, `false`, `t`, `f`, `1`, `0`. A "
+     "field of one character that is not a digit is its byte in a u8 column. An empty field is null in a nullable column and an "
+     "empty string in a column of strings that are not nullable; `\"\"` is always an empty string. A blank line is skipped in a "
+     "table of several columns, a null in a table of one nullable column, and an error otherwise. A raw boolean is one byte, 0 "
+     "or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
+     "`COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also be the `.npy` array that `decode` writes. "
+     "Values of null rows are not kept. Every block is decoded and compared before it is written, and the file gets its name "
+     "when it is complete.",
      1,
      -1,
      zf_run_encode,
@@ -155,18 +139,15 @@ const zf_verb zf_verbs[] = {
       &verbose, &time_passes, &no_cache, NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
-     "compile a module, with which files decode where no compiler is",
-     "Of a program it compiles the tables (or the one named), every column in the general form, which serves any file of the "
-     "table. "
-     "Of a file it compiles the table that it holds, from the text that the file carries, and besides what is specialised on "
-     "the params that occur in it. Code for CPUs is for x86-64 machines of `--cpu` and later ones, code for GPUs is PTX for "
-     "compute "
-     "capability 8.0 and 9.0, of which a driver takes the one that suits. The emulated GPU has no code in modules. What cannot "
-     "be "
-     "compiled is left out: notes on standard error, also under `-q`, and `left_out` of `--json` name table, column and target, "
-     "and the exit status stays 0 while any column is left. Of a column at most 64 ways to take its alternatives are compiled, "
-     "those of the file first, and of each at most 64 tuples of params; blocks with other tuples use the general form. A module "
-     "is code: load only those whose maker is trusted.",
+     "compile a module, so that files decode without a compiler",
+     "From a program it compiles all tables (or the named one), every column in the general form, which serves any file of the "
+     "table. From a file it compiles the table of the file, from the text that the file carries, and also code specialised on "
+     "the params that occur in it. Code for CPUs is for x86-64 machines of `--cpu` and later. Code for GPUs is PTX for compute "
+     "capability 8.0 and 9.0; the driver takes the one that fits. Modules have no code for the emulated GPU. Columns that cannot "
+     "be compiled are left out: notes on standard error, also with `-q`, and `left_out` of `--json` name table, column and "
+     "target. The exit status is 0 if any column is left. At most 64 combinations of a column's alternatives are compiled, those "
+     "of the file first, and at most 64 tuples of params for each; blocks with other tuples use the general form. A module is "
+     "code: load only modules from makers that you trust.",
      1,
      1,
      zf_run_compile,
@@ -175,11 +156,10 @@ const zf_verb zf_verbs[] = {
      "IN.zfd",
      "decode columns into files",
      "Raw files are named `COLUMN.TYPE`: `l_orderkey.i64`; dates `.date32`, timestamps `.timestamp`, decimals `.decimal` (i64), "
-     "booleans `.bool` (a bitmap); strings `.offsets` (i64, rows + 1) and `.bytes`; nullable columns also `.valid` (a bitmap, "
-     "least significant bit first). `--format csv` writes one file named after the table. "
-     "Files get their names when every column is decoded: after an error none is there. While a column is written the next one "
-     "is "
-     "decoded, where both together have at most 1 GiB (not for csv, which is made of slices of rows).",
+     "booleans `.bool` (a bitmap). Strings are `.offsets` (i64, rows + 1) and `.bytes`. Nullable columns also have `.valid` (a "
+     "bitmap, least significant bit first). `--format csv` writes one file named after the table. Files get their names when "
+     "every column is decoded: after an error there are none. While one column is written the next is decoded, if both together "
+     "have at most 1 GiB (not for csv, which is written in slices of rows).",
      1,
      1,
      zf_run_decode,
@@ -188,22 +168,21 @@ const zf_verb zf_verbs[] = {
     {"verify",
      "IN.zfd",
      "decode everything and check it",
-     "Checks the index, every block's checksum, and decodes every column on the device, which checks all that depends on data. "
-     "Every column is tried, also after a bad one; `--json` says of each whether it is good, and what its error is.",
+     "Checks the index and the checksum of every block, and decodes every column on the device, which checks everything that "
+     "depends on data. It goes on after a bad column. `--json` reports for each column whether it is good, and its error.",
      1,
      1,
      zf_run_verify,
      {&columns, &device, &module, &tuned, &untuned, &repeat, &threads, &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
     {"pipeline",
      "IN.zfd...",
-     "bring columns of several containers through reading, copying and decoding, overlapped",
+     "read, copy and decode columns of several containers, overlapped",
      "Columns are cut into units, runs of blocks, which go through the pipeline of the library (docs/pipeline.md) into memory. "
-     "Shows when each column was there, and what all took beside what was predicted and the least that any order could take. "
-     "Bytes are those of the blocks that have rows wanted. Names of `--columns` are looked for in every container. What comes "
-     "before the first byte is read, the device's start and code, is told apart from the runs; code for params that only blocks "
-     "far into a column tell is got during the first run: for figures give `--repeat`. A column that fails is told of with its "
-     "place, and leaves "
-     "the others as they are.",
+     "It prints when each column was complete, and the time of all columns beside the predicted time and the least time of any "
+     "order. Bytes are those of blocks with requested rows. Names of `--columns` are looked up in every container. The time "
+     "before the first byte is read, for the start of the device and for code, is reported apart from the runs. Params that are "
+     "first met deep in a column are compiled during the first run: use `--repeat` for figures. A column that fails is reported "
+     "with its place; the others go on.",
      1,
      -1,
      zf_run_pipeline,
@@ -215,25 +194,15 @@ const zf_verb zf_verbs[] = {
      "[IN.zfd...]",
      "measure how fast columns decode",
      "Decodes each column from blocks in the device's memory to the device's memory, without checksums unless asked, in turn "
-     "with "
-     "a copy of the same plain bytes. Small columns are decoded several times a round, each time from stored bytes and to a "
-     "place "
-     "of their own, until the buffers are as large as `--bytes` says (but at most 4096 times). One round warms up; then medians "
-     "are taken. A GPU is timed by its own clock, behind untimed runs that are still under way when what is timed is queued: "
-     "what "
-     "the host needs for that does not count. Every byte of every round is compared: with another decode, by code that is not "
-     "optimised, or with what the "
-     "generator made. GB/s are plain bytes. `of limit` is all bytes read and written a second, by what the copy reads and "
-     "writes: "
-     "1.00 is as fast as the memory, if the copy is. Look at the load of the machine first; `--json` records it. With `--module` "
-     "what "
-     "is timed comes from the module; what it is compared with is compiled all the same. With `--unchecked` kernels believe "
-     "their "
-     "streams: nothing else makes such kernels, each file is decoded with checks before, and the report says so. With "
-     "`--unfused` "
-     "every stage is a kernel that leaves its elements in memory for the next: files fit whose columns have at most one stage "
-     "that "
-     "keeps a state.",
+     "with a copy of the same plain bytes. Small columns are decoded several times a round, each time from and to memory of "
+     "their own, until the buffers are as large as `--bytes` (at most 4096 times). One round warms up; then medians are taken. A "
+     "GPU is timed by its own clock, behind untimed runs that still execute while the timed run is enqueued, so host time does "
+     "not count. Every byte of every round is compared: with a decode by unoptimised code, or with the generated data. GB/s "
+     "count plain bytes. `of limit` is all bytes read and written a second, by those of the copy: 1.00 is as fast as memory, if "
+     "the copy is. Check the load of the machine first; `--json` records it. With `--module` the timed code comes from the "
+     "module; the code for comparison is compiled. With `--unchecked` kernels trust their streams: only `bench` makes such "
+     "kernels, it decodes each file with checks first, and the report says so. With `--unfused` every stage is a kernel that "
+     "writes its elements to memory for the next; it takes files whose columns have at most one stage with states.",
      0,
      -1,
      zf_run_bench,
@@ -242,15 +211,13 @@ const zf_verb zf_verbs[] = {
       &choose,          &json,     &verbose,     &time_passes, &no_cache,      NULL}},
     {"tune",
      "[IN.zfd|FILE.zf[:TABLE]...]",
-     "find how the kernels of columns are lowered best on a GPU",
-     "Measures the kernels of each column on the device as by default, and then as a search wants them: with more or fewer "
-     "vectors a thread, threads, registers, and other ways to walk chunks, to stage words, to ask ahead. A combination is "
-     "compiled, each kernel is timed "
-     "alone over copies of a block's rows, and the rows are compared with those by default. What is fastest is kept for the GPU, "
-     "its "
-     "driver and the shape of the kernel, and is what all later decodes of such kernels use (docs/tuning.md). Of a program, "
-     "columns are made up: short runs of small numbers, texts of few words. With `-v` each "
-     "measurement is told. The emulated GPU is for trying the command: its times say nothing, and are not kept.",
+     "find the fastest lowering of column kernels on a GPU",
+     "Times the kernels of each column on the device, first by default and then as a search asks: with more or fewer vectors a "
+     "thread, threads and registers, other ways to walk chunks and to stage words, with and without prefetching. It compiles "
+     "each combination, times each kernel alone over copies of a block's rows, and compares the rows with those of the default. "
+     "The fastest combination is kept for the GPU, its driver and the shape of the kernel; all later decodes of such kernels use "
+     "it (docs/tuning.md). For a program, columns are generated: short runs of small numbers, strings of few words. `-v` prints "
+     "each measurement. The emulated GPU is for trying the command: its times say nothing and are not kept.",
      0,
      -1,
      zf_run_tune,
@@ -258,13 +225,11 @@ const zf_verb zf_verbs[] = {
       &force, &threads, &json, &verbose, &time_passes, &no_cache, NULL}},
     {"inspect",
      "IN.zfd|IN.zfm",
-     "show what a container holds, byte by byte, or what a module does",
-     "Of a container it shows columns, codecs, which alternatives their blocks took, ratios, blocks with their params, and "
-     "accounts "
-     "for every byte of the file. Errors of decoding name lines of the program that the file carries: `--program` prints it. Of "
-     "a "
-     "module it shows tables and columns, and for each target the kernels, how many tuples of params have code of their own, and "
-     "bytes; with `-v` also the alternatives and the tuples.",
+     "show every byte of a container, or the content of a module",
+     "For a container it shows columns, codecs, the alternatives that blocks took, ratios and blocks with their params, and "
+     "accounts for every byte of the file. Decoding errors name lines of the program that the file carries: `--program` prints "
+     "it. For a module it shows tables and columns, and for each target the kernels, the number of tuples of params with code of "
+     "their own, and bytes; with `-v` also the alternatives and the tuples.",
      1,
      1,
      zf_run_inspect,
@@ -272,7 +237,7 @@ const zf_verb zf_verbs[] = {
     {"devices",
      "",
      "list devices",
-     "Lists the devices that can decode, and why others cannot.",
+     "Lists the devices that can decode, and the reason why others cannot.",
      0,
      0,
      zf_run_devices,
@@ -285,6 +250,6 @@ const zf_verb zf_verbs[] = {
      1,
      zf_run_completion,
      {NULL}},
-    {"manual", "", "print this manual as Markdown", "docs/zfc.md is this verb's output.", 0, 0, zf_run_manual, {NULL}},
+    {"manual", "", "print this manual as Markdown", "Prints docs/zfc.md.", 0, 0, zf_run_manual, {NULL}},
 };
 const size_t zf_verb_count = sizeof zf_verbs / sizeof zf_verbs[0];
