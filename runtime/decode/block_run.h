@@ -1,4 +1,4 @@
-// What running a block needs to know of a plan before it runs: whether it fits a shape, and the work memory.
+// Preparing a plan to run on a block: whether it fits a shape, its work memory, its descriptor words.
 #ifndef ZF_RUNTIME_BLOCK_RUN_H
 #define ZF_RUNTIME_BLOCK_RUN_H
 
@@ -14,33 +14,35 @@ enum {
 /// Block checks are verified where a plan is made or read (zf_block_check_fault), not here: this runs for every block.
 zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error);
 
-/// Whether in code for an accelerator one kernel stores the column, and the others what the plan says.
+/// Returns whether exactly one kernel of an accelerator's code stores the column, and the others store what the plan says.
 bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *kernels);
 
-/// Bytes of work memory for a block with these element counts per edge: descriptor words, work buffers, and room for the
-/// two tiles that a range of rows cuts.
+/// Computes the bytes of work memory for a block with these element counts per edge.
+///
+/// They hold descriptor words, work buffers and the two tiles that a range of rows may cut.
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,
                              zf_error *error);
 
-/// Bytes of a work buffer whose edge has `count` elements; UINT64_MAX when that does not fit. It may be read 16 bytes past its
-/// last element, like a stream.
+/// Returns the bytes of a work buffer whose edge has `count` elements, or UINT64_MAX if they cannot be addressed.
+///
+/// Kernels may read 16 bytes past its last element.
 uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count);
 
-/// Bytes of the strings of so many rows, of which the plain bytes are known.
+/// Returns the bytes of the strings in `rows` rows of `plain_bytes` plain bytes.
 uint64_t zf_characters(bool nullable, uint64_t rows, uint64_t plain_bytes);
 
-/// A word of a block's descriptor.
+/// Returns a word of a block's descriptor.
 uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view);
 
-/// Tiles of a kernel. Never 0, so that an empty block's states are checked, too.
+/// Returns the tiles of a kernel in a block: at least 1, so that an empty block's states are checked too.
 uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view);
 
-/// The block's seek states must be those that the code was made for; `states`: and all be there.
+/// Returns an error unless a block has the seek intervals that the code was made for and, with `states`, all its states.
 zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error);
 
 /// Copies `count` bits, least significant first, from bit `from_bit` of `from` to bit `to_bit` of `to`. Other bits stay.
 void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
-/// The same, and the bits behind them in their last byte become 0.
+/// Copies bits as zf_copy_bits does, and clears the bits behind them in their last byte.
 void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
 
 #endif

@@ -1,24 +1,24 @@
-// Decoding on the CPU under somebody's eyes: whoever brings the bytes of blocks from a file wants to be ahead of it.
+// Decoding on the CPU with callbacks around each block, for the pipeline, which reads blocks ahead of the decode.
 #ifndef ZF_RUNTIME_DECODE_HOST_H
 #define ZF_RUNTIME_DECODE_HOST_H
 
 #include "runtime/device/device.h"
 
-/// Called by the threads that decode, several at once, with a block's number in its column.
+/// Callbacks with a block's number in its column. The decoding threads call them concurrently.
 typedef struct zf_decode_watch {
     void *user;
-    /// Before a block's bytes are touched; may wait. An error is one of that block.
+    /// Called before a block's bytes are read; may block. An error counts as one of that block.
     zf_status (*before)(void *user, uint64_t block, zf_error *error);
-    /// When it is over, whatever came of it; also for blocks that were left out because one before them failed.
+    /// Called after a block: decoded, failed, or skipped because an earlier one failed.
     void (*after)(void *user, uint64_t block);
 } zf_decode_watch;
 
-/// zf_decode on a device that is no accelerator.
+/// Decodes as zf_decode does, on a device that is no accelerator.
 zf_status zf_decode_watched(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
                             const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
                             zf_error *error);
 
-/// Checks that buffers of a decode are there, aligned and large enough: else ZF_ERR_USAGE, which names the buffer.
+/// Returns ZF_ERR_USAGE, with the buffer's name, unless buffers are present, aligned and large enough.
 zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-// Which rows of which column a decode wants: its blocks, and the plan of every shape among them.
+// The rows that a decode wants: their blocks, and a plan for each shape among them.
 #ifndef ZF_RUNTIME_SELECTION_H
 #define ZF_RUNTIME_SELECTION_H
 
@@ -14,29 +14,31 @@ typedef struct zf_selection {
     uint64_t first_block, last_block; ///< first .. last - 1
     bool checksums;
     const zf_abi_plan **plans;     ///< per shape; NULL where no block of the range has it
-    zf_abi_provider *providers;    ///< per shape: which gave the plan
-    double plan_seconds;           ///< that getting them took
+    zf_abi_provider *providers;    ///< per shape: of its plan
+    double plan_seconds;           ///< wall time of getting the plans
     bool (*cancelled)(void *user); ///< the caller's; NULL: never
     void *cancelled_user;
 } zf_selection;
 
-/// Finds all that, with plans for a target: those of `provider`, or the context's for NULL. Free with zf_selection_free, also
-/// after a failure.
+/// Selects rows of a column and gets plans for a target, from `provider` or, if NULL, from the context's providers.
+///
+/// Free with zf_selection_free, also after a failure.
 zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
                             const zf_abi_provider *provider, zf_selection *out, zf_error *error);
 void zf_selection_free(zf_selection *selection);
 
-/// ZF_ERR_CANCELLED where the caller cancels the decode. Any thread.
+/// Returns ZF_ERR_CANCELLED if the caller cancelled the decode. Any thread.
 zf_status zf_selection_go_on(const zf_selection *selection, zf_error *error);
 
-/// "lines.zfd: column a, block 3": how errors name a block.
 enum { ZF_WHERE_BYTES = 256 };
+/// Prints how errors name a block: "lines.zfd: column a, block 3".
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]);
-/// Such a block, checked, whose bytes are at `stored`, or, with NULL, where the container has or reads them. What is wrong with
-/// it is told with the line of the program, where it has one.
+/// Checks a block and makes a view of it. Errors name the line of the program, where there is one.
+///
+/// `stored`: its bytes; NULL: the container's.
 zf_status zf_selection_block(const zf_selection *selection, uint64_t block, const uint8_t *stored, zf_block_view *out,
                              zf_error *error);
-/// What the text of the codecs is called there, or NULL.
+/// Returns the name of the text of the codecs in errors, or NULL.
 const char *zf_selection_file(const zf_selection *selection);
 
 #endif
