@@ -4,43 +4,34 @@
 // (`copy_ahead`); on the emulator they are loads and stores.
 #include "codegen/simt/simt_ahead.h"
 
+#include "codegen/simt/simt_memory.h"
+
 enum {
-    PIECE = 16,      ///< bytes that a lane copies
     ROWS = 4,        ///< of a ring
     PENDING = 2,     ///< rows that may still be on their way: not the one at hand, nor the next, into which reads may go
     MOST = 1u << 30, ///< elements that are counted: no chunk has more, and each reads one at most
 };
-uint32_t zf_simt_ahead_bytes(uint32_t wave) { return ROWS * PIECE * wave; }
+uint32_t zf_simt_ahead_bytes(uint32_t wave) { return ROWS * ZF_SIMT_PIECE * wave; }
 
 /// Has the warp copy row v_row (i32) to its place in the ring.
 static void copy_row(zf_simt_ahead *a, LLVMValueRef v_row) {
     zf_cg *cg = a->lower->cg;
-    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, PIECE / 4);
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave)), a->v_lane);
     LLVMValueRef v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * cg->wave - 1), "pieces of a ring");
     v_from = zf_cg_resize(cg, zf_cg_clamp(cg, v_from, a->v_last, "pieces that are read ahead"), cg->ty_i64, false);
-    v_from = zf_cg_at(cg, ty, a->v_pieces, v_from);
-    v_to = zf_cg_at(cg, ty, a->v_ring, zf_cg_resize(cg, v_to, cg->ty_i64, false));
-    if (cg->target->simt->copy_ahead != NULL)
-        cg->target->simt->copy_ahead(cg, v_to, v_from);
-    else
-        zf_cg_store(cg, zf_cg_load(cg, ty, v_from, PIECE), v_to, PIECE);
-}
-
-static void await(const zf_simt_ahead *a, uint32_t pending) {
-    zf_cg *cg = a->lower->cg;
-    if (cg->target->simt->await_copies != NULL) cg->target->simt->await_copies(cg, pending);
+    v_from = zf_simt_piece_at(cg, a->v_pieces, v_from);
+    zf_simt_copy(cg, zf_simt_piece_at(cg, a->v_ring, zf_cg_resize(cg, v_to, cg->ty_i64, false)), v_from);
 }
 
 void zf_simt_ahead_begin(zf_simt_ahead *a, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
                          LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;
-    uint32_t each = PIECE / zf_kind_size(type.kind);
+    uint32_t each = ZF_SIMT_PIECE / zf_kind_size(type.kind);
     *a = (zf_simt_ahead){.lower = lower, .type = type, .row = cg->wave * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_piece = LLVMBuildUDiv(cg->builder, v_first, v_each, "");
     LLVMValueRef v_into = zf_cg_resize(cg, LLVMBuildURem(cg->builder, v_first, v_each, ""), cg->ty_i32, false);
-    a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
+    a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, ZF_SIMT_PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
     // Of the stream, not of the chunk: what lies behind is some other's, and nobody takes it.
     LLVMValueRef v_all = zf_lower_count(lower, edge);
     LLVMValueRef v_last = zf_cg_sub(cg, LLVMBuildUDiv(cg->builder, zf_cg_last(cg, v_all), v_each, ""), v_piece);
@@ -55,7 +46,7 @@ void zf_simt_ahead_begin(zf_simt_ahead *a, zf_kernel_build *lower, uint32_t edge
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), a->v_row);
     for (uint32_t row = 0; row < ROWS; row++) {
         copy_row(a, zf_cg_i32(cg, row));
-        await(a, row + 1 < ROWS ? ROWS : PENDING);
+        zf_simt_copy_wait(cg, row + 1 < ROWS ? ROWS : PENDING);
     }
     zf_simt_barrier_warp(lower, "rows before what reads them");
 }
@@ -83,7 +74,7 @@ static void ask(zf_simt_ahead *a) {
     LLVMBuildStore(cg->builder, v_new, a->v_row);
     zf_simt_barrier_warp(a->lower, "reads of a row before the one in its place");
     copy_row(a, zf_cg_add(cg, v_old, zf_cg_i32(cg, ROWS)));
-    await(a, PENDING);
+    zf_simt_copy_wait(cg, PENDING);
     zf_simt_barrier_warp(a->lower, "rows before what reads them");
     zf_cg_br(cg, bb_on);
     LLVMMoveBasicBlockAfter(bb_on, zf_cg_here(cg));
@@ -103,6 +94,6 @@ void zf_simt_ahead_settle(zf_simt_ahead *a) {
 
 LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *a) {
     zf_cg *cg = a->lower->cg;
-    await(a, 0);
+    zf_simt_copy_wait(cg, 0);
     return zf_cg_icmp(cg, LLVMIntUGT, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), a->v_stop);
 }

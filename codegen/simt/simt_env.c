@@ -3,6 +3,7 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_tree.h"
 #include "codegen/simt/simt_handles.h"
+#include "codegen/simt/simt_memory.h"
 #include "codegen/simt/simt_places.h"
 
 enum { FURTHER = 256 }; // bytes: about as many as two rows of a warp take
@@ -122,9 +123,9 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
 }
 
 void zf_simt_ask_further(zf_kernel_build *lower, LLVMValueRef v_from) {
-    const zf_simt_ops *ops = lower->cg->target->simt;
-    if (ops->prefetch == NULL || lower->running_count == 0 || !zf_simt_shape_of(lower->plan, lower->kernel).ahead) return;
-    ops->prefetch(lower->cg, zf_cg_byte_at(lower->cg, v_from, FURTHER));
+    if (!zf_simt_prefetches(lower->cg) || lower->running_count == 0 || !zf_simt_shape_of(lower->plan, lower->kernel).ahead)
+        return;
+    zf_simt_prefetch(lower->cg, zf_cg_byte_at(lower->cg, v_from, FURTHER));
 }
 
 /// Whether bits of an edge at a place that data say may be a neighbour's.

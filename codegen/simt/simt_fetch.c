@@ -3,6 +3,8 @@
 // or from the state that the file has for it. Asked for at once they are in the second-level cache when rows come to them.
 #include "codegen/simt/simt_fetch.h"
 
+#include "codegen/simt/simt_memory.h"
+
 enum {
     PIECE = 64,       // bytes that come together: two sectors
     MOST_ROUNDS = 16, // pieces that a thread asks for of an edge
@@ -18,7 +20,7 @@ void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_kernel_build *lower, LLVMValue
     zf_cg *cg = lower->cg;
     *fetch = (zf_simt_fetch){
         .lower = lower, .v_base = v_base, .v_count = v_count, .most = most, .v_thread = v_thread, .threads = threads};
-    if (!zf_simt_shape_of(lower->plan, lower->kernel).ahead || cg->target->simt->prefetch == NULL) return;
+    if (!zf_simt_shape_of(lower->plan, lower->kernel).ahead || !zf_simt_prefetches(cg)) return;
     fetch->bb_ask = zf_cg_block(cg, "ask");
     fetch->bb_behind = zf_cg_block(cg, "asked");
     zf_cg_br(cg, fetch->bb_ask);
@@ -55,7 +57,7 @@ void zf_simt_fetch_edge(zf_simt_fetch *fetch, uint32_t edge, LLVMValueRef v_poin
         LLVMValueRef v_at = zf_cg_add(cg, v_mine, zf_cg_i64(cg, r * step));
         zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_bytes), bb_piece, bb_next);
         zf_cg_enter(cg, bb_piece);
-        cg->target->simt->prefetch(cg, zf_cg_byte_at(cg, v_from, r * step));
+        zf_simt_prefetch(cg, zf_cg_byte_at(cg, v_from, r * step));
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }

@@ -7,6 +7,7 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_lookup.h"
+#include "codegen/simt/simt_memory.h"
 #include "codegen/simt/simt_staging.h"
 
 enum {
@@ -72,7 +73,7 @@ static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, co
         LLVMValueRef v_at = zf_cg_add(cg, v_mine, zf_cg_i64(cg, round * step));
         zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_end), bb_piece, bb_next);
         zf_cg_enter(cg, bb_piece);
-        cg->target->simt->prefetch_within(cg, zf_cg_byte_at(cg, v_from, round * step));
+        zf_simt_prefetch_within(cg, zf_cg_byte_at(cg, v_from, round * step));
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }

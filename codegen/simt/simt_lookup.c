@@ -73,7 +73,9 @@ static void copy(zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRe
     LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_pieces), "pieces of a table");
     zf_cg_cond_br(cg, v_is, bb_piece, loop.bb_next);
     zf_cg_enter(cg, bb_piece);
-    zf_simt_copy_piece(cg, v_to, v_from, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+    LLVMValueRef v_piece = zf_cg_resize(cg, v_at, cg->ty_i64, false);
+    v_to = zf_simt_piece_at(cg, v_to, v_piece);
+    zf_simt_copy(cg, v_to, zf_simt_piece_at(cg, v_from, v_piece));
     zf_cg_loop_end(cg, &loop);
 }
 
@@ -96,7 +98,7 @@ void zf_simt_lookup_make(zf_simt_lookup *lookup, zf_kernel_build *lower, const z
     zf_cg_enter(cg, bb_fits);
     for (uint32_t k = 0; k < count; k++)
         copy(lower, shape, lookup->v_tables[edges[k]], zf_lower_pointer(lower, edges[k]), v_bytes[k]);
-    if (cg->target->simt->await_copies != NULL) cg->target->simt->await_copies(cg, 0);
+    zf_simt_copy_wait(cg, 0);
     zf_simt_barrier(lower, "looked-up tables before what reads them");
     zf_cg_br(cg, bb_there);
     zf_cg_enter(cg, bb_there);

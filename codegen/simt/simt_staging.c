@@ -101,7 +101,7 @@ void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef 
 // Waits until at most `pending` rounds of this thread's copies are under way, and for the others', where they shall be seen.
 static void await(const zf_simt_staging *s, uint32_t pending, bool seen) {
     zf_cg *cg = s->lower->cg;
-    if (cg->target->simt->await_copies != NULL) cg->target->simt->await_copies(cg, pending);
+    zf_simt_copy_wait(cg, pending);
     if (seen && s->v_warp != NULL)
         zf_simt_barrier_warp(s->lower, "staged words of a warp before what takes them");
     else if (seen)
@@ -135,14 +135,9 @@ void zf_simt_staging_end(zf_simt_staging *s) {
     zf_cg_enter(cg, bb_before);
 }
 
-void zf_simt_copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece) {
-    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SIMT_PIECE / 4);
-    v_to = zf_cg_at(cg, ty, v_to, v_piece);
-    v_from = zf_cg_at(cg, ty, v_from, v_piece);
-    if (cg->target->simt->copy_ahead != NULL)
-        cg->target->simt->copy_ahead(cg, v_to, v_from);
-    else
-        zf_cg_store(cg, zf_cg_load(cg, ty, v_from, ZF_SIMT_PIECE), v_to, ZF_SIMT_PIECE);
+static void copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece) {
+    v_to = zf_simt_piece_at(cg, v_to, v_piece);
+    zf_simt_copy(cg, v_to, zf_simt_piece_at(cg, v_from, v_piece));
 }
 
 static void copy_some(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece, LLVMValueRef v_end,
@@ -150,7 +145,7 @@ static void copy_some(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMVal
     LLVMBasicBlockRef bb_piece = zf_cg_block(cg, "piece_here"), bb_next = zf_cg_block(cg, "piece_next");
     zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_piece, v_end), what), bb_piece, bb_next);
     zf_cg_enter(cg, bb_piece);
-    zf_simt_copy_piece(cg, v_to, v_from, v_piece);
+    copy_piece(cg, v_to, v_from, v_piece);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
 }
@@ -184,7 +179,7 @@ static void copy(const zf_simt_staging *s, const staged *stream, LLVMValueRef v_
         if (v_end != NULL)
             copy_some(cg, v_to, v_from, v_piece, v_end, "pieces that the stream has");
         else
-            zf_simt_copy_piece(cg, v_to, v_from, v_piece);
+            copy_piece(cg, v_to, v_from, v_piece);
         zf_cg_loop_end(cg, &loop);
     }
     if (rest == 0) return;

@@ -4,7 +4,7 @@
 #ifndef ZF_CODEGEN_SIMT_STAGING_H
 #define ZF_CODEGEN_SIMT_STAGING_H
 
-#include "codegen/simt/simt.h"
+#include "codegen/simt/simt_memory.h"
 
 /// How much is staged at once: what is chosen by STAGE.
 typedef enum zf_simt_stage_way {
@@ -15,7 +15,6 @@ typedef enum zf_simt_stage_way {
 } zf_simt_stage_way;
 
 enum {
-    ZF_SIMT_PIECE = 16,      ///< bytes that a thread copies at once
     ZF_STAGED_OUTPUTS = 128, ///< what is staged at once is of a multiple of so many: whole pieces, at any width
 };
 
@@ -36,9 +35,6 @@ typedef struct zf_simt_staging {
     struct zf_simt_staged *streams;
 } zf_simt_staging;
 
-/// Copies piece v_piece (i64) of v_from, in the GPU's memory, to shared memory: it is there after `await_copies` of the target,
-/// and for other threads behind a barrier.
-void zf_simt_copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece);
 /// Whether a kernel's elements take bits of a stream whose places are known, so that they may be staged.
 bool zf_simt_takes_bits(const zf_plan *plan, const zf_kernel *kernel);
 /// Bytes of shared memory that it may take, the first ones; of a map.

@@ -5,6 +5,7 @@
 // takes its bits by constant shifts.
 #include "codegen/simt/simt_fetch.h"
 #include "codegen/simt/simt_later.h"
+#include "codegen/simt/simt_memory.h"
 #include "codegen/simt/simt_staging.h"
 
 enum { MOST_WORDS = 40 };
@@ -274,9 +275,9 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
         if (lanes->by_words && size < 4 && bytes % 4 == 0 && bytes <= 4 * MOST_WORDS) {
             LLVMValueRef v_words[MOST_WORDS];
             load_vectors(cg, cg->ty_i32, 4, v_from, bytes / 4, align, v_words);
-            if (cg->target->simt->prefetch != NULL) {
+            if (zf_simt_prefetches(cg)) {
                 LLVMValueRef v_ahead = zf_cg_resize(cg, lanes->v_ahead, cg->ty_i64, false);
-                cg->target->simt->prefetch(cg, zf_cg_at(cg, ty, v_from, v_ahead));
+                zf_simt_prefetch(cg, zf_cg_at(cg, ty, v_from, v_ahead));
             }
             for (unsigned e = 0; e < lanes->count; e++) {
                 LLVMValueRef v_shift = zf_cg_i32(cg, 8 * (e * size % 4));

@@ -9,6 +9,7 @@
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_marks.h"
+#include "codegen/simt/simt_memory.h"
 
 enum {
     REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
@@ -128,10 +129,10 @@ static void prefetch(zf_chunk *chunk, const zf_chunk_stream *s) {
     enum { PIECE = 64 }; // bytes
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
-    if (s->v_bit == NULL || cg->target->simt->prefetch == NULL) return;
+    if (s->v_bit == NULL || !zf_simt_prefetches(cg)) return;
     LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
-    cg->target->simt->prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, zf_chunk_bytes(cg, s))));
+    zf_simt_prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, zf_chunk_bytes(cg, s))));
 }
 
 static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
