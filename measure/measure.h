@@ -30,7 +30,7 @@ typedef struct zf_measure_block {
     uint64_t plain;     ///< its first value, or the first byte of its strings, from where those of a copy begin
 } zf_measure_block;
 
-/// What a round decodes: every block, as often as there are copies. Memory is the device's, complete and touched.
+/// The work of a round: every block, once for each copy. Memory is the device's, complete and touched.
 typedef struct zf_measure_work {
     const zf_measure_options *options;
     zf_container *container;
@@ -58,8 +58,8 @@ struct zf_measure_device {
     unsigned warm;      ///< untimed runs before each timed one: a GPU that waited takes a while to reach its clock
     bool checksums;     ///< they can be verified within the time
     bool own_blocks;    ///< `prepare` puts the stored blocks into the device's memory; zf_measure_work.stored is NULL
-    unsigned comparers; ///< threads, of those that there are, that compare what was decoded. Of a device whose work is the host's
-                        ///< own 1: more would heat and clock its cores otherwise before what is timed
+    unsigned comparers; ///< threads that compare output, at most. 1 where the host decodes: more would change the clock of its
+                        ///< cores before the timed run
 
     /// `self` is the device's own business. `threads`: host threads that may decode.
     zf_status (*open)(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error);
@@ -79,7 +79,7 @@ struct zf_measure_device {
     /// where something failed in between; a `start` that fails leaves nothing open.
     zf_status (*start)(void *self, zf_measure_clock *clock, zf_error *error);
     zf_status (*stop)(void *self, zf_measure_clock *clock, double *seconds, zf_error *error);
-    /// What is timed as the limit, within the device's memory. It may still run on return.
+    /// Copies within the device's memory: the limit that decoding is compared with. It may still run on return.
     zf_status (*copy_bytes)(void *self, void *to, const void *from, size_t bytes, zf_error *error);
 
     /// Gets code and work memory, and whatever else comes before the clock starts. `*kernels`: of the plan, for a block.

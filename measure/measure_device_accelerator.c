@@ -1,7 +1,7 @@
 // Measuring on an accelerator: its memory, its clock, its copy. All copies of the column are decoded by the same launches, as one
-// column as large as all of them would be; resetting and launching are within the time, reading the failure words is not. What is
-// timed is queued behind untimed runs and the poison, without waiting for them: so the device is busy until it begins, and its
-// time has none of the host's in it.
+// column as large as all of them would be; resetting and launching are within the time, reading the failure words is not. The
+// timed run is enqueued behind untimed runs and the poison, without waiting for them. The device is busy until it begins, so its
+// time includes none of the host's.
 #include <stdlib.h>
 
 #include "measure/measure.h"
@@ -95,7 +95,7 @@ static zf_status start(void *self, zf_measure_clock *clock, zf_error *error) {
     return status;
 }
 
-/// What the kernels of a round report.
+/// Reads the failure words of a round.
 static zf_status read_words(measured *m, zf_error *error) {
     ZF_TRY(zf_units_end(m->units, m->stream, &m->memory, m->words, error));
     ZF_TRY(m->ops->wait(m->accelerator, m->stream, error));

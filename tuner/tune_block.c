@@ -10,8 +10,7 @@
 
 /// Each has a descriptor of its own: of a block of few rows they would be more than its data, and fill the host's memory.
 enum { COPIES_MOST = 4096 };
-/// So much more often than others a measurement runs before it counts where the GPU waited: the first one, while blocks were
-/// read, and those behind code that was got ahead.
+/// Factor of warm-up runs after the GPU was idle: of the first measurement, and of those behind code that was compiled ahead.
 enum { WAITED_WARM = 8 };
 
 static const uint8_t POISON[2] = {ZF_POISON_REFERENCE, ZF_POISON_RESULT}; // of the default and of others
@@ -182,7 +181,7 @@ bool zf_tune_block_may_go_on(const zf_tune_block *b, const zf_error *error) {
 
 enum { HANDLE_BYTES = 16 }; // zf_abi_work.element of strings
 
-// Of an edge in a work buffer.
+// Bytes of an edge in a work buffer.
 static double bytes_of_edge(const zf_tune_block *b, uint32_t edge) {
     zf_type type = b->plan->graph->edges[edge].type;
     double each = type.kind == ZF_K_STRING ? 8 * HANDLE_BYTES : zf_kind_bits(type.kind);

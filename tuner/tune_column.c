@@ -59,8 +59,8 @@ static bool ask(tuner *t, kernel_turn *turn) {
     return more && !turn->late;
 }
 
-/// What all kernels are to be: those that ask as they ask, or only the one of number `only`, and the others as is best so far; in
-/// the first measurement by default, so that what all else is compared with owes nothing to other columns.
+/// Sets the choices of all kernels: those that are asked for (only that of kernel `only`, if it is given), and the best so far of
+/// the others. The first measurement is by default, so that the rows for comparison do not depend on other columns.
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < t->turn_count; k++) {
@@ -80,8 +80,8 @@ static void choose(const tuner *t, uint32_t only, zf_choices *out) {
 
 enum { AHEAD_MOST = 64, AHEAD_EACH = 2 }; // combinations that are compiled side by side: so many for each thread
 
-/// Of one kernel's combinations that are all measured, the code of those to come, where threads make it side by side. What is
-/// measured again comes in between, and is compiled by itself.
+/// Compiles the next combinations in parallel, where every combination of one kernel is measured. Repeated measurements come in
+/// between and are compiled by themselves.
 static void get_ahead(tuner *t, uint32_t asking) {
     unsigned threads = zf_context_threads(t->options->context, 0);
     if (!t->options->exhaustive || !t->block.has_expected || asking != 1 || threads < 2 || zf_tune_block_is_ahead(&t->block))
@@ -116,7 +116,7 @@ static void report_probe(const tuner *t, const kernel_turn *turn, const zf_searc
     zf_text_free(&text);
 }
 
-/// What was measured of a kernel, and of those that it leads, one behind the other. NULL: it cannot run.
+/// Reports the times of a kernel and of those that it leads, added up, to its search. NULL: it cannot run.
 static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_error *error) {
     kernel_turn *turn = &t->turns[k];
     zf_search_reading reading = {0};
@@ -143,8 +143,8 @@ static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_erro
     return ZF_OK;
 }
 
-/// Measures what all ask for. What was best in other columns may be what cannot run here: then kernels that these have, too, stay
-/// as by default.
+/// Measures the choices of a round. The best choice of another column may not run here: then kernels shared with it get the
+/// default.
 static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
     zf_choices choices;
     bool first = !t->block.has_expected;
@@ -162,8 +162,8 @@ static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
     return status;
 }
 
-/// What a failure of choices means: ZF_OK, that they cannot run; else it is the column's. What the driver refuses may be refused
-/// from now on, whatever is chosen: then the default is, too.
+/// Returns ZF_OK where a failure means that only the choices cannot run; else it is the column's. After a refusal the driver may
+/// refuse everything: measuring the default shows that.
 static zf_status judge(tuner *t, const zf_error *failure, zf_kernel_time *times, zf_error *error) {
     if (!zf_tune_block_may_go_on(&t->block, failure)) {
         *error = *failure;
@@ -226,7 +226,7 @@ static uint32_t leader_of(const tuner *t, uint32_t k, const char *shape) {
     return NO_LEADER;
 }
 
-/// Of its bytes; 0: not known.
+/// Returns the least time for its bytes; 0: not known.
 static double least_seconds(const tuner *t, uint32_t k) {
     double rate = t->record->copy_rate;
     return rate > 0 ? zf_tune_block_bytes(&t->block, &t->block.plan->kernels[k]) / rate : 0;
@@ -295,7 +295,7 @@ static zf_status begin_turns(tuner *t, zf_error *error) {
     return ZF_OK;
 }
 
-/// What comes out of all measurements: the search's result, or the best of all.
+/// Sets the result: the search's, or the best of all measurements.
 static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     if (!turn->searched) return;
     zf_tune_kernel *kernel = kernel_of(t, turn);
@@ -319,7 +319,7 @@ static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     kernel->result.best = best->point;
 }
 
-/// What was found together, once more, with all of its rows compared: nothing is kept that makes other bytes anywhere.
+/// Measures all results together once more and compares all rows: no result is kept that writes other bytes anywhere.
 static zf_status check_best(tuner *t, zf_error *error) {
     for (uint32_t k = 0; k < t->turn_count; k++) {
         kernel_turn *turn = &t->turns[k];

@@ -4,9 +4,8 @@
 
 enum { REGISTERS = ZF_CHOICE_REGISTERS };
 
-/// What is compared with all else once more until it was measured ZF_SEARCH_SETTLED times: what is fastest, since of hundreds of
-/// readings the least is too short by chance; the default, since the first reading may be of a GPU that had waited; and what is
-/// known.
+/// Repeats three combinations until each has ZF_SEARCH_SETTLED readings: the fastest, since the least of hundreds of readings is
+/// too short by chance; the default, since the GPU may have been idle before its first reading; and the known one.
 static bool next_again(const zf_tune_kernel *kernel, zf_search_point *out) {
     const zf_search_space *space = &kernel->space;
     const zf_search_try *doubted[] = {zf_tune_fastest(kernel), &kernel->tries[0],

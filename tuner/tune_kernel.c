@@ -5,7 +5,7 @@
 #include "runtime/base/error_codes.h"
 #include "tuner/tuner.h"
 
-/// What a choice is to the search, and what it calls another one where values have no order.
+/// The role of a choice in the search, and the reason for another value where values have no order.
 static const struct {
     zf_search_role role;
     const char *why;

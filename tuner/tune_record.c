@@ -1,4 +1,4 @@
-// What was measured of kernels, as JSON: the space of each, and the seconds of each combination that was tried. With every
+// Measurements of kernels as JSON: the space of each, and the seconds of each combination that was tried. With every
 // combination (zf_tuner_options.exhaustive) a record says how good a search is: it can be searched again without a GPU.
 #include <stdarg.h>
 #include <stdlib.h>

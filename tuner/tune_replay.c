@@ -10,7 +10,7 @@ typedef struct replay {
     uint32_t *asked; ///< readings of each try that were given
 } replay;
 
-/// What was measured of a combination, or of one with the same code.
+/// Returns the measurements of a combination, or of one with the same code.
 static const zf_search_try *recorded(const zf_tune_kernel *kernel, const zf_search_point *point) {
     const zf_search_try *seen = zf_tune_find(kernel, point);
     return seen != NULL ? seen : zf_tune_same_code(kernel, point);
@@ -47,8 +47,8 @@ static zf_search_result search_again(const zf_tune_kernel *kernel, uint32_t prob
     *best = seconds_of(zf_tune_fastest(kernel));
     if (search != NULL && r.asked != NULL) {
         zf_search_space space = kernel->space;
-        // What was known is what an earlier search found, in a record of all combinations. It is needed where the default cannot
-        // run.
+        // In a record of all combinations the known point is the result of an earlier search. It is needed where the default
+        // cannot run.
         space.has_known = space.has_known && seconds_of(zf_tune_find(kernel, &first)) == 0;
         space.legal = is_recorded;
         space.user = &r;

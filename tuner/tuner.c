@@ -100,8 +100,8 @@ zf_device_info zf_tuner_device(const zf_tuner *tuner) { return tuner->options.in
 
 // ---- Columns ----------------------------------------------------------------------------------------------------
 
-/// Of as many bytes as a measurement decodes: copies begin and end with a GPU that is not full, one of 256 MiB for 2% of its
-/// time (on an H200).
+/// Measures a copy of as many bytes as a measurement decodes: the GPU is not full at the begin and the end of a copy, 2% of the
+/// time of 256 MiB on an H200.
 static zf_status measure_copy(zf_tuner *t, zf_error *error) {
     const zf_tune_options *o = &t->options;
     if (t->record.copy_rate > 0 || o->info.emulated) return ZF_OK; // copies of an emulator say nothing of its kernels

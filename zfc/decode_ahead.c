@@ -43,7 +43,7 @@ zf_status zf_ahead_begin(zf_ahead *ahead, size_t column, zf_error *error) {
     return zf_batch_start(ahead->batch, error);
 }
 
-/// What was waited for: parts that were done side by side count once.
+/// Returns the time that the user waited: parallel parts count once.
 static void take_times(zf_ahead *ahead) {
     zf_decoded *d = &ahead->decoded;
     double ready = ahead->started + zf_batch_ready_seconds(ahead->batch, 0), left = ready - ahead->begun - d->waited.device;

@@ -6,7 +6,7 @@
 #include "zfc/time_passes.h"
 #include "zfc/watch.h"
 
-// What was printed must have arrived: a full disk behind a redirection is an error, too. Some may have been written long ago.
+// Output must have arrived: a full disk behind a redirection is an error. An earlier write may have failed.
 static int finish(const char *verb, int status) {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || status != EXIT_GOOD) return status;
     fprintf(stderr, "zfc%s%s: cannot write to standard output\n", verb[0] != 0 ? " " : "", verb);

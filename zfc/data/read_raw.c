@@ -37,7 +37,7 @@ static zf_status bad_npy(zf_error *error, const char *path, const char *what) {
     return zf_fail_place(error, ZF_ERR_INPUT, "%s: header of the .npy file", path);
 }
 
-// What follows `key` and a colon in the header's dictionary, or NULL.
+// Returns the text behind `key` and a colon in the header's dictionary, or NULL.
 static const char *npy_value(const char *header, const char *key) {
     const char *at = strstr(header, key);
     if (!at) return NULL;
@@ -52,7 +52,7 @@ static const char *npy_code(zf_column_type type) {
     return codes[type.element];
 }
 
-// What is wanted, and of which type the elements of its array are: those that `zfc decode --format npy` writes.
+// The requested part, and the type of its array: that which `zfc decode --format npy` writes.
 typedef struct wanted_array {
     const char *what;
     zf_column_type type;

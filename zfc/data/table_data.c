@@ -52,7 +52,7 @@ zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const cha
     return ZF_OK;
 }
 
-// Of columns whose parts are all given by texts.
+// For columns whose parts all come from texts.
 static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
     bool is_string = column->type.element == ZF_STRING;
     if (!is_string && !column->type.nullable) return ZF_OK;

@@ -1,4 +1,4 @@
-// What is to be done, as text: a line a unit, in the order in which they go.
+// The plan as text: a line a unit, in the order of transfers.
 #include <string.h>
 
 #include "zfc/pipeline/pipelining.h"

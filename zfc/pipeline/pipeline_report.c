@@ -1,4 +1,4 @@
-// What a run of `zfc pipeline` shows: a table, or JSON.
+// The report of `zfc pipeline`: a table, or JSON.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// What was measured, as a table and as JSON.
+// Results of `zfc bench`, as a table and as JSON.
 #include "zfc/verbs/bench_report.h"
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static zf_device_info device_info(const zf_measure_options *options) {
 void zf_bench_print_head(const zf_measure_options *o) {
     zf_device_info info = device_info(o);
     printf("%s: %s, %u core%s\n", info.name, info.description, info.cores, info.cores == 1 ? "" : "s");
-    if (o->unfused) printf("every stage has a kernel of its own: what is measured here is not what decodes\n");
-    if (o->unchecked) printf("kernels have no checks of what streams hold: what is measured here is not what decodes\n");
+    if (o->unfused) printf("every stage has a kernel of its own: decodes do not use these kernels\n");
+    if (o->unchecked) printf("kernels do not check their streams: decodes do not use these kernels\n");
     printf("%u thread%s, checksums %s, medians of %u; copy is %s, limit the bytes that a copy reads and writes a second\n\n",
            o->threads, o->threads == 1 ? "" : "s", o->checksums ? "included" : "left out", o->repeats, o->device->copy);
     printf("%-20s %11s %9s %8s %8s %8s %7s %9s  %s\n", "column", "rows", "plain MB", "ratio", "GB/s", "copy", "% copy",

@@ -1,4 +1,4 @@
-// What `zfc tune` prints: results, earlier results, replayed records.
+// The output of `zfc tune`: results, earlier results, replayed records.
 #ifndef ZF_DRIVER_TUNE_REPORT_H
 #define ZF_DRIVER_TUNE_REPORT_H
 
@@ -6,7 +6,7 @@
 
 #include "tuner/tuner.h"
 
-/// What a run of `zfc tune` found.
+/// A run of `zfc tune`.
 typedef struct zf_tune_run {
     const zf_tuner *tuner;
     json_t *left_out; ///< names of columns for which, or for some of whose alternatives, no time was left

@@ -20,7 +20,7 @@ static int usage(const char *message) {
     return EXIT_BAD_USAGE;
 }
 
-/// What is left out is told under --quiet, too: whoever loads the module meets it.
+/// Reports columns that are left out, also under --quiet: users of the module meet them.
 static void print_note(void *user, const char *line) {
     json_t *left_out = user;
     fprintf(stderr, "zfc compile: note: %s\n", line);

@@ -29,7 +29,7 @@ typedef struct job {
     zf_before before;
 } job;
 
-/// What was waited for before the column's first byte, of which its decode waited for a part itself.
+/// Returns the time before a column's first byte: that of the run, and that of its own decode.
 static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column) {
     zf_waited w = column->waited;
     w.device += index == 0 ? j->before.device : 0;
@@ -38,7 +38,7 @@ static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column
     return w;
 }
 
-/// Of column number `index` of the job.
+/// Column number `index` of the job.
 static zf_status tell(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
     char bytes[32], temper[64];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
@@ -76,8 +76,8 @@ static const uint64_t AHEAD_MOST = UINT64_C(1) << 30;
 
 static uint64_t bytes_of(const zf_decode_sizes *sizes) { return (uint64_t)sizes->values + sizes->offsets + sizes->validity; }
 
-/// Whether column number `next` may be decoded while `column` is still in memory. Of one whose size cannot be asked it is told
-/// why when it is begun.
+/// Returns whether column number `next` may be decoded while `column` is still in memory. True if its size is unknown: decoding
+/// it reports why.
 static bool goes_ahead(const job *j, const zf_decoded *column, size_t next) {
     zf_decode_sizes sizes;
     zf_error error;

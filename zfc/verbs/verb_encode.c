@@ -47,7 +47,7 @@ static const char *file_of(const char *input) {
     return equals ? equals + 1 : input;
 }
 
-// What can be known to fail is said before much is read: an output that exists, or that is the program or one of the inputs.
+// Reports certain failures before much is read: an output that exists, or is the program or one of the inputs.
 static int check_output(const char *path, bool overwrite) {
     if (overwrite || access(path, F_OK) != 0) return EXIT_GOOD;
     return zf_report_exists("encode", path);
@@ -94,7 +94,7 @@ static bool show_progress(void *user, uint64_t done, uint64_t all) {
     return true;
 }
 
-// What a column takes is what its file says, as `inspect` and `verify` show it: with its part of the index and padding.
+// The stored bytes of a column are those of its file, as in `inspect` and `verify`: with its part of the index and padding.
 static zf_status stored_sizes(zf_context *context, const char *path, size_t count, zf_encode_stats *stats, zf_error *error) {
     zf_container *container;
     ZF_TRY(zf_container_open(context, path, &container, error));

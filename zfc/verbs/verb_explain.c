@@ -67,7 +67,7 @@ static int find_target(const zf_spec *spec, const char *path, const char *name, 
     return out->table || out->column ? EXIT_GOOD : no_such(spec, path, name);
 }
 
-// What is shown is one of several: which, and which others there are. `path` is of the edge that they are for.
+// Names the alternative that is shown, and the others. `path` is of their edge.
 static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, const char *path, zf_text *out) {
     if (!choice) return;
     if (choice->count > 1) {

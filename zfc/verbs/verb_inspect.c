@@ -1,4 +1,4 @@
-// zfc inspect: what a container holds, and where each of its bytes goes. Of a module: module_text.c.
+// zfc inspect: the content of a container, and an account of each byte. Modules: module_text.c.
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

@@ -99,7 +99,7 @@ static int read_options(const zf_arguments *arguments, piping *p) {
 
 // ---- Files ----------------------------------------------------------------------------------------------------
 
-/// What can be known to fail is said before anything is decoded.
+/// Reports failures that are certain before anything is decoded.
 static zf_status check_output(const piping *p, const char *path, zf_error *error) {
     zf_output_file *file = NULL;
     if (path == NULL) return ZF_OK;
@@ -191,7 +191,7 @@ static zf_status add_columns(piping *p, zf_container *container, const size_t *s
     return ZF_OK;
 }
 
-/// What drives a terminal, does not show on it, or is no text: a question mark in its place.
+/// Replaces bytes that drive a terminal, are invisible, or are not text by question marks.
 static void make_shown(char *text) {
     char *out = text;
     for (size_t left = strlen(text); left > 0;) {
