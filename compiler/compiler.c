@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codegen/target/target.h"
+#include "compiler/compile_sizes.h"
 #include "compiler/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
@@ -89,6 +90,9 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
                                   zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
+    zf_compiler_options own;
+    ZF_TRY(ZF_TAKE(zf_compiler_options, &own, options, error));
+    options = &own;
     if (options != NULL && options->optimise > 4) {
         return zf_raise(error, ZF_E_ARGUMENT, "optimise is 0 (the default) or 1..4, not %u", options->optimise);
     }
@@ -223,7 +227,7 @@ static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
 }
 
 const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
-    zf_device_info info;
+    zf_device_info info = {0};
     if (compiler->options.untuned || target.family == ZF_TARGET_HOST) return NULL;
     if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
     if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, info.description);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
 #include "compiler/encode_block.h"
@@ -243,12 +244,23 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
     return t.status;
 }
 
+/// Element `index` of the caller's array, whose elements are as large as the first one says.
+static void give_stats(zf_encode_stats *stats, size_t index, const zf_encode_stats *taken) {
+    uint8_t *at = (uint8_t *)stats + index * zf_sized_stride(stats, ZF_FIRST_zf_encode_stats);
+    if (index > 0) memcpy(at, stats, sizeof(size_t));
+    ZF_GIVE(zf_encode_stats, at, taken);
+}
+
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
         return usage(error, "zf_encode wants a program, columns and a path%s", "");
     }
     if (!program->checked) return usage(error, "the program has errors%s", "");
+    zf_encode_options own;
+    ZF_TRY(ZF_TAKE(zf_encode_options, &own, options, error));
+    options = &own;
+    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_encode_stats", error));
     ZF_TRY(check_options(options, error));
     const zf_table *table = zf_spec_find_table(program->spec, table_name);
     if (table == NULL) {
@@ -257,8 +269,12 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     }
     if (options != NULL) ZF_TRY(zf_unfused_check(options->unfused, table, error));
     zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
-    if (jobs == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
-    if (stats != NULL) memset(stats, 0, table->column_count * sizeof *stats);
+    zf_encode_stats *taken = calloc(table->column_count + 1u, sizeof *taken);
+    if (jobs == NULL || taken == NULL) {
+        free(jobs);
+        free(taken);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    }
     zf_writer *writer = NULL;
     zf_status status = match_columns(table, columns, column_count, rows, jobs, error);
     if (status == ZF_OK) status = start_jobs(program, table, rows, options, jobs, error);
@@ -267,10 +283,12 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
         jobs[c].writer = writer;
         status = check_decodes(&jobs[c], error);
     }
-    if (status == ZF_OK) status = run_blocks(program, jobs, table->column_count, options, stats, error);
+    if (status == ZF_OK) status = run_blocks(program, jobs, table->column_count, options, taken, error);
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     if (writer != NULL) zf_writer_free(writer);
     for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
+    for (size_t c = 0; c < table->column_count && stats != NULL; c++) give_stats(stats, c, &taken[c]);
+    free(taken);
     free(jobs);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiler/branches.h"
+#include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
 #include "compiler/program.h"
@@ -47,11 +48,11 @@ const char *zf_module_target_name(zf_abi_target target) {
 void zf_module_note(const zf_module_builder *b, const char *format, ...) {
     char line[600];
     va_list arguments;
-    if (b->options->note == NULL) return;
+    if (b->options.note == NULL) return;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    b->options->note(b->options->note_user, line);
+    b->options.note(b->options.note_user, line);
 }
 
 // ---- Codes of a plan ------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ static bool holds(const uint64_t *tuples, size_t count, const uint64_t *values, 
 /// The tuples of shaping values of all blocks of a shape, up to MOST_TUPLES; `*more` where there are others.
 static zf_status find_tuples(const building *t, size_t column, const zf_shape *shape, const zf_abi_plan *abi, uint64_t *tuples,
                              size_t *count, bool *more, zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {0};
     ZF_TRY(zf_container_column(t->container, column, &info, error));
     uint32_t width = abi->shaping_count;
     uint64_t *values = calloc(width + 1u, sizeof *values);
@@ -149,7 +150,7 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
                             zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
     const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
     for (size_t k = 0; k < TARGETS; k++) {
-        if (!is_wanted(t->b->options, targets[k])) continue;
+        if (!is_wanted(&t->b->options, targets[k])) continue;
         zf_decoder *decoder;
         zf_error failure = {0};
         zf_plan_request request = *zf_compiler_request(t->b->compiler);
@@ -243,7 +244,7 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
                               .alternatives = column->alternatives};
     if (t->container == NULL) return add_vectors(t, column, 0, out, error);
     size_t number;
-    zf_column_info info;
+    zf_column_info info = {0};
     if (zf_container_find(t->container, column->name, &number, NULL) != ZF_OK)
         return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
     ZF_TRY(zf_container_column(t->container, number, &info, error));
@@ -299,29 +300,30 @@ static zf_status keep_columns(zf_module_content *content, zf_module_stats *stats
 }
 
 static zf_status finish(zf_module_builder *b, const char *path, zf_module_stats *stats, zf_error *error) {
-    zf_module_stats ours;
+    zf_module_stats ours = {0};
     zf_text bytes = {0};
+    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_module_stats", error));
     ZF_TRY(zf_module_link(b, error));
     ZF_TRY(keep_columns(&b->content, &ours, error));
     zf_status status = zf_module_write(&b->content, &bytes, error);
-    if (status == ZF_OK) status = write_file(path, b->options->overwrite, &bytes, error);
+    if (status == ZF_OK) status = write_file(path, b->options.overwrite, &bytes, error);
     ours.bytes = bytes.length;
-    if (stats != NULL) *stats = ours;
+    if (stats != NULL) ZF_GIVE(zf_module_stats, stats, &ours);
     zf_text_free(&bytes);
     return status;
 }
 
 static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_module_options *options, uint32_t tables,
                        zf_error *error) {
-    static const zf_module_options defaults;
-    *b = (zf_module_builder){.compiler = compiler, .options = options != NULL ? options : &defaults};
+    *b = (zf_module_builder){.compiler = compiler};
+    ZF_TRY(ZF_TAKE(zf_module_options, &b->options, options, error));
     b->last = &b->pieces;
-    b->cpu = b->options->cpu != NULL ? b->options->cpu : "x86-64-v3";
+    b->cpu = b->options.cpu != NULL ? b->options.cpu : "x86-64-v3";
     if (zf_cpu_level(b->cpu) < ZF_MODULE_LEAST_CPU) {
         zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no level of CPUs that modules are made for", b->cpu);
         return zf_fail_hint(error, status, "there is: x86-64-v2, x86-64-v3, x86-64-v4");
     }
-    if (b->options->no_host && b->options->no_nvptx) return zf_raise(error, ZF_E_ARGUMENT, "a module for no target");
+    if (b->options.no_host && b->options.no_nvptx) return zf_raise(error, ZF_E_ARGUMENT, "a module for no target");
     b->arena = zf_arena_create();
     b->content.tables = b->arena != NULL ? ZF_NEW_ARRAY(b->arena, zf_module_table, tables + 1u) : NULL;
     return b->content.tables != NULL ? ZF_OK : out_of_memory(error);

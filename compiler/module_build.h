@@ -25,7 +25,7 @@ typedef struct zf_module_decoder {
 
 typedef struct zf_module_builder {
     zf_compiler *compiler;
-    const zf_module_options *options;
+    zf_module_options options;
     const char *cpu;
     zf_arena *arena; ///< of content and pieces
     zf_module_content content;

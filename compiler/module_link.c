@@ -31,7 +31,7 @@ static zf_status compile_all(zf_module_builder *b, zf_error *error) {
     if (w.pieces == NULL) return out_of_memory(error);
     size_t count = 0;
     for (zf_module_piece *piece = b->pieces; piece != NULL; piece = piece->next) w.pieces[count++] = piece;
-    zf_parallel_for(zf_context_threads(zf_compiler_context(b->compiler), b->options->threads), count, compile_piece, &w);
+    zf_parallel_for(zf_context_threads(zf_compiler_context(b->compiler), b->options.threads), count, compile_piece, &w);
     free(w.pieces);
     for (const zf_module_piece *piece = b->pieces; piece != NULL; piece = piece->next) {
         if (piece->status == ZF_OK || piece->status == ZF_ERR_UNSUPPORTED) continue;

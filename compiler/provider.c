@@ -100,7 +100,7 @@ static known_container *know(zf_provider *p, zf_container *container) {
 }
 
 static zf_status find_column(const known_container *known, size_t number, const zf_column **out, zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {0};
     ZF_TRY(zf_container_column(known->container, number, &info, error));
     const char *path = zf_container_path(known->container);
     for (const zf_column *column = known->text->table->columns; column != NULL; column = column->next) {

@@ -201,7 +201,7 @@ zf_status zf_measure_column(zf_container *container, size_t column, const zf_mea
     session s = {.device = options->device, .work = {.options = options, .container = container, .column = column}};
     zf_measure_work *w = &s.work;
     ZF_TRY(zf_container_column(container, column, &w->info, error));
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
     if (w->info.rows == 0) {
         zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFM_NOT_MEASURED, "column `%s` has no rows", w->info.name);
@@ -221,7 +221,7 @@ zf_status zf_measure_column(zf_container *container, size_t column, const zf_mea
     if (status == ZF_OK) status = place(&s, plain, error);
     if (status == ZF_OK && !options->general) { // else `prepare` gets another one
         const zf_code_request request = {.container = container, .column = column};
-        zf_device_info device;
+        zf_device_info device = {0};
         status = zf_device_get(options->context, options->chosen.entry, &device, error);
         if (status == ZF_OK) status = zf_code_obtain(options->context, device.name, &request, 1, 0, NULL, &out->code, error);
     }

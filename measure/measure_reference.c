@@ -50,7 +50,7 @@ static zf_status allocate(const size_t bytes[4], void *parts[4], zf_error *error
 }
 
 zf_status zf_measure_reference_column(zf_measure_reference *reference, size_t column, zf_measure_plain *out, zf_error *error) {
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     void *parts[4] = {NULL};
     *out = (zf_measure_plain){.origin = "an unoptimised decode"};
     ZF_TRY(zf_decode_size(reference->container, column, NULL, &sizes, error));

@@ -362,7 +362,7 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
 zf_status zf_tune_column(const zf_tune_options *options, zf_container *container, size_t column, zf_tune_record *record,
                          size_t *left, zf_error *error) {
     tuner t = {.options = options, .record = record, .begun = zf_clock_seconds()};
-    zf_column_info info;
+    zf_column_info info = {0};
     *left = 0;
     ZF_TRY(zf_container_column(container, column, &info, error));
     t.block = (zf_tune_block){.options = options, .container = container, .column = column, .name = info.name};

@@ -174,7 +174,7 @@ static void targets_free(bench *b, target *targets, size_t count) {
 /// Memory for a column's rows, and a request that has them go there.
 static zf_status make_target(bench *b, const column *c, zf_pipeline *pipeline, target *t, zf_pipeline_request *request,
                              zf_error *error) {
-    zf_pipeline_sizes sizes;
+    zf_pipeline_sizes sizes = {0};
     *request = (zf_pipeline_request){.container = c->container, .column = c->index, .on_device = b->accelerator != NULL};
     zf_status status = zf_pipeline_request_sizes(pipeline, request, &sizes, error);
     if (status != ZF_OK) return status;
@@ -280,10 +280,10 @@ zf_status wait_all(zf_batch *batch, size_t count, zf_error *error) {
 /// What a run showed: for each column its copies, its decodes, and when it was there.
 static zf_status print_run(const zf_batch *batch, column **columns, size_t count, zf_error *error) {
     double copies[MOST_OF_SET] = {0}, decodes[MOST_OF_SET] = {0};
-    zf_batch_info info;
+    zf_batch_info info = {0};
     zf_status status = zf_batch_describe(batch, &info, error);
     for (size_t u = 0; u < info.units && status == ZF_OK; u++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         status = zf_batch_unit_get(batch, u, &unit, error);
         if (status != ZF_OK) break;
         double copy = unit.measured.copy_end - unit.measured.copy_begin,
@@ -345,7 +345,7 @@ static zf_status place_of(const runs *all, const zf_batch_unit *unit, size_t gue
 
 /// The batch of the first round was made.
 static zf_status note_units(bench *b, runs *all, zf_error *error) {
-    zf_batch_info info;
+    zf_batch_info info = {0};
     zf_status status = zf_batch_describe(all->batch, &info, error);
     if (status != ZF_OK) return status;
     all->units = info.units;
@@ -358,7 +358,7 @@ static zf_status note_units(bench *b, runs *all, zf_error *error) {
 
 /// A run is over.
 static zf_status keep_run(runs *all, zf_error *error) {
-    zf_batch_info info;
+    zf_batch_info info = {0};
     unsigned r = all->count++;
     zf_status status = zf_batch_describe(all->batch, &info, error);
     if (status != ZF_OK) return status;
@@ -370,7 +370,7 @@ static zf_status keep_run(runs *all, zf_error *error) {
     all->seconds[r] = info.measured_seconds;
     for (size_t u = 0; u < all->units && status == ZF_OK; u++) {
         size_t place = 0;
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         status = zf_batch_unit_get(all->batch, u, &unit, error);
         if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
         if (status == ZF_OK) all->times[r * all->units + place] = unit.measured;
@@ -394,7 +394,7 @@ static zf_status print_units(const runs *all, zf_error *error) {
     for (size_t u = 0; u < all->units; u++) {
         double copies[MOST_REPEATS], hands[MOST_REPEATS], decodes[MOST_REPEATS];
         size_t place = 0;
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         zf_status status = zf_batch_unit_get(all->batch, u, &unit, error);
         if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
         if (status != ZF_OK) return status;
@@ -519,7 +519,7 @@ static zf_status make_targets(bench *b, column **columns, size_t count, target *
 
 static zf_status measure_columns(bench *b, column **columns, size_t count, zf_error *error) {
     target targets[MOST_OF_SET] = {0};
-    zf_pipeline_request requests[MOST_OF_SET];
+    zf_pipeline_request requests[MOST_OF_SET] = {0};
     zf_status status = make_targets(b, columns, count, targets, requests, error);
     if (status == ZF_OK && b->accelerator != NULL) status = measure_raw(b, columns, targets, count, error);
     if (status == ZF_OK && b->sink != NULL) status = measure_files(b, columns, targets, requests, count, error);
@@ -674,7 +674,7 @@ int main(int argc, char **argv) {
     }
     zf_device_info info = {0};
     for (size_t i = 0; i < zf_device_count(b.context); i++) {
-        zf_device_info one;
+        zf_device_info one = {0};
         if (zf_device_get(b.context, i, &one, NULL) == ZF_OK && strcmp(one.name, b.device_name) == 0) info = one;
     }
     printf("{\"version\": \"%s\", \"device\": {\"name\": \"%s\", \"description\": ", zf_version(), b.device_name);

@@ -149,7 +149,7 @@ static zf_status open_plain(files *f, zf_error *error) {
 /// A batch of the columns from there, that ran once: where containers are loaded, units were checked then, and their tables are
 /// on the device. Loading containers counts for nothing here.
 static zf_status make_batch(files *f, origin from, zf_error *error) {
-    zf_pipeline_request requests[MOST_OF_SET];
+    zf_pipeline_request requests[MOST_OF_SET] = {0};
     zf_status status = ZF_OK;
     if (f->batch != NULL && f->batch_of == from) return ZF_OK;
     zf_batch_free(f->batch);
@@ -182,14 +182,14 @@ static zf_status make_batch(files *f, origin from, zf_error *error) {
 }
 
 static zf_status run_pipeline(files *f, const kind *k, double *seconds, zf_error *error) {
-    zf_batch_info info;
+    zf_batch_info info = {0};
     (void)k;
     zf_status status = zf_batch_start(f->batch, error);
     if (status == ZF_OK) status = wait_all(f->batch, f->count, error);
     if (status == ZF_OK) status = zf_batch_describe(f->batch, &info, error);
     if (status == ZF_OK) *seconds = info.measured_seconds;
     for (size_t u = 0; status == ZF_OK && u < info.units; u++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         status = zf_batch_unit_get(f->batch, u, &unit, error);
         if (status == ZF_OK) f->checked += unit.measured.read_end > unit.measured.read_begin;
     }

@@ -30,9 +30,9 @@ int main(int argc, char **argv) {
     zf_context *context = NULL;
     zf_module *module = NULL; // code for the codecs that the file describes, made by `zfc compile`
     zf_container *container = NULL;
-    zf_decode_buffers buffers = {0};
-    zf_decode_sizes sizes;
-    zf_column_info info;
+    zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers)};
+    zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
+    zf_column_info info = {ZF_INIT(zf_column_info)};
     size_t column;
     zf_status status = zf_context_create(NULL, &context, &error);
     if (status == ZF_OK) status = zf_module_load(context, argv[3], &module, &error);
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     if (status == ZF_OK) status = zf_decode_size(container, column, NULL, &sizes, &error);
     if (status == ZF_OK) {
         // Buffers are the caller's, aligned to 64 bytes (for aligned_alloc the size must be a multiple of that).
-        buffers = (zf_decode_buffers){ZF_DECODE_BYTES(sizes)};
+        buffers = (zf_decode_buffers){ZF_INIT(zf_decode_buffers), ZF_DECODE_BYTES(sizes)};
         buffers.values = aligned_alloc(64, sizes.values / 64 * 64 + 64);
         buffers.workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64);
         if (buffers.values == NULL || buffers.workspace == NULL) return ZF_ERR_MEMORY;

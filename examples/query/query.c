@@ -97,18 +97,18 @@ static zf_status allocate(run *r, uint64_t bytes, void **host, uint64_t *device,
 
 /// Requests column `which`, and memory for it.
 static zf_status request_column(run *r, unsigned which, zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {ZF_INIT(zf_column_info)};
     zf_pipeline_request *request = &r->requests[r->count];
-    zf_pipeline_sizes sizes;
-    *request = (zf_pipeline_request){.container = r->container, .on_device = r->gpu != NULL};
+    zf_pipeline_sizes sizes = {ZF_INIT(zf_pipeline_sizes)};
+    *request = (zf_pipeline_request){ZF_INIT(zf_pipeline_request), .container = r->container, .on_device = r->gpu != NULL};
     zf_status status = zf_container_find(r->container, known_columns[which].name, &request->column, error);
     if (status == ZF_OK) status = zf_container_column(r->container, request->column, &info, error);
     if (status == ZF_OK && strcmp(info.type_name, known_columns[which].type) != 0)
         return refuse(error, ZF_ERR_INPUT, info.name, "has another type than lineitem.zf gives it");
     if (status == ZF_OK) status = zf_pipeline_request_sizes(r->pipeline, request, &sizes, error);
     if (status != ZF_OK) return status;
-    request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
-    request->device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
+    request->host = (zf_decode_buffers){ZF_INIT(zf_decode_buffers), ZF_DECODE_BYTES(sizes.host)};
+    request->device = (zf_device_buffers){ZF_INIT(zf_device_buffers), ZF_DEVICE_BYTES(sizes.device)};
     void *values = NULL;
     status = allocate(r, r->gpu != NULL ? sizes.device.values : sizes.host.values, &values, &request->device.values, error);
     request->host.values = values;

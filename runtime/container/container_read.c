@@ -11,6 +11,7 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_open.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/module/module_format.h"
 
 typedef unsigned long long ull;
@@ -146,24 +147,30 @@ zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint6
                         "zf_container_open_memory needs a context, the bytes and a place for the container");
     }
     zf_container *c = NULL;
-    ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(memory)", &c, error));
+    zf_open_options how;
+    ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
+    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(memory)", &c, error));
     zf_byte_source_open_memory(&c->source, c->path, bytes, size);
-    return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
+    return open_all(c, ZF_OK, how.copy, out, error);
 }
 
 zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
                                    zf_container **out, zf_error *error) {
     if (out != NULL) *out = NULL;
-    if (context == NULL || reader == NULL || reader->read == NULL || out == NULL) {
+    zf_byte_reader own;
+    ZF_TRY(ZF_TAKE(zf_byte_reader, &own, reader, error));
+    if (context == NULL || own.read == NULL || out == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT,
                         "zf_container_open_reader needs a context, a reader with a function and a place for the container");
     }
-    if (reader->bytes > INT64_MAX)
-        return zf_raise(error, ZF_E_ARGUMENT, "a reader of %llu bytes: offsets are below 2^63", (ull)reader->bytes);
+    if (own.bytes > INT64_MAX)
+        return zf_raise(error, ZF_E_ARGUMENT, "a reader of %llu bytes: offsets are below 2^63", (ull)own.bytes);
     zf_container *c = NULL;
-    ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(reader)", &c, error));
-    zf_byte_source_open_reader(&c->source, c->path, reader);
-    return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
+    zf_open_options how;
+    ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
+    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(reader)", &c, error));
+    zf_byte_source_open_reader(&c->source, c->path, &own);
+    return open_all(c, ZF_OK, how.copy, out, error);
 }
 
 void zf_container_close(zf_container *c) {
@@ -193,11 +200,12 @@ size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index
 
 zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
     if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_column needs a container and a place");
+    ZF_TRY(zf_sized_check(out, "zf_column_info", error));
     if (index >= c->index.column_count) {
         return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the container has %u", index, c->index.column_count);
     }
     const zf_index_column *column = &c->index.columns[index];
-    *out = (zf_column_info){
+    zf_column_info info = {
         .name = column->name,
         .type = column->type,
         .type_name = column->type_name,
@@ -208,6 +216,7 @@ zf_status zf_container_column(const zf_container *c, size_t index, zf_column_inf
         .plain_bytes = column->plain_bytes,
         .stored_bytes = column->block_bytes + (column->at_end - column->at),
     };
+    ZF_GIVE(zf_column_info, out, &info);
     return ZF_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/text.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/device/device.h"
 
 struct zf_context {
@@ -66,8 +67,9 @@ static zf_status read_cache_size(uint64_t *out, zf_error *error) {
 zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error) {
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_create needs a place for the context");
     *out = NULL;
-    zf_context_options defaults = {0};
-    if (options == NULL) options = &defaults;
+    zf_context_options own;
+    ZF_TRY(ZF_TAKE(zf_context_options, &own, options, error));
+    options = &own;
     uint64_t cache_bytes;
     ZF_TRY(read_cache_size(&cache_bytes, error));
     zf_context *context = calloc(1, sizeof *context);

@@ -10,6 +10,7 @@
 #include "runtime/container/element.h"
 #include "runtime/container/text_extent.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_host.h"
@@ -111,14 +112,19 @@ static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
 zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                          zf_error *error) {
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_size needs a place for the sizes");
-    *out = (zf_decode_sizes){0};
+    zf_decode_options own = {0};
+    zf_decode_sizes sizes = {0};
+    ZF_TRY(zf_sized_check(out, "zf_decode_sizes", error));
+    ZF_GIVE(zf_decode_sizes, out, &sizes);
+    ZF_TRY(ZF_TAKE(zf_decode_options, &own, options, error));
     job j;
     zf_error reason = {0};
-    zf_status status = prepare(&j, container, column, options, zf_device_cpu.target, &reason);
+    zf_status status = prepare(&j, container, column, &own, zf_device_cpu.target, &reason);
     // A module may have code for GPUs only, and they take no workspace from the caller.
     if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = ZF_OK;
     if (status != ZF_OK && error != NULL) *error = reason;
-    if (status == ZF_OK) status = sizes_of(&j, out, error);
+    if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
+    if (status == ZF_OK) ZF_GIVE(zf_decode_sizes, out, &sizes);
     job_free(&j);
     return status;
 }
@@ -205,7 +211,6 @@ static void decode_index(void *user, uint64_t index, unsigned worker) {
 }
 
 zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
-    if (buffers == NULL) return zf_raise(error, ZF_E_BUFFER, "decoding needs buffers");
     const struct {
         const char *name;
         const void *at;
@@ -278,7 +283,7 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
                                 const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
                                 zf_error *error) {
     job j;
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_status status = prepare(&j, container, column, options, device->ops->target, error);
     j.device = *device;
     j.watch = watch;
@@ -304,16 +309,24 @@ zf_status zf_decode(zf_container *container, size_t column, const char *device, 
     zf_decode_stats ours = {0};
     zf_device chosen;
     zf_accelerator *accelerator = NULL;
-    if (stats != NULL) *stats = ours;
+    zf_decode_options how = {0};
+    zf_decode_buffers to = {0};
+    if (stats != NULL) {
+        ZF_TRY(zf_sized_check(stats, "zf_decode_stats", error));
+        ZF_GIVE(zf_decode_stats, stats, &ours);
+    }
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode needs a container");
+    if (buffers == NULL) return zf_raise(error, ZF_E_BUFFER, "zf_decode needs buffers");
+    ZF_TRY(ZF_TAKE(zf_decode_options, &how, options, error));
+    ZF_TRY(ZF_TAKE(zf_decode_buffers, &to, buffers, error));
     ZF_TRY(zf_device_find(container->context, device != NULL ? device : "auto", &chosen, error));
     zf_status status;
     if (chosen.ops->start == NULL) {
-        status = decode_on_host(container, column, &chosen, options, NULL, buffers, &ours, error);
+        status = decode_on_host(container, column, &chosen, &how, NULL, &to, &ours, error);
     } else {
         status = zf_device_accelerator(container->context, &chosen, &accelerator, error);
-        if (status == ZF_OK) status = zf_decode_on(accelerator, container, column, options, buffers, &ours, error);
+        if (status == ZF_OK) status = zf_decode_on(accelerator, container, column, &how, &to, &ours, error);
     }
-    if (stats != NULL) *stats = ours;
+    if (stats != NULL) ZF_GIVE(zf_decode_stats, stats, &ours);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_unit_internal.h"
@@ -79,13 +80,15 @@ zf_status zf_decode_prepare(zf_container *container, size_t column, const char *
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a container");
     zf_device chosen;
     zf_accelerator *accelerator = NULL;
+    zf_decode_options own;
+    ZF_TRY(ZF_TAKE(zf_decode_options, &own, options, error));
     ZF_TRY(zf_device_find(container->context, device != NULL ? device : "auto", &chosen, error));
     if (chosen.ops->start == NULL)
         return zf_raise(error, ZF_E_NO_STREAMS, "device `%s` has no memory of its own and no streams", chosen.ops->name);
     ZF_TRY(zf_device_accelerator(container->context, &chosen, &accelerator, error));
     zf_prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decode");
-    zf_status status = zf_units_make(container, column, options, NULL, accelerator, &prepared->units, error);
+    zf_status status = zf_units_make(container, column, &own, NULL, accelerator, &prepared->units, error);
     if (status == ZF_OK) {
         prepared->units->column->selection.cancelled = NULL; // the caller's function is for this call alone
         *out = prepared;
@@ -104,14 +107,16 @@ void zf_prepared_free(zf_prepared *prepared) {
 zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error) {
     if (prepared == NULL || out == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_device_size needs a prepared decode and a place for the sizes");
+    ZF_TRY(zf_sized_check(out, "zf_device_sizes", error));
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
-    *out = (zf_device_sizes){.values = sizes.values,
-                             .skip = sizes.skip,
-                             .offsets = sizes.offsets,
-                             .validity = sizes.validity,
-                             .validity_skip = sizes.validity_skip,
-                             .workspace = sizes.workspace,
-                             .staging = sizes.staging};
+    zf_device_sizes own = {.values = sizes.values,
+                           .skip = sizes.skip,
+                           .offsets = sizes.offsets,
+                           .validity = sizes.validity,
+                           .validity_skip = sizes.validity_skip,
+                           .workspace = sizes.workspace,
+                           .staging = sizes.staging};
+    ZF_GIVE(zf_device_sizes, out, &own);
     return ZF_OK;
 }
 
@@ -155,12 +160,14 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
 zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
     if (prepared == NULL || buffers == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_async needs a prepared decode and buffers");
+    zf_device_buffers own = {0};
+    ZF_TRY(ZF_TAKE(zf_device_buffers, &own, buffers, error));
     // What is not queued whole writes no failure words: those in the staging memory are somebody else's.
     prepared->words = NULL;
     prepared->failure.status = ZF_OK;
-    zf_status status = queue(prepared, stream, buffers, &prepared->failure);
+    zf_status status = queue(prepared, stream, &own, &prepared->failure);
     if (status == ZF_OK)
-        prepared->words = buffers->staging;
+        prepared->words = own.staging;
     else if (error != NULL)
         *error = prepared->failure;
     return status;
@@ -168,7 +175,11 @@ zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_b
 
 zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error) {
     if (prepared == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status needs a prepared decode");
-    if (stats != NULL) *stats = zf_units_stats(prepared->units);
+    if (stats != NULL) {
+        zf_decode_stats own = zf_units_stats(prepared->units);
+        ZF_TRY(zf_sized_check(stats, "zf_decode_stats", error));
+        ZF_GIVE(zf_decode_stats, stats, &own);
+    }
     if (prepared->failure.status != ZF_OK) {
         if (error != NULL) *error = prepared->failure;
         return prepared->failure.status;

@@ -99,7 +99,7 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
                             const zf_abi_provider *provider, zf_selection *out, zf_error *error) {
     *out = (zf_selection){.container = container, .column_number = column};
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
-    zf_column_info info; // says whether there is such a column
+    zf_column_info info = {0}; // says whether there is such a column
     ZF_TRY(zf_container_column(container, column, &info, error));
     out->rows = container->index.rows;
     out->column = &container->index.columns[column];

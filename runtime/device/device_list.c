@@ -6,6 +6,7 @@
 
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/device/device.h"
 #include "runtime/pipeline/rates.h"
 
@@ -222,12 +223,13 @@ size_t zf_device_count(const zf_context *context) {
 
 zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error) {
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
+    ZF_TRY(zf_sized_check(out, "zf_device_info", error));
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
     bool good = look(list, NULL, zf_context_passes(context));
     const found_device *found = entry_at(list, index);
     size_t count = list->count;
-    if (found != NULL) *out = found->info;
+    if (found != NULL) ZF_GIVE(zf_device_info, out, &found->info);
     pthread_mutex_unlock(&list->lock);
     if (found != NULL) return ZF_OK;
     if (!good) return no_memory(error);

@@ -10,6 +10,7 @@
 #include "runtime/base/passes.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/selection.h"
 #include "runtime/device/accelerator.h"
 #include "runtime/device/device.h"
@@ -191,11 +192,20 @@ static zf_status check(const zf_context *context, const zf_code_request *request
     if (context == NULL || (requests == NULL && request_count > 0))
         return zf_raise(error, ZF_E_ARGUMENT, "zf_code_obtain needs a context and requests");
     for (size_t r = 0; r < request_count; r++) {
+        ZF_TRY(zf_sized_exact(&requests[r], sizeof *requests, "zf_code_request", error));
         if (requests[r].container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "a request of code has no container");
         if (requests[r].container->context != context)
             return zf_raise(error, ZF_E_ARGUMENT, "%.256s was opened in another context", requests[r].container->path);
     }
     return ZF_OK;
+}
+
+/// Element `index` of the caller's array, whose elements are as large as the first one says.
+static void give_each(zf_code_stats *each, size_t index, const zf_code_stats *stats) {
+    size_t stride = zf_sized_stride(each, ZF_FIRST_zf_code_stats);
+    uint8_t *at = (uint8_t *)each + index * stride;
+    if (index > 0) memcpy(at, each, sizeof(size_t));
+    ZF_GIVE(zf_code_stats, at, stats);
 }
 
 zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
@@ -206,8 +216,11 @@ zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_
 zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                               const zf_abi_provider *providers, size_t request_count, unsigned threads, zf_code_stats *each,
                               zf_code_stats *all, zf_error *error) {
-    if (all != NULL) *all = (zf_code_stats){0};
-    for (size_t r = 0; r < request_count && each != NULL; r++) each[r] = (zf_code_stats){0};
+    const zf_code_stats none = {0};
+    if (all != NULL) ZF_TRY(zf_sized_check(all, "zf_code_stats", error));
+    if (each != NULL && request_count > 0) ZF_TRY(zf_sized_check(each, "zf_code_stats", error));
+    if (all != NULL) ZF_GIVE(zf_code_stats, all, &none);
+    for (size_t r = 0; r < request_count && each != NULL; r++) give_each(each, r, &none);
     ZF_TRY(check(context, requests, request_count, error));
     zf_device chosen;
     obtaining o = {.context = context, .requests = requests, .providers = providers};
@@ -222,8 +235,8 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     if (status == ZF_OK) status = obtain_all(&o, request_count, threads, &first, error);
     o.all.compile_seconds = o.compiling.seconds;
     o.all.load_seconds = o.loading.seconds;
-    if (each != NULL && o.each != NULL) memcpy(each, o.each, request_count * sizeof *each);
-    if (all != NULL) *all = o.all;
+    for (size_t r = 0; r < request_count && each != NULL && o.each != NULL; r++) give_each(each, r, &o.each[r]);
+    if (all != NULL) ZF_GIVE(zf_code_stats, all, &o.all);
     while (first != NULL) {
         piece *next = first->next;
         free(first->values);

@@ -112,7 +112,7 @@ static zf_status choose(const zf_module *m, const zf_module_column *column, cons
 static zf_status plan(void *self, zf_container *container, size_t number, const uint8_t *branches, size_t branch_count,
                       zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
     const zf_module *m = self;
-    zf_column_info info;
+    zf_column_info info = {0};
     *out = NULL;
     ZF_TRY(zf_container_column(container, number, &info, error));
     const zf_module_table *table = find_table(m, container);

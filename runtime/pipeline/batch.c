@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/context/struct_sizes.h"
 #include "runtime/pipeline/batch_parts.h"
 
 /// What units need of an accelerator: events, and memory for their failure words.
@@ -39,6 +40,7 @@ static zf_status make(zf_batch *batch, const zf_pipeline_request *requests, size
     batch->requests = calloc(count + 1, sizeof *batch->requests);
     if (batch->requests == NULL) return zf_batch_no_memory(error);
     for (size_t r = 0; r < count; r++) {
+        ZF_TRY(zf_sized_exact(&requests[r], sizeof *requests, "zf_pipeline_request", error));
         batch->requests[r].given = requests[r];
         batch->requests[r].given.options.cancelled = NULL; // zf_batch_cancel is for batches
         batch->request_count++;

@@ -1,6 +1,7 @@
 // What is known of a batch: what was thought of it, and what came of its last run.
 #include <math.h>
 
+#include "runtime/context/struct_sizes.h"
 #include "runtime/pipeline/batch_parts.h"
 
 bool zf_batch_lock_over(const zf_batch *batch) {
@@ -10,30 +11,35 @@ bool zf_batch_lock_over(const zf_batch *batch) {
 
 zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_describe needs a batch and a place");
-    *out = batch->info;
-    out->measured_seconds = zf_batch_lock_over(batch) ? batch->ended - batch->begun : NAN;
+    ZF_TRY(zf_sized_check(out, "zf_batch_info", error));
+    zf_batch_info info = batch->info;
+    info.measured_seconds = zf_batch_lock_over(batch) ? batch->ended - batch->begun : NAN;
     pthread_mutex_unlock(&batch->pipeline->lock);
+    ZF_GIVE(zf_batch_info, out, &info);
     return ZF_OK;
 }
 
 zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_unit_get needs a batch and a place");
+    ZF_TRY(zf_sized_check(out, "zf_batch_unit", error));
     if (index >= batch->count)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
     const zf_transfer *transfer = batch->order[index];
-    *out = transfer->described;
-    out->measured = zf_batch_lock_over(batch) ? transfer->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    zf_batch_unit unit = transfer->described;
+    unit.measured = zf_batch_lock_over(batch) ? transfer->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     pthread_mutex_unlock(&batch->pipeline->lock);
+    ZF_GIVE(zf_batch_unit, out, &unit);
     return ZF_OK;
 }
 
 zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_stats needs a batch and a place");
+    ZF_TRY(zf_sized_check(out, "zf_decode_stats", error));
     pthread_mutex_lock(&batch->pipeline->lock);
     zf_status status = zf_batch_check_started(batch, request, error);
     if (status == ZF_OK && !batch->requests[request].done)
         status = zf_raise(error, ZF_E_ARGUMENT, "request %zu is under way: wait for it first", request);
-    if (status == ZF_OK) *out = batch->requests[request].stats;
+    if (status == ZF_OK) ZF_GIVE(zf_decode_stats, out, &batch->requests[request].stats);
     pthread_mutex_unlock(&batch->pipeline->lock);
     return status;
 }

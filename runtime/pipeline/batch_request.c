@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "runtime/base/text.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_host.h"
 #include "runtime/decode/decode_unit_internal.h"
@@ -31,7 +32,10 @@ static zf_status make_column(const zf_pipeline *p, const zf_pipeline_request *re
 zf_status zf_pipeline_request_sizes(zf_pipeline *p, const zf_pipeline_request *request, zf_pipeline_sizes *out, zf_error *error) {
     if (p == NULL || request == NULL || out == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_pipeline_request_sizes needs a pipeline, a request and a place");
-    *out = (zf_pipeline_sizes){0};
+    ZF_TRY(zf_sized_exact(request, sizeof *request, "zf_pipeline_request", error));
+    ZF_TRY(zf_sized_exact(out, sizeof *out, "zf_pipeline_sizes", error));
+    *out =
+        (zf_pipeline_sizes){ZF_INIT(zf_pipeline_sizes), .host = {ZF_INIT(zf_decode_sizes)}, .device = {ZF_INIT(zf_device_sizes)}};
     ZF_TRY(check_request(p, request, error));
     if (!request->on_device) {
         ZF_TRY(zf_decode_size(request->container, request->column, &request->options, &out->host, error));
@@ -42,11 +46,8 @@ zf_status zf_pipeline_request_sizes(zf_pipeline *p, const zf_pipeline_request *r
     ZF_TRY(make_column(p, request, &column, error));
     zf_units_sizes sizes = zf_units_column_sizes(column);
     zf_units_column_free(column);
-    out->device = (zf_device_sizes){.values = sizes.values,
-                                    .skip = sizes.skip,
-                                    .offsets = sizes.offsets,
-                                    .validity = sizes.validity,
-                                    .validity_skip = sizes.validity_skip};
+    out->device = (zf_device_sizes){ZF_INIT(zf_device_sizes), .values = sizes.values,     .skip = sizes.skip,
+                                    .offsets = sizes.offsets, .validity = sizes.validity, .validity_skip = sizes.validity_skip};
     return ZF_OK;
 }
 
@@ -82,7 +83,7 @@ zf_status zf_requested_open(zf_batch *batch, zf_requested *request, zf_error *er
     ZF_TRY(check_request(p, &request->given, error));
     request->batch = batch;
     if (p->accelerator == NULL) {
-        zf_decode_sizes sizes; // says whether there are such rows
+        zf_decode_sizes sizes = {0}; // says whether there are such rows
         ZF_TRY(zf_decode_size(request->given.container, request->given.column, &request->given.options, &sizes, error));
         zf_status status = zf_decode_check_buffers(&sizes, &request->given.host, error);
         if (status != ZF_OK) return name_column(request, status, error);

@@ -4,6 +4,7 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
+#include "runtime/context/struct_sizes.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 typedef unsigned long long ull;
@@ -13,7 +14,7 @@ typedef unsigned long long ull;
 /// Fills in what was left at 0, and checks the rest.
 static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_error *error) {
     zf_pipeline_options *o = &p->options;
-    if (given != NULL) *o = *given;
+    ZF_TRY(ZF_TAKE(zf_pipeline_options, o, given, error));
     if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "there is no order %d", (int)o->order);
     if (o->streams > ZF_PIPELINE_MOST_STREAMS)
         return zf_raise(error, ZF_E_ARGUMENT, "%u streams: there can be %d", o->streams, ZF_PIPELINE_MOST_STREAMS);

@@ -48,7 +48,7 @@ static uint64_t wrong_rows(const gpu_decode *d, uint64_t begin, uint64_t count) 
 static double decode_rows(zf_container *container, uint64_t begin, uint64_t count, uint64_t *launches) {
     gpu_decode d;
     zf_error error;
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count};
     must(gpu_decode_open(&machine, container, 0, &options, canary, NULL, &d, &error), &error, "preparing");
     double start = gpu_seconds();

@@ -74,7 +74,7 @@ static bool same_intervals(const zf_shape *a, const zf_shape *b) {
 static bool serves(const zf_container *model, const zf_container *container, size_t column, const uint8_t *branches,
                    size_t count) {
     size_t a_length, b_length, a_alike, b_alike;
-    zf_column_info a, b;
+    zf_column_info a = {0}, b = {0};
     zf_error error;
     const char *a_text = zf_container_unit(model, &a_length), *b_text = zf_container_unit(container, &b_length);
     if (a_length != b_length || memcmp(a_text, b_text, a_length) != 0) return false;

@@ -33,9 +33,9 @@ typedef struct totals {
 
 static int decode(zf_container *container, size_t column, char **words, totals *t) {
     zf_error error = {0};
-    zf_column_info info;
-    zf_decode_sizes sizes;
-    zf_decode_stats stats;
+    zf_column_info info = {0};
+    zf_decode_sizes sizes = {0};
+    zf_decode_stats stats = {0};
     if (zf_container_column(container, column, &info, &error) != ZF_OK) return fail(&error);
     if (zf_decode_size(container, column, NULL, &sizes, &error) != ZF_OK) return fail(&error);
     zf_decode_buffers buffers = {.values = poisoned(sizes.values),

@@ -226,7 +226,7 @@ static void check_times(zf_container *container, size_t column, const zf_decode_
 /// False where the file asks for more memory than anybody would give.
 static bool compare(zf_container *container, size_t column, ull number) {
     zf_error error = {0};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_column_info info = {0};
     zf_decode_options options = {.threads = 1};
     uint64_t all = zf_container_rows(container);

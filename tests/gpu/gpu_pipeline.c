@@ -107,7 +107,7 @@ static zf_pipeline *make(const zf_pipeline_options *options) {
 static zf_batch *batch_of(const set *s) {
     zf_error error;
     zf_batch *batch = NULL;
-    zf_batch_info info;
+    zf_batch_info info = {0};
     must(zf_batch_create(s->pipeline, s->requests, s->size, &batch, &error), &error, "making a batch");
     must(zf_batch_describe(batch, &info, &error), &error, "a batch");
     __atomic_fetch_add(&units, info.units, __ATOMIC_RELAXED);

@@ -70,7 +70,7 @@ static void test_sizes(bool few) {
         if (few && s % FEW != 1) continue;
         zf_container *container = encode_and_open(gpu_machine_path(&machine, "sizes.zfd"), sizes[s], BLOCK, 0);
         for (size_t c = 0; c < column_count; c++) {
-            zf_decode_stats stats;
+            zf_decode_stats stats = {0};
             decode_rows(container, c, 0, sizes[s], 0, &stats);
             uint64_t blocks = (sizes[s] + BLOCK - 1) / BLOCK;
             CHECK(stats.blocks_read == blocks && (stats.launches > 0) == (blocks > 0), "%llu rows: %llu blocks, %llu launches",
@@ -89,7 +89,7 @@ static void test_ranges(bool few) {
         for (unsigned a = 0; a < EDGES; a++) {
             for (unsigned b = a; b < EDGES; b++) {
                 if ((a * EDGES + b + c) % (few ? 16 : 4) != 0) continue;
-                zf_decode_stats stats;
+                zf_decode_stats stats = {0};
                 decode_rows(container, c, edges[a], edges[b] - edges[a], 0, &stats);
                 ranges++;
             }
@@ -103,7 +103,7 @@ static void test_launches(void) {
     zf_container *many =
         encode_and_open(gpu_machine_path(&machine, "many.zfd"), COUNTED_BLOCKS * COUNTED_BLOCK, COUNTED_BLOCK, COUNTED_BLOCK);
     for (size_t c = 0; c < column_count; c++) {
-        zf_decode_stats of_one, of_many;
+        zf_decode_stats of_one = {0}, of_many = {0};
         decode_rows(one, c, 0, COUNTED_BLOCK, 0, &of_one);
         decode_rows(many, c, 0, COUNTED_BLOCKS * COUNTED_BLOCK, COUNTED_BLOCK, &of_many);
         launches[c][0] = of_one.launches, launches[c][1] = of_many.launches;

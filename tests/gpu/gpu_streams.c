@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
     CHECK(gpu_decode_wait(&jobs[DAMAGED].decode, NULL, &jobs[DAMAGED].expected) == ZF_ERR_INPUT, "the damaged column decodes");
     CHECK(strcmp(jobs[DAMAGED].expected.code, "ZF1309") == 0, "%s %s", jobs[DAMAGED].expected.code,
           jobs[DAMAGED].expected.message);
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     queue_job(&jobs[GROWING]);
     CHECK(gpu_decode_wait(&jobs[GROWING].decode, &stats, &error) == ZF_OK, "%s", error.message);
     CHECK(stats.launches > stats.kernels, "%llu launches of %llu kernels: its blocks do not run side by side",

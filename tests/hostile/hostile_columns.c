@@ -108,7 +108,7 @@ static void check_error(const zf_error *error, const char *what, size_t at) {
 static void emulate(zf_container *container, size_t column, const void *values, size_t bytes, const char *what, size_t at) {
     zf_error error = {0};
     zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     uint8_t *made = aligned_alloc(64, bytes / 64 * 64 + 64);
     zf_status status = zf_decode(container, column, "emu", &options, &(zf_decode_buffers){.values = made, .values_bytes = bytes},
                                  &stats, &error);
@@ -130,8 +130,8 @@ static void attack_rows(zf_container *container, size_t column, uint64_t begin, 
     bool emulates = at % EMULATE_EVERY == 0 && (!honest || at == 0);
     zf_error error = {0};
     zf_decode_options options = {.some_rows = rows < ROWS, .row_begin = begin, .row_count = rows, .threads = 1};
-    zf_decode_sizes sizes;
-    zf_column_info info;
+    zf_decode_sizes sizes = {0};
+    zf_column_info info = {0};
     if (zf_container_column(container, column, &info, &error) != ZF_OK ||
         zf_decode_size(container, column, &options, &sizes, &error) != ZF_OK) {
         check_error(&error, what, at);

@@ -18,7 +18,7 @@ static zf_context *context;
 
 /// Whether a decode of a column gives the right answer: 1 yes, 0 no, -1 it failed.
 static int decode_column(zf_container *container, size_t column, const zf_decode_options *options, zf_error *error) {
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     if (zf_decode_size(container, column, options, &sizes, error) != ZF_OK) return -1;
     if (sizes.values > 1 << 24 || sizes.workspace > 1 << 26) return 0; // a caller would not give so much
     // Exactly as large as asked for, so that the sanitizer sees the first byte outside.
@@ -28,7 +28,7 @@ static int decode_column(zf_container *container, size_t column, const zf_decode
     zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
     int result = -1;
     if (zf_decode(container, column, "cpu", options, &buffers, NULL, error) == ZF_OK) {
-        zf_column_info info;
+        zf_column_info info = {0};
         uint64_t begin = options->row_begin, rows = zf_container_rows(container) - begin;
         if (options->some_rows && options->row_count < rows) rows = options->row_count;
         result = zf_container_column(container, column, &info, error) == ZF_OK &&

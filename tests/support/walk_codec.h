@@ -158,7 +158,7 @@ static const zf_abi_code walk_codes[3] = {
 static inline zf_status walk_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
                                   zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
     (void)self, (void)target;
-    zf_column_info info;
+    zf_column_info info = {0};
     zf_status status = zf_container_column(container, column, &info, error);
     if (status != ZF_OK) return status;
     size_t plan = info.type.element == ZF_BOOL ? 2 : count == 1 && branches[0] == 1 ? 1 : 0;

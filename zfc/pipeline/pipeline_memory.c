@@ -13,7 +13,7 @@ enum { ALIGNMENT = 64, SPOILED = 0xa5 };
 
 zf_status zf_pipe_memory_open(zf_context *context, const char *device, zf_pipe_memory *out, zf_error *error) {
     zf_device found;
-    zf_device_info info;
+    zf_device_info info = {0};
     *out = (zf_pipe_memory){0};
     ZF_TRY(zf_device_find(context, device, &found, error));
     ZF_TRY(zf_device_get(context, found.entry, &info, error));

@@ -20,7 +20,7 @@ void zf_pipe_print_plan(const zf_pipe_view *view) {
     printf("%5s  %-*s  %-21s %10s  %-20s  %-20s  %s\n", "", width, "column", "rows", "stored", "     read, ms", "     copy, ms",
            "   decode, ms");
     for (size_t i = 0; i < view->info.units; i++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         if (zf_batch_unit_get(view->batch, i, &unit, &error) != ZF_OK) return; // there are as many
         const zf_unit_times *t = &unit.predicted;
         snprintf(rows, sizeof rows, "%llu..%llu", (unsigned long long)unit.first_row,

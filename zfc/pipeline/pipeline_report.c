@@ -130,7 +130,7 @@ zf_status zf_pipe_print_json(const zf_pipe_view *view, zf_error *error) {
     for (size_t i = 0; i < view->count && status == ZF_OK; i++)
         status = zf_json_append(columns, column_of(view, &view->columns[i]), error);
     for (size_t i = 0; i < view->info.units && status == ZF_OK; i++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         status = zf_batch_unit_get(view->batch, i, &unit, error);
         if (status == ZF_OK) status = zf_json_append(units, unit_of(view, &unit), error);
     }

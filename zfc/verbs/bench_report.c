@@ -25,7 +25,7 @@ zf_bench_figures zf_bench_figures_of(const zf_measure_result *r) {
 }
 
 static zf_device_info device_info(const zf_measure_options *options) {
-    zf_device_info info;
+    zf_device_info info = {0};
     if (zf_device_get(options->context, options->chosen.entry, &info, NULL) == ZF_OK) return info;
     return (zf_device_info){.name = options->device->name, .description = ""};
 }

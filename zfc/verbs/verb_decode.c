@@ -79,7 +79,7 @@ static uint64_t bytes_of(const zf_decode_sizes *sizes) { return (uint64_t)sizes-
 /// Returns whether column number `next` may be decoded while `column` is still in memory. True if its size is unknown: decoding
 /// it reports why.
 static bool goes_ahead(const job *j, const zf_decoded *column, size_t next) {
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_error error;
     if (zf_decode_size(j->container, j->columns[next], j->options, &sizes, &error) != ZF_OK) return true;
     return bytes_of(&column->sizes) <= AHEAD_MOST && bytes_of(&sizes) <= AHEAD_MOST - bytes_of(&column->sizes);
@@ -111,7 +111,7 @@ static zf_status decode_files(const job *j, zf_error *error) {
     zf_ahead ahead = {.context = j->context, .container = j->container, .device = j->device, .options = j->options};
     zf_status status = ZF_OK;
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
-        zf_column_info info;
+        zf_column_info info = {0};
         status = zf_container_column(j->container, j->columns[i], &info, error);
         if (status == ZF_OK && info.stored_bytes > ahead.stored_most) ahead.stored_most = info.stored_bytes;
         if (status == ZF_OK && info.plain_bytes > ahead.plain_most) ahead.plain_most = info.plain_bytes;
@@ -160,7 +160,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     zf_status status = zf_outputs_open(&outputs, path, &sink, error);
     zf_text names = {0};
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
-        zf_column_info info;
+        zf_column_info info = {0};
         status = zf_container_column(j->container, j->columns[i], &info, error);
         if (i > 0) zf_text_puts(&names, ",");
         if (status == ZF_OK) zf_print_field(info.name, strlen(info.name), &names);

@@ -12,7 +12,7 @@ int zf_run_devices(zf_arguments *arguments) {
     json_t *list = json_array();
     int status = EXIT_GOOD;
     for (size_t i = 0; i < zf_device_count(context) && status == EXIT_GOOD; i++) {
-        zf_device_info info;
+        zf_device_info info = {0};
         if (zf_device_get(context, i, &info, &error) != ZF_OK) {
             status = zf_report("devices", &error);
         } else if (as_json) {

@@ -100,7 +100,7 @@ static zf_status stored_sizes(zf_context *context, const char *path, size_t coun
     ZF_TRY(zf_container_open(context, path, &container, error));
     zf_status status = ZF_OK;
     for (size_t i = 0; i < count && status == ZF_OK; i++) {
-        zf_column_info info;
+        zf_column_info info = {0};
         status = zf_container_column(container, i, &info, error);
         if (status == ZF_OK) stats[i].stored_bytes = info.stored_bytes;
     }

@@ -224,7 +224,7 @@ static double ratio_with_offsets(const zf_column_info *info) {
 
 static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list,
                              zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {0};
     ZF_TRY(zf_container_column(container, index, &info, error));
     double ratio = info.stored_bytes ? (double)info.plain_bytes / (double)info.stored_bytes : 0;
     if (list) {

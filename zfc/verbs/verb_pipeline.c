@@ -134,7 +134,7 @@ static zf_status open_files(piping *p, zf_error *error) {
 static bool has_column(const zf_container *container, const char *name, size_t length) {
     zf_error error;
     for (size_t i = 0; i < zf_container_columns(container); i++) {
-        zf_column_info info;
+        zf_column_info info = {0};
         if (zf_container_column(container, i, &info, &error) == ZF_OK && strlen(info.name) == length &&
             memcmp(info.name, name, length) == 0)
             return true;
@@ -301,7 +301,8 @@ static zf_status get_code(piping *p, zf_error *error) {
     zf_code_request *requests = calloc(p->count + 1, sizeof *requests);
     if (requests == NULL) return no_memory(error);
     for (size_t i = 0; i < p->count; i++)
-        requests[i] = (zf_code_request){p->columns[i].container, p->columns[i].column, p->decode_options};
+        requests[i] =
+            (zf_code_request){.container = p->columns[i].container, .column = p->columns[i].column, .options = p->decode_options};
     const char *device = p->device != NULL ? p->device : "auto";
     zf_status status = zf_before_get(p->session.context, device, requests, p->count, p->session.threads, &p->before, error);
     free(requests);
@@ -312,11 +313,11 @@ static zf_status make_batch(piping *p, zf_error *error) {
     zf_batch_free(p->batch);
     p->batch = NULL;
     ZF_TRY(zf_batch_create(p->pipeline, p->requests, p->request_count, &p->batch, error));
-    zf_batch_info info;
+    zf_batch_info info = {0};
     ZF_TRY(zf_batch_describe(p->batch, &info, error));
     for (size_t i = 0; i < p->count; i++) p->columns[i].stored_bytes = p->columns[i].plain_bytes = 0;
     for (size_t i = 0; i < info.units; i++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         ZF_TRY(zf_batch_unit_get(p->batch, i, &unit, error));
         zf_piped *c = &p->columns[p->of_request[unit.request] - p->columns];
         c->stored_bytes += unit.stored_bytes;
@@ -337,7 +338,7 @@ static zf_status run(piping *p, double *seconds, zf_error *error) {
         c->ready = zf_batch_ready_seconds(p->batch, c->request);
         if (status != ZF_OK && !c->failed) fail_column(p, c, error);
     }
-    zf_batch_info info;
+    zf_batch_info info = {0};
     ZF_TRY(zf_batch_describe(p->batch, &info, error));
     *seconds = info.measured_seconds;
     return ZF_OK;

@@ -101,7 +101,7 @@ static zf_status keep(tune_session *t, zf_error *error) {
 /// Notes a column for which no time was left. `vectors`: combinations of its alternatives, where others were measured; 0: the
 /// whole column.
 static zf_status leave_out(tune_session *t, const zf_container *container, size_t column, size_t vectors, zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {0};
     ZF_TRY(zf_container_column(container, column, &info, error));
     zf_text text = {0};
     zf_text_printf(&text, "%s", info.name);
@@ -123,7 +123,7 @@ static zf_status tune_columns(tune_session *t, zf_container *container, const si
             continue;
         }
         if (t->budget > 0) seconds = (left > NEARLY_NONE ? left : NEARLY_NONE) / (double)(count - k + later);
-        zf_column_info info;
+        zf_column_info info = {0};
         status = zf_container_column(container, columns[k], &info, error);
         if (status == ZF_OK && t->session.verbose && seconds > 0) fprintf(stderr, "%s: at most %.3f s\n", info.name, seconds);
         if (status == ZF_OK) status = zf_tuner_column(t->tuner, container, columns[k], seconds, &vectors, error);

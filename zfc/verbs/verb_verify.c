@@ -36,7 +36,7 @@ static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t
 static bool is_bad(const zf_error *failure) { return failure->status == ZF_ERR_INPUT; }
 
 static zf_status tell_failed(zf_container *container, size_t index, const zf_error *failure, json_t *report, zf_error *error) {
-    zf_column_info info;
+    zf_column_info info = {0};
     ZF_TRY(zf_container_column(container, index, &info, error));
     return zf_json_append(report,
                           json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:o, s:o, s:o}}", "column", info.name, "type", info.type_name,

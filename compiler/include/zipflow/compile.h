@@ -19,6 +19,7 @@ typedef struct zf_compiler zf_compiler;
 typedef struct zf_program zf_program;
 
 typedef struct zf_compiler_options {
+    size_t size;         ///< ZF_INIT
     const char *std_dir; ///< where std.zf lies; NULL: $ZIPFLOW_STD, else beside the program, else as installed
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
@@ -66,6 +67,7 @@ typedef struct zf_encode_column {
 } zf_encode_column;
 
 typedef struct zf_encode_options {
+    size_t size;             ///< ZF_INIT
     uint64_t rows_per_block; ///< 0: 16 MiB of plain data; otherwise a multiple of 4096
     /// Elements between the states that ordered stages keep, with which decoding begins in the middle: a power of two from 256 to
     /// 65536; 0: 4096, or 1024 where the column is a scan. Fewer states are fewer stored bytes; how fast a GPU decodes depends on
@@ -86,6 +88,7 @@ typedef struct zf_encode_options {
 
 /// What encoding one column took.
 typedef struct zf_encode_stats {
+    size_t size;           ///< ZF_INIT
     double encode_seconds; ///< of a core, over all blocks: encode bodies and seek states
     double verify_seconds; ///< decoding and comparing
     uint64_t plain_bytes, stored_bytes, blocks;
@@ -103,6 +106,7 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 
 /// What a module (`.zfm`) is to hold. Zeroes, or a NULL pointer in place of it, mean the defaults.
 typedef struct zf_module_options {
+    size_t size;      ///< ZF_INIT
     const char *cpu;  ///< native code runs on x86-64 CPUs of this level and above: "x86-64-v2", "x86-64-v3" (NULL), "x86-64-v4"
     bool no_host;     ///< no code to decode on CPUs; checks that run before a GPU does are native all the same
     bool no_nvptx;    ///< no code for NVIDIA GPUs
@@ -115,6 +119,7 @@ typedef struct zf_module_options {
 
 /// What a module came to hold.
 typedef struct zf_module_stats {
+    size_t size;           ///< ZF_INIT
     uint64_t columns;      ///< that have code
     uint64_t general;      ///< codes for all params: one for each vector of alternatives and target
     uint64_t specialised;  ///< codes for one tuple of params

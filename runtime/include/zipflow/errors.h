@@ -194,6 +194,8 @@ typedef enum zf_error_code {
     ZF_ERROR_BUFFER_SIZE = 1117,
     /// a read function of the caller that returned more bytes than it was asked for
     ZF_ERROR_READER = 1118,
+    /// a struct of another size or version than the library knows
+    ZF_ERROR_STRUCT_SIZE = 1119,
     /// a file that cannot be opened or mapped
     ZF_ERROR_OPEN_FAILED = 1201,
     /// a file that is not a container

@@ -74,6 +74,7 @@ typedef struct zf_pipeline_allocator {
 
 /// How to make a pipeline. Zeroes mean the defaults.
 typedef struct zf_pipeline_options {
+    size_t size; ///< ZF_INIT
     zf_pipeline_order order;
     /// Bytes of the device for units between the begin of their copy and the end of their decode, at least 256; 0: 512 MiB. Not
     /// used on the CPU.
@@ -99,6 +100,7 @@ ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
 /// A column, or rows of it, and where they go. Either `host` is filled, on any device, or, with `on_device`, the addresses of
 /// the device's memory (`workspace` and `staging` are the pipeline's and not read).
 typedef struct zf_pipeline_request {
+    size_t size; ///< ZF_INIT
     zf_container *container;
     size_t column;
     zf_decode_options options; ///< rows and checksums; `threads`, `cancelled` and `stream` are not read
@@ -111,6 +113,7 @@ typedef struct zf_pipeline_request {
 /// memory of the host, `device` for those with `on_device`, where `workspace` and `staging` are 0. Buffers of the request are not
 /// read. `host.workspace` is wanted on the CPU alone.
 typedef struct zf_pipeline_sizes {
+    size_t size; ///< ZF_INIT
     zf_decode_sizes host;
     zf_device_sizes device;
 } zf_pipeline_sizes;
@@ -152,6 +155,7 @@ typedef struct zf_unit_times {
 
 /// A transfer unit of a batch.
 typedef struct zf_batch_unit {
+    size_t size; ///< ZF_INIT
     size_t request;
     uint64_t first_row, rows; ///< of the column: whole blocks
     uint64_t blocks, stored_bytes, plain_bytes;
@@ -162,6 +166,7 @@ typedef struct zf_batch_unit {
 
 /// What is known of a batch.
 typedef struct zf_batch_info {
+    size_t size; ///< ZF_INIT
     size_t units;
     uint64_t stored_bytes, plain_bytes;
     double predicted_seconds; ///< until the last unit is decoded

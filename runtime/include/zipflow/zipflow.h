@@ -4,6 +4,13 @@
 // file. Every function that can fail returns a `zf_status` and fills `*error` where that pointer is not NULL. No function
 // prints, exits or keeps a pointer to the caller's buffers after it returned, unless its comment says so.
 //
+// Structs: those that may grow begin with their size, which {ZF_INIT(zf_decode_options), .threads = 4} sets. A size of 0 stands
+// for the struct as version 0.1 had it, so that {0} and {.threads = 4} work, too. A library that is newer than the program gives
+// what the program's struct lacks its default; an older one refuses a struct of which it does not know a member that is not 0
+// (ZF_ERR_USAGE, ZF1119). Structs that a function fills must be initialised before: it reads their size. A struct that contains
+// others by value has one size for each version. zf_error, zf_column_type, zf_unit_times, zf_pipeline_allocator and
+// zf_encode_column have no size: they never change.
+//
 // Threads: a context may be used by many threads at once; so may a container (it is read-only once open). A `zf_error` is
 // a plain value that belongs to its caller.
 #ifndef ZIPFLOW_ZIPFLOW_H
@@ -28,6 +35,9 @@ extern "C" {
 #define ZF_VERSION_MAJOR 0
 #define ZF_VERSION_MINOR 1
 #define ZF_VERSION_PATCH 0
+
+/// Begins a struct that may grow: {ZF_INIT(zf_decode_options), .threads = 4}.
+#define ZF_INIT(type) .size = sizeof(type)
 
 /// The kind of an error; the details are in `zf_error`. `zfc` exits with 2 for ZF_ERR_USAGE, 3 for ZF_ERR_DEVICE, 1 for all
 /// others. It cancels nothing itself: a signal ends it.
@@ -76,6 +86,7 @@ typedef void (*zf_log_fn)(void *user, zf_log_level level, const char *line);
 
 /// How to make a context. Zeroes mean the defaults.
 typedef struct zf_context_options {
+    size_t size;   ///< ZF_INIT
     zf_log_fn log; ///< NULL: silent
     void *log_user;
     /// NULL: $ZIPFLOW_CACHE_DIR (which may be ""), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; variables that are
@@ -96,6 +107,7 @@ ZF_API void zf_context_free(zf_context *context);
 
 /// A device as `zf_device_get` describes it. Strings live as long as the context.
 typedef struct zf_device_info {
+    size_t size;             ///< ZF_INIT
     const char *name;        ///< "cpu", what `--device` takes
     const char *description; ///< model, features
     bool present;
@@ -142,6 +154,7 @@ typedef struct zf_column_type {
 
 /// Facts of one column. Strings live as long as the container.
 typedef struct zf_column_info {
+    size_t size; ///< ZF_INIT
     const char *name;
     zf_column_type type;
     const char *type_name; ///< "i64", "decimal(15, 2)", "date32?"
@@ -162,6 +175,7 @@ ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_con
 
 /// How a container that is no file is opened. Zeroes, or a NULL pointer in place of it, mean the defaults.
 typedef struct zf_open_options {
+    size_t size;      ///< ZF_INIT
     const char *name; ///< stands for the path in errors and in zf_container_path; copied. NULL: "(memory)" or "(reader)"
     bool copy;        ///< read all bytes now: the caller's bytes or reader are not used after the call
 } zf_open_options;
@@ -175,7 +189,8 @@ ZF_API zf_status zf_container_open_memory(zf_context *context, const void *bytes
 
 /// A function of the caller that reads a container, for instance from an object store.
 typedef struct zf_byte_reader {
-    uint64_t bytes; ///< size of the container, below 2^63
+    size_t size;    ///< ZF_INIT
+    uint64_t bytes; ///< of the container, below 2^63
     /// Reads up to `bytes` bytes at `offset` into `to`, and returns how many it read. May read fewer: it is called again for the
     /// rest. Returns 0 where there are no more, and a negative number after a failure, of which it may write `error->message`.
     /// zipflow reports both as ZF_ERR_IO (ZF1210) with the offset, and more bytes than asked for as ZF_ERR_USAGE (ZF1118). Called
@@ -228,6 +243,7 @@ ZF_API void zf_module_free(zf_module *module);
 
 /// Which rows and how. Zeroes, or a NULL pointer in place of it, mean the defaults: all rows, checksums on.
 typedef struct zf_decode_options {
+    size_t size;    ///< ZF_INIT
     bool some_rows; ///< decode `row_count` rows from row `row_begin` on; without it both are ignored
     uint64_t row_begin;
     uint64_t row_count;  ///< how many, 0 is none; UINT64_MAX: up to the end
@@ -250,6 +266,7 @@ typedef struct zf_decode_options {
 /// `validity`, (rows + 7) / 8. `values` is exact but for a range of rows of a string column, where it is a bound: then the last
 /// offset says how many bytes there are.
 typedef struct zf_decode_sizes {
+    size_t size; ///< ZF_INIT
     size_t values, offsets, validity, workspace;
 } zf_decode_sizes;
 
@@ -259,6 +276,7 @@ typedef struct zf_decode_sizes {
 /// offsets[k] .. offsets[k + 1] of `values`; offsets[0] is 0. Bit k of `validity`, the lowest of a byte first, is 1 where row k
 /// has a value, 0 where it is null.
 typedef struct zf_decode_buffers {
+    size_t size; ///< ZF_INIT
     void *values;
     int64_t *offsets;
     uint8_t *validity;
@@ -273,6 +291,7 @@ typedef struct zf_decode_buffers {
 
 /// What a decode did.
 typedef struct zf_decode_stats {
+    size_t size;              ///< ZF_INIT
     uint64_t blocks_read;     ///< blocks whose bytes were touched
     uint64_t bytes_read;      ///< stored bytes of those blocks
     uint64_t kernels;         ///< kernels of the plan that ran for a block; the largest of all branch vectors
@@ -305,12 +324,14 @@ ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *d
 // of all of them before, over several threads; that is also how what comes before the first byte is told from decoding.
 
 typedef struct zf_code_request {
+    size_t size; ///< ZF_INIT
     zf_container *container;
     size_t column;
     zf_decode_options options; ///< of the decode to come: its rows, and `cancelled`. Others do not matter
 } zf_code_request;
 
 typedef struct zf_code_stats {
+    size_t size;                      ///< ZF_INIT
     uint64_t codes, compiled, cached; ///< as in zf_decode_stats
     double compile_seconds; ///< until the source of code gave it; of one request that of all threads, of all together the
                             ///< time in which any thread waited
@@ -344,6 +365,7 @@ typedef struct zf_prepared zf_prepared;
 
 /// Bytes for one decode.
 typedef struct zf_device_sizes {
+    size_t size;     ///< ZF_INIT
     uint64_t values; ///< device memory: the rows, and `skip` before them
     /// Bytes of `values` before the first row wanted (booleans: bits), less than 256 bytes or a block: kernels store whole
     /// vectors, so a block begins at a multiple of 256 wherever the range begins; blocks of booleans, and of algorithms that read
@@ -362,6 +384,7 @@ typedef struct zf_device_sizes {
 /// pinned, copies may wait. A buffer that is smaller than the decode needs is refused with ZF_ERR_USAGE (ZF1117). The emulator
 /// gives no memory of its own to callers: zf_decode is for it.
 typedef struct zf_device_buffers {
+    size_t size; ///< ZF_INIT
     uint64_t values, workspace;
     uint64_t offsets, validity; ///< likewise, where the column has them
     void *staging;

@@ -77,7 +77,7 @@ static void write_file(void) {
 static zf_status decode(const world *w, size_t column, const char *device, const zf_decode_options *options,
                         zf_decode_stats *stats, zf_error *error) {
     uint64_t count = options->some_rows ? options->row_count : ROWS, begin = options->some_rows ? options->row_begin : 0;
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_status status = zf_decode_size(w->container, column, options, &sizes, error);
     if (status != ZF_OK) return status;
     int32_t *out = aligned_alloc(64, (sizes.values + 127) / 64 * 64);
@@ -104,8 +104,8 @@ static void test_all(const char *device, unsigned threads) {
     CHECK(system(command) == 0, "the cache stays");
     for (int turn = 0; turn < 2; turn++) {
         world w = open_world(cache, file);
-        zf_code_request requests[COLUMNS];
-        zf_code_stats each[COLUMNS], all;
+        zf_code_request requests[COLUMNS] = {0};
+        zf_code_stats each[COLUMNS] = {0}, all = {0};
         zf_error error = {0};
         all_requests(&w, requests);
         CHECK(zf_code_obtain(w.context, device, requests, COLUMNS, threads, each, &all, &error) == ZF_OK, "%s", error.message);
@@ -122,7 +122,7 @@ static void test_all(const char *device, unsigned threads) {
         CHECK((strcmp(device, "cpu") == 0) == (all.load_seconds == 0), "%g s of loading", all.load_seconds);
         zf_jit_stats before = made(&w), after;
         for (size_t c = 0; c < COLUMNS; c++) {
-            zf_decode_stats stats;
+            zf_decode_stats stats = {0};
             CHECK(decode(&w, c, device, &(zf_decode_options){0}, &stats, &error) == ZF_OK, "%s", error.message);
             CHECK(stats.codes == wanted[c] && stats.compiled + stats.cached == stats.codes, "%llu codes", (ull)stats.codes);
             CHECK(turn == 0 || stats.compiled == 0, "%llu compiled", (ull)stats.compiled);
@@ -137,7 +137,7 @@ static void test_all(const char *device, unsigned threads) {
 static void test_rows(void) {
     world w = open_world("", file);
     zf_error error = {0};
-    zf_code_stats all;
+    zf_code_stats all = {0};
     zf_code_request request = {.container = w.container,
                                .options = {.some_rows = true, .row_begin = 2 * ROWS_PER_BLOCK, .row_count = ROWS_PER_BLOCK}};
     CHECK(zf_code_obtain(w.context, "cpu", &request, 1, 0, NULL, &all, &error) == ZF_OK && all.codes == 1,
@@ -147,7 +147,7 @@ static void test_rows(void) {
           "no rows want no code");
     CHECK(zf_code_obtain(w.context, "cpu", NULL, 0, 0, NULL, &all, &error) == ZF_OK && all.codes == 0, "nothing is wanted");
     zf_code_request twice[] = {{.container = w.container, .column = 1}, {.container = w.container, .column = 1}};
-    zf_code_stats each[2];
+    zf_code_stats each[2] = {0};
     CHECK(zf_code_obtain(w.context, "cpu", twice, 2, 0, each, &all, &error) == ZF_OK && each[0].codes == 1 &&
               each[1].codes == 1 && all.codes == 2,
           "counted request by request: %llu", (ull)all.codes);
@@ -158,14 +158,14 @@ static void test_rows(void) {
 static void test_what_is_no_error_here(void) {
     world w = open_world("", file);
     zf_error error = {0};
-    zf_code_stats all;
+    zf_code_stats all = {0};
     zf_code_request requests[] = {
         {.container = w.container, .column = 99},
         {.container = w.container, .options = {.some_rows = true, .row_begin = ROWS + 1, .row_count = 1}},
         {.container = w.container, .column = 1},
     };
     CHECK(zf_code_obtain(w.context, "cpu", requests, 3, 2, NULL, &all, &error) == ZF_OK && all.codes == 1, "the third is good");
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     CHECK(decode(&w, 99, "cpu", &(zf_decode_options){0}, &stats, &error) != ZF_OK, "its decode tells");
     close_world(&w);
     w = open_world("", file); // without a compiler there is no code
@@ -188,13 +188,15 @@ static void test_errors(void) {
     CHECK(zf_code_obtain(w.context, "cpu", NULL, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
     CHECK(zf_code_obtain(w.context, "cpu", &(zf_code_request){0}, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
     CHECK(zf_code_obtain(other.context, "cpu", &request, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
-    zf_code_stats stats[2], zero = {0}; // each and all
+    zf_code_stats stats[2], zero = {ZF_INIT(zf_code_stats)}; // each and all
     memset(stats, 0xa5, sizeof stats);
+    stats[0].size = stats[1].size = sizeof zero;
     CHECK(zf_code_obtain(w.context, "abacus", &request, 1, 0, &stats[0], &stats[1], &error) != ZF_OK &&
               zf_error_is(&error, ZF_E_UNKNOWN_DEVICE),
           "%s", error.message);
     CHECK(memcmp(&stats[0], &zero, sizeof zero) == 0 && memcmp(&stats[1], &zero, sizeof zero) == 0, "no such device");
     memset(stats, 0xa5, sizeof stats);
+    stats[0].size = stats[1].size = sizeof zero;
     CHECK(zf_code_obtain(other.context, "cpu", &request, 1, 0, &stats[0], &stats[1], &error) == ZF_ERR_USAGE, "%s",
           error.message);
     CHECK(memcmp(&stats[0], &zero, sizeof zero) == 0 && memcmp(&stats[1], &zero, sizeof zero) == 0, "another context");

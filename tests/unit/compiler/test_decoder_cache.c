@@ -88,7 +88,7 @@ static zf_container *open_file(const world *w, const char *path) {
 static bool decode(zf_container *container, size_t column, const int32_t *wanted) {
     static _Thread_local int32_t out[ROWS] __attribute__((aligned(64)));
     static _Thread_local uint8_t work[1 << 20] __attribute__((aligned(64)));
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_error error = {0};
     zf_status status = zf_decode_size(container, column, NULL, &sizes, &error);
     CHECK(status == ZF_OK && sizes.workspace <= sizeof work, "%s", error.message);

@@ -132,7 +132,7 @@ static void compare_with_interpreter(zf_program *program, zf_container *containe
 
 static void decode_and_compare(zf_container *container, zf_kind kind, const uint8_t *plain, uint64_t rows, const char *what) {
     zf_error error = {0};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_status status = zf_decode_size(container, 0, NULL, &sizes, &error);
     CHECK(status == ZF_OK, "%s: %s (%s)", what, error.message, error.place);
     if (status != ZF_OK) return;

@@ -60,7 +60,7 @@ static void write_file(unsigned widths) {
 static uint64_t decode(zf_container *container, size_t column, uint64_t begin, uint64_t count) {
     int32_t *out = aligned_alloc(64, (4 * ROWS + 63) / 64 * 64);
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_decode_stats stats = {0};
     zf_error error = {0};
     zf_status status = zf_decode_size(container, column, &options, &sizes, &error);

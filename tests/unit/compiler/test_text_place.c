@@ -49,7 +49,7 @@ static void write_file(void) {
 static bool lies_in_between(zf_container *container, size_t column, uint64_t begin, uint64_t count, unsigned threads) {
     zf_error error = {0};
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count, .threads = threads};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(container, column, &options, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers to = {.values = aligned_alloc(64, (sizes.values + 64) / 64 * 64),
                             .offsets = aligned_alloc(64, (sizes.offsets + 64) / 64 * 64),

@@ -237,7 +237,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     of_log = context;
     CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
     zf_abi_target target = {.family = ZF_TARGET_EMU, .arch = 32};
-    zf_device_info info;
+    zf_device_info info = {0};
     CHECK(!zf_context_device_for(context, target, &info), "no device is started yet");
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK &&
               zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK,

@@ -125,7 +125,7 @@ static void test_small(zf_container *container, const char *device, const zf_dec
 static void test_threads(zf_container *container) {
     zf_error error = {0};
     zf_decode_options one = {.threads = 1, .row_count = UINT64_MAX};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(container, 0, &one, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers buffers = {.values = made,
                                  .offsets = (int64_t *)(void *)(made_offsets + 8),

@@ -156,7 +156,7 @@ static void test_output(void) {
 static void test_facts(zf_context *context) {
     zf_error error = {0};
     zf_container *c = NULL;
-    zf_column_info info;
+    zf_column_info info = {0};
     size_t length;
     CHECK(walk_write(path_of("f.zfd"), 10000, 4096, false, &error) == ZF_OK, "%s", error.message);
     CHECK(walk_write(path_of("f.zfd"), 10000, 4096, false, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1501") == 0, "%s",
@@ -219,7 +219,7 @@ static void test_account(zf_context *context) {
         CHECK(t.streams == 2 * blocks && t.seeks == (sizes[i] > 256 ? blocks : 0), "%llu streams, %llu seek fields",
               (unsigned long long)t.streams, (unsigned long long)t.seeks);
         for (size_t column = 0; column < 2; column++) {
-            zf_column_info info;
+            zf_column_info info = {0};
             CHECK(zf_container_column(c, column, &info, &error) == ZF_OK, "%s", error.message);
             CHECK(info.stored_bytes == t.columns[column], "column %zu: %llu bytes, %llu in its parts", column,
                   (unsigned long long)info.stored_bytes, (unsigned long long)t.columns[column]);

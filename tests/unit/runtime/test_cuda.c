@@ -109,7 +109,7 @@ static void test_present(void) {
     reset();
     fake->devices = 2;
     zf_context *context = open_context();
-    zf_device_info info;
+    zf_device_info info = {0};
     zf_device device;
     zf_error error;
     CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK, "%s", error.message);

@@ -196,7 +196,7 @@ static void test_half_queued(zf_container *container) {
 /// A decode into the host's memory waits, but once, and gives back what it takes.
 static void decode_to_host(zf_container *container) {
     zf_error error = {0};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
     start_counting();
@@ -224,7 +224,7 @@ static zf_decode_options outer, inner;
 
 static void decode_one(const zf_decode_options *options) {
     zf_error error = {0};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(decoded, 0, options, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
     CHECK(zf_decode(decoded, 0, "cuda", options, &buffers, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
@@ -287,7 +287,7 @@ static void test_refused(zf_container *container) {
                  {"cuLaunchKernel", ZF_CU_LAUNCH_OUT_OF_RESOURCES, "ZF1110", "registers"},
                  {"cuLaunchKernel", 1, "ZF1110", "launching a kernel"}};
     zf_error error;
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(container, 2, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

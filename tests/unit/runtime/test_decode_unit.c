@@ -68,7 +68,7 @@ static void decode_and_compare(zf_container *container, size_t column, uint64_t 
 static void test_sizes(void) {
     static const uint64_t sizes[] = {0, 1, 7, 8, 255, 256, 257, 4095, 4096, 4097, 8192, 8193, 20000, 70000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        zf_decode_stats stats;
+        zf_decode_stats stats = {0};
         zf_container *container = open_written(sizes[i], NULL);
         for (size_t column = 0; column < 2; column++) {
             decode_and_compare(container, column, 0, sizes[i], &stats);
@@ -90,7 +90,7 @@ static void test_ranges(void) {
     for (size_t a = 0; a < count; a++) {
         for (size_t b = a; b < count; b++) {
             for (size_t column = 0; column < 2; column++) {
-                zf_decode_stats stats;
+                zf_decode_stats stats = {0};
                 decode_and_compare(container, column, edges[a], edges[b] - edges[a], &stats);
                 uint64_t blocks = edges[a] == edges[b] ? 0 : (edges[b] - 1) / 4096 - edges[a] / 4096 + 1;
                 CHECK(stats.blocks_read == blocks, "rows %llu..%llu read %llu blocks", (ull)edges[a], (ull)edges[b],
@@ -128,9 +128,9 @@ static void damage_backwards(size_t column, uint64_t block, zf_block_data *data)
 /// Decodes on both devices, which must say the same.
 static void fail_alike(walk_damage damage, const char *code, const char *place) {
     zf_error here = {0}, there = {0};
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     zf_container *container = open_written(30000, damage);
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     CHECK(zf_decode_size(container, 0, NULL, &sizes, &here) == ZF_OK, "%s", here.message);
     void *values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), *work = aligned_alloc(64, (sizes.workspace + 63) / 64 * 64);
     zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
@@ -150,7 +150,7 @@ static void test_groups(void) {
     static const zf_abi_field fields[] = {{8, "counts.begin", ZF_FIELD_GROUP}};
     static const zf_abi_tree trees[] = {{.edge = 0, .interval = WALK_INTERVAL, .field_count = 1, .fields = fields}};
     zf_error error = {0};
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     zf_container *container = open_written(9000, damage_backwards);
     uint32_t *values = aligned_alloc(64, 36032);
     zf_decode_buffers buffers = {.values = values, .values_bytes = 36032};
@@ -592,8 +592,8 @@ static void test_async(void) {
             zf_container *container = open_written(30000, damaged ? damage_states : NULL);
             zf_decode_options options = {.some_rows = true, .row_begin = 5001, .row_count = 20000};
             zf_prepared *prepared = NULL;
-            zf_device_sizes sizes;
-            zf_decode_stats stats;
+            zf_device_sizes sizes = {0};
+            zf_decode_stats stats = {0};
             CHECK(zf_decode_prepare(container, column, "emu", &options, &prepared, &error) == ZF_OK, "%s", error.message);
             CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
             CHECK(zf_decode_status(prepared, NULL, &error) == ZF_ERR_USAGE, "a status before anything was queued");
@@ -663,7 +663,7 @@ static void test_cut(void) {
     zf_accelerator *emu = emulator();
     zf_container *container = open_written(30000, NULL);
     zf_prepared *prepared = NULL;
-    zf_device_sizes sizes;
+    zf_device_sizes sizes = {0};
     CHECK(zf_decode_prepare(container, 0, "emu", NULL, &prepared, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_device_buffers buffers = {.staging = malloc(sizes.staging), ZF_DEVICE_BYTES(sizes)};

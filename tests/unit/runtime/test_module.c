@@ -85,7 +85,7 @@ static void start(void) {
     fclose(source);
     demand(zf_program_load(compiler, place("t.zf"), &program, &error), &error);
     encode(MOST_ROWS, "t.zfd");
-    zf_module_stats stats;
+    zf_module_stats stats = {0};
     demand(zf_module_compile(program, "t", NULL, place("general.zfm"), &stats, &error), &error);
     CHECK(stats.columns == COLUMNS && stats.general == 3 * (COLUMNS + 2) && stats.specialised == 0, "%llu columns, %llu, %llu",
           (ull)stats.columns, (ull)stats.general, (ull)stats.specialised);
@@ -202,7 +202,7 @@ static void test_which(void) {
         demand(zf_context_set_provider(where, &(zf_abi_provider){.self = &c, .plan = counted_plan, .code = counted_code}, &error),
                &error);
         zf_container *container = open_in(where, "t.zfd");
-        zf_decode_stats stats;
+        zf_decode_stats stats = {0};
         for (size_t column = 0; column < COLUMNS; column++) {
             c.general = c.special = 0;
             demand(decode(container, column, 0, MOST_ROWS, "cpu", &stats, &error), &error);

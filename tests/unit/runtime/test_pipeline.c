@@ -60,7 +60,7 @@ static uint64_t bytes_of(size_t column, uint64_t count) { return column == 0 ? c
 
 static void ask(asking *a, zf_container *container, size_t column, uint64_t begin, uint64_t count) {
     zf_error error = {0};
-    zf_pipeline_sizes sizes;
+    zf_pipeline_sizes sizes = {0};
     asked *one = &a->all[a->count];
     zf_pipeline_request *request = &a->requests[a->count++];
     *request = (zf_pipeline_request){.container = container, .column = column};
@@ -128,14 +128,14 @@ static zf_batch *batch_of(const asking *a) {
 /// Times and units say what happened: everything once, nothing before what it needs.
 static void check_units(const zf_batch *batch, const asking *a, zf_pipeline_order order, bool host) {
     zf_error error;
-    zf_batch_info info;
+    zf_batch_info info = {0};
     uint64_t rows[MOST] = {0};
     double before = 0;
     CHECK(zf_batch_describe(batch, &info, &error) == ZF_OK, "%s", error.message);
     CHECK(info.measured_seconds > 0 && info.predicted_seconds >= info.bound_seconds * (1 - 1e-9), "%g s, %g s, %g s",
           info.measured_seconds, info.predicted_seconds, info.bound_seconds);
     for (size_t i = 0; i < info.units; i++) {
-        zf_batch_unit unit;
+        zf_batch_unit unit = {0};
         CHECK(zf_batch_unit_get(batch, i, &unit, &error) == ZF_OK, "%s", error.message);
         rows[unit.request] += unit.rows;
         if (unit.blocks == 0) continue;
@@ -180,7 +180,7 @@ static void run_all(zf_batch *batch, asking *a) {
 /// What a batch says that it did for each column is what zf_decode says; only launches may be more, for there are more units.
 static void check_stats(const zf_batch *batch, const asking *a, const char *device) {
     zf_error error = {0};
-    zf_decode_stats ours, alone;
+    zf_decode_stats ours = {0}, alone = {0};
     for (size_t i = 0; i < a->count; i++) {
         const zf_pipeline_request *r = &a->requests[i];
         CHECK(zf_batch_stats(batch, i, &ours, &error) == ZF_OK, "%s", error.message);
@@ -268,7 +268,7 @@ static void test_on_device(void) {
     zf_container *container = open_written("a.zfd", 70000, NULL);
     zf_pipeline_request request = {.container = container, .on_device = true};
     request.options = (zf_decode_options){.some_rows = true, .row_begin = 5001, .row_count = 60000};
-    zf_pipeline_sizes sizes;
+    zf_pipeline_sizes sizes = {0};
     CHECK(zf_pipeline_request_sizes(pipeline, &request, &sizes, &error) == ZF_OK, "%s", error.message);
     CHECK(sizes.device.values == sizes.device.skip + 240000 && sizes.device.workspace == 0, "%llu bytes",
           (ull)sizes.device.values);
@@ -598,7 +598,7 @@ static void test_trace(void) {
         size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
         text[length] = 0;
         if (file != NULL) fclose(file);
-        zf_batch_info info;
+        zf_batch_info info = {0};
         CHECK(zf_batch_describe(batch, &info, &error) == ZF_OK, "%s", error.message);
         size_t slices = 0;
         for (const char *at = text; (at = strstr(at, "\"ph\":\"X\"")) != NULL; at++) slices++;

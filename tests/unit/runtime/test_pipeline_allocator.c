@@ -201,7 +201,7 @@ static void test_each_call(bool loaded) {
         zf_error error = {0};
         zf_pipeline *pipeline = NULL;
         zf_batch *batch = NULL;
-        zf_pipeline_request requests[COLUMNS];
+        zf_pipeline_request requests[COLUMNS] = {0};
         counter_begin(&c);
         late_begin(&l, emu, 0);
         l.ops.allocate = no_device_memory;
@@ -291,7 +291,7 @@ static void test_some_of_it(void) {
         CHECK((zf_pipeline_create(context, "emu", &options, &pipeline, &error) == ZF_OK) == good, "kind %u", kind);
         if (!good) CHECK(error.status == ZF_ERR_USAGE && pipeline == NULL && c.calls == 0, "kind %u: %s", kind, error.message);
         if (good) {
-            zf_pipeline_request requests[COLUMNS];
+            zf_pipeline_request requests[COLUMNS] = {0};
             zf_batch *batch = NULL;
             fill_requests(container, requests);
             poison();
@@ -327,7 +327,7 @@ typedef struct crowd {
 
 static void *make_batches(void *user) {
     const crowd *one = user;
-    zf_pipeline_request requests[COLUMNS];
+    zf_pipeline_request requests[COLUMNS] = {0};
     zf_error error = {0};
     fill_requests(one->container, requests);
     for (unsigned round = 0; round < 8; round++) {

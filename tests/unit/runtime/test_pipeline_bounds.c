@@ -80,7 +80,7 @@ static void test_in_flight(uint64_t unit_bytes, uint64_t bound) {
     zf_error error = {0};
     zf_pipeline_options options = {
         .order = ZF_PIPELINE_GIVEN, .device_staging = 64 * MIB, .host_staging = 64 * MIB, .readers = 2};
-    zf_pipeline_request requests[MOST];
+    zf_pipeline_request requests[MOST] = {0};
     zf_pipeline *pipeline = NULL;
     zf_batch *batch = NULL;
     null_accelerator null;
@@ -138,7 +138,7 @@ static bool read_ahead(const zf_pipeline *p, uint64_t bound) { return p->ahead >
 static void test_ahead(unsigned units, unsigned less, unsigned read) {
     zf_error error = {0};
     zf_pipeline_options options = {.order = ZF_PIPELINE_GIVEN, .readers = 2, .unit_bytes = 1}; // a block
-    zf_pipeline_request requests[2];
+    zf_pipeline_request requests[2] = {0};
     zf_pipeline *pipeline = NULL;
     zf_batch *batch = NULL;
     zf_container *container = open_written(SHORT_ROWS, SHORT_BLOCK);

@@ -70,7 +70,7 @@ static void begin(columns *c, unsigned delay, const zf_pipeline_options *options
         c->bytes[i] = i % 2 == 0 ? ROWS * 4 : (ROWS + 7) / 8;
         c->values[i] = aligned_alloc(256, (c->bytes[i] + 255) / 256 * 256);
         if (on_device) {
-            zf_pipeline_sizes sizes;
+            zf_pipeline_sizes sizes = {0};
             zf_status status = zf_pipeline_request_sizes(c->pipeline, &c->requests[i], &sizes, &error);
             c->requests[i].device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
             if (status == ZF_OK) status = emu->ops->allocate(emu, sizes.device.values, &c->requests[i].device.values, &error);
@@ -394,7 +394,7 @@ static void test_failed_and_left_out(void) {
 static void test_stats_of_kept(void) {
     static const zf_pipeline_options options = {.readers = 1, .unit_bytes = 20000};
     columns c;
-    zf_decode_stats first[COLUMNS];
+    zf_decode_stats first[COLUMNS] = {0};
     begin(&c, 0, &options, true);
     load(&c);
     for (unsigned round = 0; round < 3; round++) {

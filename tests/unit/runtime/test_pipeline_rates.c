@@ -395,7 +395,7 @@ static void real_begin(real *r, const char *device, zf_container *container) {
     static const zf_pipeline_options options = {
         .device_staging = 256 << 10, .host_staging = 256 << 10, .readers = 2, .unit_bytes = 40000};
     zf_error error = {0};
-    zf_pipeline_sizes sizes;
+    zf_pipeline_sizes sizes = {0};
     zf_pipeline_request request = {.container = container};
     *r = (real){.values = aligned_alloc(64, ROWS * 4)};
     zf_status status = zf_pipeline_create(context, device, &options, &r->pipeline, &error);
@@ -416,7 +416,7 @@ static void real_end(real *r) {
 }
 
 static known real_known(const real *r) {
-    zf_batch_info info;
+    zf_batch_info info = {0};
     zf_error error;
     CHECK(zf_batch_describe(r->batch, &info, &error) == ZF_OK, "%s", error.message); // which has learnt then
     return known_of(r->pipeline->rates, r->batch->requests[0].codec);

@@ -117,7 +117,7 @@ static void take_columns(columns *c, shared *s, unsigned first) {
         request->on_device = s->kind != CPU && i < 2;
         c->bytes[i] = i % 2 == 0 ? ROWS * 4 : (ROWS + 7) / 8;
         c->values[i] = aligned_alloc(256, (c->bytes[i] + 255) / 256 * 256);
-        zf_pipeline_sizes sizes;
+        zf_pipeline_sizes sizes = {0};
         CHECK(zf_pipeline_request_sizes(s->pipeline, request, &sizes, &error) == ZF_OK, "%s", error.message);
         request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
         request->device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
@@ -204,7 +204,7 @@ static void follow_all(columns *c, int *followed) {
 
 static void look_at_units(columns *c) {
     zf_error error;
-    zf_batch_info info;
+    zf_batch_info info = {0};
     CHECK(zf_batch_describe(c->batch, &info, &error) == ZF_OK, "%s", error.message);
     for (unsigned k = 0; k < 20; k++) {
         for (size_t u = 0; u < info.units; u++) {
@@ -289,7 +289,7 @@ static zf_status held_seconds(zf_accelerator *self, void *from, void *to, double
 }
 
 static void *describe(void *user) {
-    zf_batch_info info;
+    zf_batch_info info = {0};
     zf_error error;
     CHECK(zf_batch_describe(user, &info, &error) == ZF_OK, "%s", error.message);
     return NULL;
@@ -298,8 +298,8 @@ static void *describe(void *user) {
 static void test_start(void) {
     static const zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 64 << 10, .readers = 2};
     zf_error error = {0};
-    zf_batch_unit unit;
-    zf_batch_info info;
+    zf_batch_unit unit = {0};
+    zf_batch_info info = {0};
     pthread_t other;
     shared s;
     columns c, others;

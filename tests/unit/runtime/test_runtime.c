@@ -190,7 +190,7 @@ static void test_context(void) {
 static void test_devices(void) {
     zf_error error;
     zf_context *context;
-    zf_device_info info;
+    zf_device_info info = {0};
     zf_device device;
     CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_count(context) >= 1, "no device");
@@ -284,7 +284,7 @@ static void decode_and_compare(zf_container *container, size_t column, uint64_t 
                                zf_decode_stats *stats) {
     zf_error error = {0};
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count, .threads = threads};
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     zf_status status = zf_decode_size(container, column, &options, &sizes, &error);
     CHECK(status == ZF_OK, "%s %s", error.code, error.message);
     if (status != ZF_OK) return;
@@ -327,7 +327,7 @@ static void test_sizes(zf_context *context) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         zf_error error = {0};
         zf_container *container = NULL;
-        zf_decode_stats stats;
+        zf_decode_stats stats = {0};
         CHECK(walk_write(path_of("sizes.zfd"), sizes[i], 4096, true, &error) == ZF_OK, "%s", error.message);
         CHECK(zf_container_open(context, path_of("sizes.zfd"), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
         if (container == NULL) continue;
@@ -350,7 +350,7 @@ static void test_ranges(zf_context *context) {
     size_t count = sizeof edges / sizeof edges[0];
     zf_error error = {0};
     zf_container *container = NULL;
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     CHECK(walk_write(path_of("ranges.zfd"), 13000, 4096, true, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("ranges.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     for (size_t a = 0; a < count; a++) {
@@ -373,7 +373,7 @@ static void test_ranges(zf_context *context) {
 static void test_misuse(zf_context *context) {
     zf_error error = {0};
     zf_container *container = NULL;
-    zf_decode_sizes sizes;
+    zf_decode_sizes sizes = {0};
     static _Alignas(64) uint8_t values[4 * 5000], work[1 << 20];
     zf_decode_buffers buffers = {
         .values = values, .workspace = work, .values_bytes = sizeof values, .workspace_bytes = sizeof work};
@@ -713,7 +713,7 @@ static void test_bits_of_a_block(void) {
 static void test_many_blocks(zf_context *context) {
     zf_error error = {0};
     zf_container *container = NULL;
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     CHECK(walk_write(path_of("many.zfd"), 16 * 65536, 65536, true, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("many.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     for (unsigned round = 0; round < 4; round++) decode_and_compare(container, 0, 0, 16 * 65536, 4, &stats);
@@ -751,7 +751,7 @@ static void test_code_at_once(void) {
     zf_error error = {0};
     zf_context *context;
     zf_container *container = NULL;
-    zf_decode_stats stats;
+    zf_decode_stats stats = {0};
     meeting m = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     zf_abi_provider provider = {.self = &m, .plan = walk_plan, .code = meet_code};
     CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);

@@ -1,0 +1,33 @@
+// Structs of the public interface that begin with their size, so that a caller of another version can pass its own.
+//
+// A size of 0 stands for the struct of version 0.1. A smaller struct is an older caller's: what it lacks is 0. A larger one is a
+// newer caller's: what this version does not know must be 0. The sizes of 0.1 are ZF_FIRST_TYPE, in
+// runtime/context/struct_sizes.h and compiler/compile_sizes.h. A new member stands behind all others and makes the struct larger,
+// also where it would fit into padding.
+#ifndef ZF_BASE_SIZED_H
+#define ZF_BASE_SIZED_H
+
+#include "runtime/base/private.h"
+#include "zipflow/zipflow.h"
+
+/// No struct is as large: a greater size is a caller's mistake, as a rule an uninitialised struct.
+enum { ZF_SIZED_MOST = 4096 };
+
+/// Copies a caller's struct to `own`, the same struct of this version, which has `now` bytes, and had `first` in 0.1. NULL is a
+/// struct of zeroes. ZF_ERR_USAGE (ZF1119) where its size is impossible, or it sets what this version does not know.
+ZF_PRIVATE_API zf_status zf_sized_take(void *own, size_t first, size_t now, const void *given, const char *name, zf_error *error);
+/// Checks the size of a struct that zf_sized_give will fill: ZF_ERR_USAGE (ZF1119) as above.
+ZF_PRIVATE_API zf_status zf_sized_check(const void *given, const char *name, zf_error *error);
+/// Checks the size of a struct that contains others by value, of which only the layouts that were published are known: 0 or
+/// `now`.
+ZF_PRIVATE_API zf_status zf_sized_exact(const void *given, size_t now, const char *name, zf_error *error);
+/// Copies a struct of this version to a caller's, as far as that reaches, and fills the rest with 0. Keeps the caller's size.
+ZF_PRIVATE_API void zf_sized_give(void *given, size_t first, size_t now, const void *own);
+/// The distance of the elements of an array of such structs, which is the size of the first one. The array has one at least.
+ZF_PRIVATE_API size_t zf_sized_stride(const void *given, size_t first);
+
+/// The same by the type's name, `own` and `given` being pointers.
+#define ZF_TAKE(type, own, given, error) zf_sized_take((own), ZF_FIRST_##type, sizeof(type), (given), #type, (error))
+#define ZF_GIVE(type, given, own) zf_sized_give((given), ZF_FIRST_##type, sizeof(type), (own))
+
+#endif
