@@ -170,8 +170,7 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
         }
         ZF_TRY(own(t->b, decoder, error));
         if (shape != NULL && !zf_shape_matches(shape, &decoder->shape)) {
-            return damaged(t, error, "the index describes the streams of column `%s` otherwise than its codec does",
-                           column->name);
+            return damaged(t, error, "the index describes other streams of column `%s` than its codec", column->name);
         }
         zf_module_plan *plan = &out->plans[out->plan_count++];
         *plan = (zf_module_plan){.abi = decoder->abi, .shape = decoder->shape};
@@ -249,7 +248,7 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
         return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
     ZF_TRY(zf_container_column(t->container, number, &info, error));
     if (!zf_column_type_same(info.type, out->type))
-        return damaged(t, error, "the file's text gives column `%s` another type than its index", column->name);
+        return damaged(t, error, "the type of column `%s` in the file's text differs from the index", column->name);
     return add_vectors(t, column, number, out, error);
 }
 

@@ -106,7 +106,7 @@ static zf_status find_column(const known_container *known, size_t number, const 
     for (const zf_column *column = known->text->table->columns; column != NULL; column = column->next) {
         if (strcmp(column->name, info.name) != 0) continue;
         if (!zf_column_type_same(zf_column_type_of(column->type), info.type)) {
-            zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type than its index", info.name);
+            zf_raise(error, ZF_E_INDEX_CONTENT, "the type of column `%s` in the file's text differs from the index", info.name);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
         }
         *out = column;
@@ -139,8 +139,7 @@ static zf_status check_shape(const zf_provider *p, const known_container *known,
             zf_fail_hint(error, ZF_ERR_USAGE, "encode it with `--unfused all`: each has states of its own then");
             return zf_fail_place(error, ZF_ERR_USAGE, "%s: column %s", zf_container_path(known->container), column->name);
         }
-        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes the streams of column `%s` otherwise than its codec does",
-                 column->name);
+        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes other streams of column `%s` than its codec", column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(known->container), column->name);
     }
     zf_raise(error, ZF_E_INDEX_CONTENT, "the index has no shape for these branches of column `%s`", column->name);

@@ -47,7 +47,7 @@ zf_status zf_raise(zf_error *error, zf_runtime_code code, const char *format, ..
 
 zf_status zf_raise_system(zf_error *error, zf_runtime_code code, const char *what, const char *path, int number) {
     char buffer[128];
-    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path[0] != 0 ? path : "a file whose name is empty",
+    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path[0] != 0 ? path : "a file with an empty name",
                                 strerror_r(number, buffer, sizeof buffer));
     return zf_fail_place(error, status, "%s", path);
 }

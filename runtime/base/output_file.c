@@ -47,14 +47,14 @@ static zf_status check_target(zf_output_file *file, zf_error *error) {
     }
     // A link that leads to nothing with a name, a pipe perhaps, is no file that could be replaced.
     if (!S_ISREG(status.st_mode) && (file->overwrite || !S_ISLNK(status.st_mode))) {
-        zf_status failure = zf_raise(error, ZF_E_EXISTS, "%.256s exists and is no file", file->path);
+        zf_status failure = zf_raise(error, ZF_E_EXISTS, "%.256s exists and is not a regular file", file->path);
         return zf_fail_place(error, failure, "%s", file->path);
     }
     if (S_ISREG(status.st_mode)) file->mode = status.st_mode & 07777;
     if (file->overwrite) return ZF_OK;
     zf_status failure = zf_raise(error, ZF_E_EXISTS, "%.256s exists already", file->path);
     zf_fail_place(error, failure, "%s", file->path);
-    return zf_fail_hint(error, failure, "choose another name, or ask to overwrite it (zfc: -f)");
+    return zf_fail_hint(error, failure, "choose another name, or allow overwriting it (zfc: -f)");
 }
 
 /// A name that no other process makes at the same time: hidden, and random.
@@ -178,10 +178,10 @@ zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
     if (fsync(file->fd) != 0) return zf_raise_system(error, ZF_E_WRITE_FAILED, "write", file->path, errno);
     int number = give_name(file);
     if (number == EEXIST) {
-        zf_status status = zf_raise(error, ZF_E_EXISTS, "%.256s was made by someone else meanwhile", file->path);
+        zf_status status = zf_raise(error, ZF_E_EXISTS, "another process made %.256s meanwhile", file->path);
         return zf_fail_place(error, status, "%s", file->path);
     }
-    if (number != 0) return zf_raise_system(error, ZF_E_COMMIT_FAILED, "give its name to", file->path, number);
+    if (number != 0) return zf_raise_system(error, ZF_E_COMMIT_FAILED, "rename the finished file to", file->path, number);
     // Network file systems tell of a full disk at the latest when a file is synced: what closing says is no news.
     close(file->fd);
     file->fd = -1;

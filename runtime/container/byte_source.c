@@ -62,7 +62,7 @@ static zf_status read_by_caller(const zf_byte_source *source, uint64_t offset, u
             status = zf_raise(error, ZF_E_READ_FAILED, "the caller's reader failed%s%.256s", reason.message[0] != 0 ? ": " : "",
                               reason.message);
         } else if (got == 0) {
-            status = zf_raise(error, ZF_E_READ_FAILED, "the caller's reader has no more bytes, of %llu that it announced",
+            status = zf_raise(error, ZF_E_READ_FAILED, "the caller's reader ended before the %llu bytes that it announced",
                               (ull)source->size);
         } else if ((uint64_t)got > bytes) {
             status = zf_raise(error, ZF_E_READER, "the caller's reader returned %lld bytes for a read of %llu", (long long)got,

@@ -84,7 +84,7 @@ zf_status zf_byte_source_open_file(zf_byte_source *source, const char *path, zf_
     if (fstat(source->fd, &status) != 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", path, errno);
     if (S_ISDIR(status.st_mode)) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", path, EISDIR);
     if (!S_ISREG(status.st_mode))
-        return zf_fail_place(error, zf_raise(error, ZF_E_OPEN_FAILED, "%.256s is no regular file", path), "%s", path);
+        return zf_fail_place(error, zf_raise(error, ZF_E_OPEN_FAILED, "%.256s is not a regular file", path), "%s", path);
     source->size = (uint64_t)status.st_size;
     source->written = status.st_mtim;
     return ZF_OK;

@@ -35,7 +35,7 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
     const zf_shape *shape = c->shape;
     if (zf_load32(header + 8) != ZF_BLOCK_MAGIC) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 8, "no block starts here");
     if (zf_load64(header + 16) != size) {
-        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 16, "a block of %llu bytes says that it has %llu", (ull)size,
+        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 16, "the header of a block of %llu bytes says %llu bytes", (ull)size,
                          (ull)zf_load64(header + 16));
     }
     if (zf_load32(header + 60) != 0) {
@@ -52,7 +52,7 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (zf_load32(header + counts[i].at) != counts[i].wanted) {
-            return REFUSE_AT(c, ZF_E_BLOCK_HEADER, counts[i].at, "%u %s where the shape has %u", zf_load32(header + counts[i].at),
+            return REFUSE_AT(c, ZF_E_BLOCK_HEADER, counts[i].at, "%u %s; the shape has %u", zf_load32(header + counts[i].at),
                              counts[i].what, counts[i].wanted);
         }
     }
@@ -74,7 +74,7 @@ static zf_status check_numbers(check *c, const zf_block_view *view) {
     for (uint32_t p = 0; p < shape->param_count; p++) {
         c->subject = shape->params[p].path;
         if (!zf_element_holds(shape->params[p].type, view->params[p])) {
-            return REFUSE(c, ZF_E_V20, "V20: param `%s` is %#llx, which no %s can be", shape->params[p].path,
+            return REFUSE(c, ZF_E_V20, "V20: param `%s` is %#llx, which is not a value of %s", shape->params[p].path,
                           (ull)view->params[p], zf_element_name(shape->params[p].type));
         }
     }
@@ -122,7 +122,7 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
                           (ull)stream->elements, zf_element_name(edge->type));
         }
         if (!placed_inside(placing, ZF_FORMAT_ALIGNMENT, bytes, size, &offset) || offset != stream->offset) {
-            return REFUSE(c, ZF_E_BLOCK_HEADER, "stream `%s` of %llu bytes cannot stand at byte %llu of the block", edge->path,
+            return REFUSE(c, ZF_E_BLOCK_HEADER, "stream `%s` of %llu bytes cannot be at byte %llu of the block", edge->path,
                           (ull)bytes, (ull)stream->offset);
         }
     }
@@ -177,7 +177,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
                           edge_name(shape, tree->edge), (ull)seek->entries, (ull)view->counts[tree->edge], interval);
         }
         if (seek->entries != 0 && seek->entries != entries) {
-            return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states where its edge wants %llu", t, (ull)seek->entries,
+            return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t, (ull)seek->entries,
                           (ull)entries);
         }
         for (uint32_t f = 0; f < tree->field_count; f++, fields += ZF_BLOCK_FIELD_BYTES, offsets++, widths++) {
@@ -192,7 +192,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
                 return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s leaves the block", tree->fields[f].name);
             }
             if (offset != wanted) {
-                return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s of %llu bytes cannot stand at byte %llu of the block",
+                return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s of %llu bytes cannot be at byte %llu of the block",
                               tree->fields[f].name, (ull)bytes, (ull)offset);
             }
             *offsets = offset;

@@ -51,7 +51,7 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
         }
         uint64_t entries = zf_seek_entries(block->counts[shape->trees[t].edge], seek->interval);
         if ((directory || seek->entries != 0) && seek->entries != entries) {
-            return zf_raise(error, ZF_E_INTERNAL, "%llu seek states where the tiles want %llu", (unsigned long long)seek->entries,
+            return zf_raise(error, ZF_E_INTERNAL, "%llu seek states; the tiles need %llu", (unsigned long long)seek->entries,
                             (unsigned long long)entries);
         }
     }

@@ -318,13 +318,14 @@ static zf_status check_against_index(const zf_index_column *column, const zf_ind
     const zf_index_shape *shape = &column->shapes[entry->shape];
     if (zf_load32((const uint8_t *)view->memory + 12) != entry->shape || view->rows != entry->rows ||
         view->plain_bytes != entry->plain_bytes || zf_load64(view->memory) != entry->checksum) {
-        zf_status status = zf_raise(error, ZF_E_BLOCK_HEADER, "the block is not the one that the index means");
+        zf_status status = zf_raise(error, ZF_E_BLOCK_HEADER, "the block differs from its entry in the index");
         return zf_fail_place(error, status, "%s", place);
     }
     for (uint32_t e = 0; e < shape->shape.edge_count; e++) {
         if (view->counts[e] <= shape->most[e]) continue;
-        zf_status status = zf_raise(error, ZF_E_V23, "V23: edge `%s` has %llu elements, more than the %llu that the index says",
-                                    shape->shape.edges[e].path, (ull)view->counts[e], (ull)shape->most[e]);
+        zf_status status =
+            zf_raise(error, ZF_E_V23, "V23: edge `%s` has %llu elements, more than the maximum of %llu in the index",
+                     shape->shape.edges[e].path, (ull)view->counts[e], (ull)shape->most[e]);
         return zf_fail_place(error, status, "%s", place);
     }
     for (uint32_t t = 0; t < shape->shape.tree_count; t++) {

@@ -241,7 +241,7 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
                              const zf_block_data *block, uint64_t *offset, zf_error *error) {
     zf_index_column *entry = &writer->index.columns[column];
     if (writer->failed || writer->finished) {
-        return zf_raise(error, ZF_E_WRITER_STOPPED, "the container is not written further after an earlier failure");
+        return zf_raise(error, ZF_E_WRITER_STOPPED, "the container cannot be written after an earlier failure");
     }
     uint64_t rows = rows_of_block(&writer->index, entry, entry->block_count);
     if (shape >= entry->shape_count || rows == 0 || block->rows != rows || zf_load64(bytes + 24) != rows ||
@@ -331,7 +331,7 @@ static zf_status write_end(zf_writer *writer, zf_error *error) {
 zf_status zf_writer_finish(zf_writer *writer, zf_error *error) {
     zf_status status = ZF_OK;
     if (writer->failed || writer->finished) {
-        status = zf_raise(error, ZF_E_WRITER_STOPPED, "the container is not written further after an earlier failure");
+        status = zf_raise(error, ZF_E_WRITER_STOPPED, "the container cannot be written after an earlier failure");
     }
     for (uint32_t c = 0; status == ZF_OK && c < writer->index.column_count; c++) {
         const zf_index_column *column = &writer->index.columns[c];

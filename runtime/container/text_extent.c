@@ -68,8 +68,8 @@ zf_status zf_text_state(const zf_failure *block, const zf_block_view *view, uint
     if (tile == 0 || tile * tile_of(block->plan) >= view->rows) return ZF_OK;
     ZF_TRY(byte_state(block, view, tile, out, error));
     if (*out <= all) return ZF_OK;
-    zf_status status = zf_raise(error, ZF_E_V09, "V09: the file's state of tile %llu stands at byte %llu of %llu", (ull)tile,
-                                (ull)*out, (ull)all);
+    zf_status status =
+        zf_raise(error, ZF_E_V09, "V09: the file's state of tile %llu is at byte %llu of %llu", (ull)tile, (ull)*out, (ull)all);
     return place_tile(block, view, behind ? tile - 1 : tile, status, error);
 }
 
@@ -120,7 +120,7 @@ zf_status zf_text_extent_make(const zf_selection *s, zf_text_extent *out, zf_err
     if (s->begin == s->end) return ZF_OK;
     uint64_t last = s->last_block - 1;
     out->bases = calloc(s->last_block - s->first_block, sizeof *out->bases);
-    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the places of blocks");
+    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the offsets of blocks");
     zf_text_extent first_block, last_block;
     ZF_TRY(look(s, s->first_block, &first_block, error));
     last_block = first_block;
@@ -141,7 +141,7 @@ zf_status zf_text_extent_block_make(const zf_abi_plan *plan, const zf_block_view
     *out = (zf_text_extent){0};
     if (begin == end) return ZF_OK;
     out->bases = calloc(1, sizeof *out->bases);
-    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the places of blocks");
+    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the offsets of blocks");
     zf_failure what = {.plan = plan, .where = "block"};
     ZF_TRY(look_at(&what, view, begin, end, out, error));
     out->bases[0] = 0 - out->first_byte;

@@ -169,7 +169,7 @@ zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *pr
         context->added = more;
         more[context->added_count++] = *provider;
     } else {
-        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a source of code");
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a code provider");
     }
     pthread_mutex_unlock(&context->lock);
     return status;
@@ -200,7 +200,7 @@ zf_status zf_context_plan(zf_context *context, zf_container *container, size_t c
     zf_error closest = {0}, answer = {0};
     for (size_t index = 0; provider_at(context, index, provider); index++) {
         zf_status status = provider->plan(provider->self, container, column, branches, branch_count, target, plan, &answer);
-        if (status == ZF_OK && *plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
+        if (status == ZF_OK && *plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the code provider returned no plan");
         if (status == ZF_OK) return ZF_OK;
         // One that knows the column but not this device or these branches says more than one that does not know it.
         if (status != ZF_ERR_UNSUPPORTED || closest.status == ZF_OK || zf_error_is(&closest, ZF_E_NOT_IN_MODULE))
@@ -209,7 +209,7 @@ zf_status zf_context_plan(zf_context *context, zf_container *container, size_t c
     }
     *plan = NULL;
     if (closest.status == ZF_OK) {
-        zf_raise(&closest, ZF_E_NO_CODE, "nothing gives code to decode with");
+        zf_raise(&closest, ZF_E_NO_CODE, "no module and no compiler has code for the decode");
         zf_fail_hint(&closest, ZF_ERR_UNSUPPORTED, "load a module (zf_module_load) or make a compiler (zf_compiler_create)");
     }
     if (error != NULL) *error = closest;

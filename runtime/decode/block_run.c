@@ -345,13 +345,14 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         uint32_t interval = plan->trees[t].interval;
         if (view->seeks[t].interval != interval) {
-            zf_status status = zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a %s every %u elements, the code wants %u",
-                                        plan->trees[t].directory ? "chunk" : "seek state", view->seeks[t].interval, interval);
+            zf_status status =
+                zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a %s every %u elements, the code needs one every %u",
+                         plan->trees[t].directory ? "chunk" : "seek state", view->seeks[t].interval, interval);
             return zf_fail_place(error, status, "%s", where);
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
         if (states && view->seeks[t].entries != entries) {
-            zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states where its edge wants %llu", t,
+            zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t,
                                         (ull)view->seeks[t].entries, (ull)entries);
             return zf_fail_place(error, status, "%s", where);
         }
@@ -380,12 +381,12 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
     bool is_text = run->element == ZF_STRING;
     fits = fits && (is_text ? run->offsets != NULL : zf_element_bits(run->element) != 0);
     if (!fits || (run->nullable && run->validity == NULL)) {
-        return zf_raise(error, ZF_E_INTERNAL, "a block of another type than is asked for");
+        return zf_raise(error, ZF_E_INTERNAL, "the block's type differs from the requested one");
     }
     if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0)
         return zf_raise(error, ZF_E_BUFFER, "work memory that is not aligned to 64");
     if (run->mode == ZF_ABI_RECORD && (run->begin != 0 || run->end != view->rows)) {
-        return zf_raise(error, ZF_E_INTERNAL, "states can be recorded of whole blocks only");
+        return zf_raise(error, ZF_E_INTERNAL, "only whole blocks can record states");
     }
     return zf_seeks_fit(run->plan, view, run->mode == ZF_ABI_DECODE, run->where != NULL ? run->where : "block", error);
 }

@@ -75,7 +75,7 @@ struct zf_prepared {
 
 zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                             zf_prepared **out, zf_error *error) {
-    if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a place for what it makes");
+    if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a place for the prepared decode");
     *out = NULL;
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a container");
     zf_device chosen;

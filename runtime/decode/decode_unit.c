@@ -148,7 +148,7 @@ static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *blo
     block->first_row = view->first_row;
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->column->book, provider, block->plan, view, &block->code, error));
-    if (block->code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the device");
+    if (block->code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the code provider returned no kernels for the device");
     ZF_TRY(describe(units, number, block, view, error));
     ZF_TRY(check_whole_block(units, block, view, where, error));
     return cut_backwards(block, view, error);
@@ -216,9 +216,10 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
 static zf_status check_plan(const zf_abi_plan *plan, const zf_abi_code *code, zf_error *error) {
     uint32_t makers = 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) makers += plan->kernels[k].sink < 0;
-    if (makers != 1) return zf_raise(error, ZF_E_INTERNAL, "the code's plan makes the column with %u kernels", makers);
+    if (makers != 1)
+        return zf_raise(error, ZF_E_INTERNAL, "the code's plan has %u kernels that make the column, and needs one", makers);
     if (zf_one_stores_column(plan, code->simt)) return ZF_OK;
-    return zf_raise(error, ZF_E_INTERNAL, "in the code not just one kernel stores the column");
+    return zf_raise(error, ZF_E_INTERNAL, "the code does not store the column with exactly one kernel");
 }
 
 zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, zf_units_bounds *out, zf_error *error) {

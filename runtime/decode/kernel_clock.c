@@ -120,7 +120,7 @@ static uint64_t groups_of(const zf_units *units, uint32_t kernel) {
 
 static zf_status check(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     uint64_t *words = malloc(((size_t)zf_units_words(units) + 1) * sizeof *words);
-    if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for what kernels report");
+    if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the kernels' reports");
     zf_status status = zf_units_end(units, stream, memory, words, error);
     zf_status waited = units->accelerator->ops->wait(units->accelerator, stream, status == ZF_OK ? error : NULL);
     if (status == ZF_OK) status = waited;

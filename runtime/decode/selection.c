@@ -86,7 +86,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, const zf_abi_p
             status = check_intervals(s, b, status, error);
         if (status != ZF_OK) return place(s, b, status, error);
         if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
-            status = zf_raise(error, ZF_E_INDEX_CONTENT, "the index gives the column another shape than its codec has");
+            status = zf_raise(error, ZF_E_INDEX_CONTENT, "the column's shape in the index differs from that of its codec");
             return place(s, b, status, error);
         }
         s->plans[shape] = plan;

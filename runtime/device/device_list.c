@@ -281,7 +281,7 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
     if (is_misnumbered(list, name)) {
         int length = (int)strcspn(name, ":");
         zf_status status =
-            zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no device's name: behind `%.*s:` stands a number, as in `%.*s:0`", name,
+            zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is not the name of a device: a number follows `%.*s:`, as in `%.*s:0`", name,
                      length, name, length, name);
         return zf_fail_hint(error, status, "`zfc devices` lists them");
     }

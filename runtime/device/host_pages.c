@@ -14,7 +14,7 @@ zf_status zf_host_pages_allocate(zf_accelerator *accelerator, uint64_t bytes, zf
     else if (fits)
         out->allocated = malloc(room);
     if (out->allocated == NULL)
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory of the host for %llu bytes", (unsigned long long)bytes);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no host memory for %llu bytes", (unsigned long long)bytes);
     uintptr_t beyond = (uintptr_t)out->allocated % ZF_HOST_PAGE;
     out->at = (uint8_t *)out->allocated + (beyond != 0 ? ZF_HOST_PAGE - beyond : 0);
     return ZF_OK;

@@ -88,7 +88,7 @@ zf_status zf_code_book_find(zf_code_book *book, const zf_abi_provider *provider,
     if (values == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a tuple of params");
     for (uint32_t i = 0; i < plan->shaping_count; i++) values[i] = view->params[plan->shaping[i]];
     zf_status status = ask(book, provider, plan, book->general ? NULL : values, out, error);
-    if (status == ZF_OK && *out == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code");
+    if (status == ZF_OK && *out == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the code provider returned no code");
     if (status != ZF_OK) {
         free(values);
         return status;

@@ -121,7 +121,8 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
     if (column == NULL) return absent(m, ZF_E_NOT_IN_MODULE, container, info.name, "this column", error);
     const zf_shape *shape = zf_container_shape_for(container, number, branches, branch_count);
     if (!zf_column_type_same(column->type, info.type) || shape == NULL) {
-        zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type or shape than its index", info.name);
+        zf_raise(error, ZF_E_INDEX_CONTENT, "the type or shape of column `%s` in the file's text differs from the index",
+                 info.name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(container));
     }
     if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
@@ -130,8 +131,7 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
     ZF_TRY(choose(m, column, shape, target, container, &entry, error));
     // Code takes types and numbers from the text, the runtime checks blocks by the file's shape: the two must agree.
     if (!zf_shape_matches(shape, &entry->shape)) {
-        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes the streams of column `%s` otherwise than its codec does",
-                 info.name);
+        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes other streams of column `%s` than its codec", info.name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(container), info.name);
     }
     *out = &entry->abi;
@@ -187,7 +187,7 @@ static zf_status read_module(zf_module *m, zf_error *error) {
     struct stat facts;
     zf_status status = fstat(file, &facts) == 0 ? ZF_OK : zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", m->path, errno);
     if (status == ZF_OK && !S_ISREG(facts.st_mode)) {
-        status = zf_raise(error, ZF_E_NOT_A_MODULE, "this is no file");
+        status = zf_raise(error, ZF_E_NOT_A_MODULE, "this is not a regular file");
         zf_fail_place(error, status, "%s", m->path);
     }
     size_t size = status == ZF_OK ? (size_t)facts.st_size : 0;

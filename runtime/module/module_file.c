@@ -77,7 +77,7 @@ static zf_status compile_again(zf_error *error, zf_status status, const char *pa
 
 zf_status zf_module_check_header(const uint8_t *bytes, uint64_t size, const char *path, zf_error *error) {
     if (size < 8 || memcmp(bytes, ZF_MODULE_MAGIC, 8) != 0) {
-        zf_status status = refuse(error, ZF_E_NOT_A_MODULE, path, "this is no module");
+        zf_status status = refuse(error, ZF_E_NOT_A_MODULE, path, "this is not a module");
         return zf_fail_hint(error, status, "zfc compile makes modules");
     }
     if (size < ZF_MODULE_HEADER_BYTES) return refuse(error, ZF_E_MODULE_CUT, path, "the module ends within its header");

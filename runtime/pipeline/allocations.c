@@ -8,15 +8,16 @@ typedef unsigned long long ull;
 zf_status zf_allocator_check(const zf_pipeline_allocator *a, zf_error *error) {
     if ((a->device_allocate == NULL) == (a->device_free == NULL) && (a->host_allocate == NULL) == (a->host_free == NULL))
         return ZF_OK;
-    return zf_raise(error, ZF_E_ARGUMENT, "an allocator needs a function that frees for each that allocates");
+    return zf_raise(error, ZF_E_ARGUMENT, "an allocator needs both functions of a pair, or neither");
 }
 
 /// The caller's allocator gave nothing, or nothing that can be used.
 static zf_status refused(const char *kind, uint64_t bytes, const char *what, uint64_t at, unsigned alignment, zf_error *error) {
     if (at == 0)
-        return zf_raise(error, ZF_E_ALLOCATOR, "the caller's allocator gave no %llu bytes of %s for %s", (ull)bytes, kind, what);
-    return zf_raise(error, ZF_E_ALLOCATOR, "the caller's allocator gave %s for %s that is not aligned to %u bytes", kind, what,
-                    alignment);
+        return zf_raise(error, ZF_E_ALLOCATOR, "the caller's allocator could not allocate %llu bytes of %s for %s", (ull)bytes,
+                        kind, what);
+    return zf_raise(error, ZF_E_ALLOCATOR, "the caller's allocator returned %s for %s that is not aligned to %u bytes", kind,
+                    what, alignment);
 }
 
 zf_status zf_device_part_take(zf_accelerator *accelerator, const zf_pipeline_allocator *allocator, uint64_t bytes,
@@ -30,7 +31,7 @@ zf_status zf_device_part_take(zf_accelerator *accelerator, const zf_pipeline_all
     if (out->address != 0 && out->address % ZF_PIPELINE_DEVICE_ALIGNMENT == 0) return ZF_OK;
     uint64_t given = out->address;
     zf_device_part_give(accelerator, allocator, out);
-    return refused("memory of the device", bytes != 0 ? bytes : 1, what, given, ZF_PIPELINE_DEVICE_ALIGNMENT, error);
+    return refused("device memory", bytes != 0 ? bytes : 1, what, given, ZF_PIPELINE_DEVICE_ALIGNMENT, error);
 }
 
 void zf_device_part_give(zf_accelerator *accelerator, const zf_pipeline_allocator *allocator, zf_device_part *part) {
@@ -53,7 +54,7 @@ zf_status zf_pinned_part_take(zf_accelerator *accelerator, const zf_pipeline_all
     if (out->at != NULL && (uintptr_t)out->at % ZF_HOST_PAGE == 0) return ZF_OK;
     uint64_t given = (uintptr_t)out->at;
     zf_pinned_part_give(allocator, out);
-    return refused("pinned memory of the host", bytes, what, given, ZF_HOST_PAGE, error);
+    return refused("pinned host memory", bytes, what, given, ZF_HOST_PAGE, error);
 }
 
 void zf_pinned_part_give(const zf_pipeline_allocator *allocator, zf_pinned_part *part) {

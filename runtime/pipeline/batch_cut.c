@@ -25,11 +25,11 @@ static uint64_t ring_bytes(const zf_requested *request, const span *s) {
 
 static zf_status too_large(const zf_requested *request, uint64_t block, const char *memory, uint64_t bytes, uint64_t all,
                            zf_error *error) {
-    zf_status status = zf_raise(error, ZF_E_STAGING, "a block needs %llu bytes of the %s, and the pipeline has %llu", (ull)bytes,
-                                memory, (ull)all);
+    zf_status status =
+        zf_raise(error, ZF_E_STAGING, "a block needs %llu bytes of %s, and the pipeline has %llu", (ull)bytes, memory, (ull)all);
     zf_fail_place(error, status, "%s: column %.64s, block %llu", zf_container_short_path(request->given.container),
                   zf_requested_column(request)->name, (ull)block);
-    return zf_fail_hint(error, status, "make the pipeline with more of it");
+    return zf_fail_hint(error, status, "make the pipeline with more staging memory");
 }
 
 /// Whether the unit stays within the pipeline's sizes; a single block need only fit at all.
@@ -43,9 +43,9 @@ static bool fits(const zf_pipeline *p, const zf_requested *request, const span *
 static zf_status check_single(const zf_pipeline *p, const zf_requested *request, uint64_t block, const span *s, zf_error *error) {
     if (p->accelerator == NULL) return ZF_OK;
     if (s->bounds.workspace > p->options.device_staging)
-        return too_large(request, block, "device's memory", s->bounds.workspace, p->options.device_staging, error);
+        return too_large(request, block, "device memory", s->bounds.workspace, p->options.device_staging, error);
     if (ring_bytes(request, s) > p->options.host_staging)
-        return too_large(request, block, "host's pinned memory", ring_bytes(request, s), p->options.host_staging, error);
+        return too_large(request, block, "pinned host memory", ring_bytes(request, s), p->options.host_staging, error);
     return ZF_OK;
 }
 

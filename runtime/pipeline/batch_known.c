@@ -38,7 +38,7 @@ zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats 
     pthread_mutex_lock(&batch->pipeline->lock);
     zf_status status = zf_batch_check_started(batch, request, error);
     if (status == ZF_OK && !batch->requests[request].done)
-        status = zf_raise(error, ZF_E_ARGUMENT, "request %zu is under way: wait for it first", request);
+        status = zf_raise(error, ZF_E_ARGUMENT, "request %zu is still running: wait for it first", request);
     if (status == ZF_OK) ZF_GIVE(zf_decode_stats, out, &batch->requests[request].stats);
     pthread_mutex_unlock(&batch->pipeline->lock);
     return status;

@@ -67,7 +67,7 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
     bool over = batch->requests_left == 0;
     if (over) batch->in_hand = true;
     pthread_mutex_unlock(&p->lock);
-    if (!over) return zf_raise(error, ZF_E_ARGUMENT, "the batch is under way: wait for all of its columns first");
+    if (!over) return zf_raise(error, ZF_E_ARGUMENT, "the batch is still running: wait for all of its columns first");
     double at;
     zf_status status = note_start(batch, &at, error);
     pthread_mutex_lock(&p->lock);

@@ -15,9 +15,9 @@ typedef unsigned long long ull;
 static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_error *error) {
     zf_pipeline_options *o = &p->options;
     ZF_TRY(ZF_TAKE(zf_pipeline_options, o, given, error));
-    if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "there is no order %d", (int)o->order);
+    if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "unknown order %d", (int)o->order);
     if (o->streams > ZF_PIPELINE_MOST_STREAMS)
-        return zf_raise(error, ZF_E_ARGUMENT, "%u streams: there can be %d", o->streams, ZF_PIPELINE_MOST_STREAMS);
+        return zf_raise(error, ZF_E_ARGUMENT, "%u streams are too many: the limit is %d", o->streams, ZF_PIPELINE_MOST_STREAMS);
     ZF_TRY(zf_allocator_check(&o->allocator, error));
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;
@@ -58,7 +58,7 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
 static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
     zf_accelerator *a = p->accelerator;
     if (p->options.host_staging < ZF_PIPELINE_ALIGNMENT || p->options.device_staging < ZF_PIPELINE_DEVICE_ALIGNMENT)
-        return zf_raise(error, ZF_E_ARGUMENT, "a pipeline's staging has %d bytes of the host and %d of the device at least",
+        return zf_raise(error, ZF_E_ARGUMENT, "a pipeline needs at least %d bytes of host staging and %d of device staging",
                         (int)ZF_PIPELINE_ALIGNMENT, (int)ZF_PIPELINE_DEVICE_ALIGNMENT);
     const zf_pipeline_allocator *allocator = &p->options.allocator;
     ZF_TRY(zf_pinned_part_take(a, allocator, p->options.host_staging, "a pipeline's staging", &p->host, error));
@@ -92,7 +92,7 @@ static zf_status start(zf_pipeline *p, void *(*body)(void *), zf_error *error) {
     zf_block_signals(&before);
     int failure = pthread_create(&p->threads[p->thread_count], NULL, body, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no thread for a pipeline could be started");
+    if (failure != 0) return zf_raise(error, ZF_E_NO_MEMORY, "cannot start a thread for a pipeline");
     p->thread_count++;
     return ZF_OK;
 }

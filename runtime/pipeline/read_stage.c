@@ -28,7 +28,7 @@ static zf_status end_reading(const zf_pipeline *p, zf_transfer *transfer, zf_err
     bool none = transfer->first == transfer->last;
     if (sizes.workspace > transfer->device_bytes || (!none && sizes.head > transfer->head_bytes) ||
         zf_units_words(transfer->units) > transfer->word_room)
-        return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
+        return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs %llu bytes of memory, more than the estimated %llu",
                         (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
     transfer->joined = transfer->stored != NULL;
     transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : p->host.at + transfer->host_at;

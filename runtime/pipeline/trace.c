@@ -113,7 +113,7 @@ zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error
     if (batch == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_write_trace needs a batch and a path");
     zf_text text = {0};
     zf_output_file *file = NULL;
-    if (!put_times(&text, batch)) return zf_raise(error, ZF_E_ARGUMENT, "a batch has a trace when it is over");
+    if (!put_times(&text, batch)) return zf_raise(error, ZF_E_ARGUMENT, "a batch has a trace after its run");
     zf_status status = text.failed ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for a trace") : ZF_OK;
     if (status == ZF_OK) status = zf_output_create(path, (zf_output_options){.overwrite = true}, &file, error);
     if (status == ZF_OK) status = zf_output_write(file, 0, text.data, text.length, error);

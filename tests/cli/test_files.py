@@ -54,7 +54,7 @@ class OutputsThatAreInputs(Case):
         for target in ("/proc/self/fd/1", "nowhere"):
             link = self.dir / "link"
             link.symlink_to(target)
-            self.encode(program, link, source, status=1, says=["ZF1501", "is no file"])
+            self.encode(program, link, source, status=1, says=["ZF1501", "is not a regular file"])
             self.assertEqual(os.readlink(link), target)
             link.unlink()
 

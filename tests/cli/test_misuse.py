@@ -238,7 +238,7 @@ class Reports(Case):
         container = self.container()
         for device in ("cuda:x", "cuda:", "cuda:1x", "cuda:-1", "cuda:0:0", "cuda: 1"):
             for words in (["verify"], ["bench", "--bytes", "1"], ["decode", "-o", self.dir / "out"]):
-                self.bad(2, *words, "--device", device, container, says=["ZF1101", f"`{device}` is no device's name", "`cuda:0`"], lacks="present")
+                self.bad(2, *words, "--device", device, container, says=["ZF1101", f"`{device}` is not the name of a device", "`cuda:0`"], lacks="present")
         self.bad(3, "verify", "--device", "cuda:99", container, says="ZF110")
 
     def test_zero_is_no_number_of_anything(self):

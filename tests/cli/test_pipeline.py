@@ -238,7 +238,7 @@ class Failures(Case):
         self.assertEqual([c["good"] for c in report["columns"]], [True] * 4 + [False] * 2)
         self.assertEqual([c["rows"] for c in report["columns"]][4:], [0, 0])
         for staging in (["--device-staging", 255], ["--host-staging", 4095]):
-            self.bad(2, "pipeline", "--device", "emu", *LITTLE, *staging, "--rows", "17..17", self.files[0], says="4096 bytes of the host and 256 of")
+            self.bad(2, "pipeline", "--device", "emu", *LITTLE, *staging, "--rows", "17..17", self.files[0], says="4096 bytes of host staging and 256 of")
         least = ["--device-staging", 256, "--host-staging", 4096]
         self.good("pipeline", "-q", "--device", "emu", *least, "--rows", "17..17", self.files[0])
 

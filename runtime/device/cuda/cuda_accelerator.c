@@ -56,7 +56,8 @@ zf_status zf_cuda_check(zf_cuda *cuda, zf_cu_result result, const char *doing, z
     if (result == ZF_CU_OUT_OF_MEMORY)
         return zf_fail_hint(error, status, "the GPU has no memory left for it; other programs on it are shown by `nvidia-smi`");
     if (result == ZF_CU_LAUNCH_OUT_OF_RESOURCES)
-        return zf_fail_hint(error, status, "the kernel wants more registers or shared memory than the GPU gives a thread block");
+        return zf_fail_hint(error, status,
+                            "the kernel needs more registers or shared memory than a thread block of this GPU has");
     return status;
 }
 
@@ -99,7 +100,7 @@ static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *addres
     zf_cuda_leave(cuda);
     if (!full) return zf_cuda_check(cuda, result, "allocating memory", error);
     *address = 0;
-    zf_status status = zf_raise(error, ZF_E_DEVICE_MEMORY, "device `cuda:%u`: %llu bytes are wanted, and %llu of %llu are free",
+    zf_status status = zf_raise(error, ZF_E_DEVICE_MEMORY, "device `cuda:%u`: %llu bytes are needed, and %llu of %llu are free",
                                 cuda->index, (ull)bytes, (ull)free_bytes, (ull)total);
     return zf_fail_hint(error, status, "decode fewer rows at once; other programs on the GPU are shown by `nvidia-smi`");
 }

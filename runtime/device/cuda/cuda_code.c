@@ -162,7 +162,7 @@ static zf_accelerator_code *find_code(const zf_cuda *cuda, XXH128_hash_t identit
 static zf_status check_code(const zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_code *code, zf_error *error) {
     if (plan->target.family != ZF_TARGET_NVPTX || code->simt == NULL || code->image == NULL || code->image_bytes == 0 ||
         (code->image_kind != ZF_IMAGE_PTX && code->image_kind != ZF_IMAGE_CUBIN)) {
-        return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code for device `cuda:%u`", cuda->index);
+        return zf_raise(error, ZF_E_INTERNAL, "the code provider returned no code for device `cuda:%u`", cuda->index);
     }
     // The driver takes no length, and reads PTX up to its zero byte.
     if (code->image_kind == ZF_IMAGE_PTX && ((const char *)code->image)[code->image_bytes - 1] != 0)

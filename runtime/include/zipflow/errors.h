@@ -154,15 +154,15 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_INTERNAL = 899,
 
     // Errors of the libraries (ZF06xx, ZF1xxx).
-    /// a block that decodes to other data than was encoded
+    /// a block that does not decode to the encoded data
     ZF_ERROR_DECODED_DIFFERS = 601,
     /// data that every alternative of a codec refuses
     ZF_ERROR_ALL_REFUSED = 602,
-    /// an argument that the call cannot take
+    /// an invalid argument
     ZF_ERROR_ARGUMENT = 1101,
     /// no memory
     ZF_ERROR_NO_MEMORY = 1102,
-    /// a name that is no device's
+    /// an unknown name of a device
     ZF_ERROR_UNKNOWN_DEVICE = 1103,
     /// a device that this machine does not have
     ZF_ERROR_DEVICE_ABSENT = 1104,
@@ -174,27 +174,27 @@ typedef enum zf_error_code {
     ZF_ERROR_BUFFER = 1107,
     /// more memory than a device has free
     ZF_ERROR_DEVICE_MEMORY = 1108,
-    /// a device whose context is gone: a kernel or the device failed
+    /// a device whose context is lost, because a kernel or the device failed
     ZF_ERROR_DEVICE_LOST = 1109,
     /// a call that a device's driver refused
     ZF_ERROR_DEVICE_CALL = 1110,
     /// code that a device's driver rejects
     ZF_ERROR_CODE_REJECTED = 1111,
-    /// code for another device than the one at hand
+    /// code for another device
     ZF_ERROR_WRONG_DEVICE = 1112,
-    /// code for another CPU than the one at hand
+    /// code for a CPU of a higher level
     ZF_ERROR_CPU_LEVEL = 1113,
     /// a block that is larger than a pipeline's memory
     ZF_ERROR_STAGING = 1114,
     /// a call or a batch that its caller cancelled
     ZF_ERROR_CANCELLED = 1115,
-    /// memory that the caller's allocator did not give
+    /// memory that the caller's allocator could not allocate
     ZF_ERROR_ALLOCATOR = 1116,
     /// a buffer that is smaller than the call needs
     ZF_ERROR_BUFFER_SIZE = 1117,
-    /// a read function of the caller that returned more bytes than it was asked for
+    /// a read function of the caller that returned more bytes than requested
     ZF_ERROR_READER = 1118,
-    /// a struct of another size or version than the library knows
+    /// a struct with a size or a member that the library does not know
     ZF_ERROR_STRUCT_SIZE = 1119,
     /// a file that cannot be opened or mapped
     ZF_ERROR_OPEN_FAILED = 1201,
@@ -220,7 +220,7 @@ typedef enum zf_error_code {
     ZF_ERROR_NOT_A_MODULE = 1211,
     /// a module of a version that this build does not read
     ZF_ERROR_MODULE_VERSION = 1212,
-    /// a module whose code is called otherwise than this build does
+    /// a module for another version of the interface to kernels
     ZF_ERROR_MODULE_ABI = 1213,
     /// a module that was cut short, or has bytes behind its end
     ZF_ERROR_MODULE_CUT = 1214,
@@ -252,7 +252,7 @@ typedef enum zf_error_code {
     ZF_ERROR_V10 = 1310,
     /// a param outside its range or type
     ZF_ERROR_V20 = 1320,
-    /// a stream of another length than its type says
+    /// a stream whose length differs from what its type says
     ZF_ERROR_V21 = 1321,
     /// a chunk directory that contradicts the block
     ZF_ERROR_V22 = 1322,
@@ -262,33 +262,33 @@ typedef enum zf_error_code {
     ZF_ERROR_V24 = 1324,
     /// more groups or elements than a block may have
     ZF_ERROR_V25 = 1325,
-    /// no source of code to decode with
+    /// no module and no compiler with code for the decode
     ZF_ERROR_NO_CODE = 1401,
-    /// seek points at another interval than the code was made for
+    /// seek points at an interval that the code does not support
     ZF_ERROR_SEEK_INTERVAL = 1403,
     /// a result larger than memory can be addressed
     ZF_ERROR_TOO_LARGE = 1404,
     /// a CPU that LLVM has no code generator for
     ZF_ERROR_NO_CODE_GENERATOR = 1405,
-    /// a device that cannot decode into memory of its own
+    /// a device without memory of its own
     ZF_ERROR_NO_STREAMS = 1406,
-    /// a column that no loaded module knows
+    /// a column that no loaded module has
     ZF_ERROR_NOT_IN_MODULE = 1407,
-    /// alternatives that a module holds no code for
+    /// alternatives without code in a module
     ZF_ERROR_NO_CODE_FOR_BRANCHES = 1408,
-    /// a kind of device that a module holds no code for
+    /// a kind of device without code in a module
     ZF_ERROR_NO_CODE_FOR_DEVICE = 1409,
     /// an output file that already exists
     ZF_ERROR_EXISTS = 1501,
     /// a write that the operating system refused
     ZF_ERROR_WRITE_FAILED = 1502,
-    /// an output file that cannot be made
+    /// an output file that cannot be created
     ZF_ERROR_CREATE_FAILED = 1503,
-    /// a finished file that cannot get its name
+    /// a finished file that cannot be renamed
     ZF_ERROR_COMMIT_FAILED = 1504,
     /// a column or block that a container cannot hold
     ZF_ERROR_WRITER_INPUT = 1505,
-    /// a container that is not written further after an earlier failure
+    /// a container that cannot be written after an earlier failure
     ZF_ERROR_WRITER_STOPPED = 1506,
     /// a complete file whose name may not survive a crash
     ZF_ERROR_NAME_NOT_SYNCED = 1507,
@@ -296,7 +296,7 @@ typedef enum zf_error_code {
     ZF_ERROR_INTERNAL = 1901,
     /// generated code that LLVM refuses
     ZF_ERROR_LLVM = 1902,
-    /// an error that LLVM cannot go on after
+    /// a fatal error of LLVM
     ZF_ERROR_LLVM_FATAL = 1903,
     /// a kernel that broke the rules of its device
     ZF_ERROR_KERNEL_FAULT = 1904,

@@ -430,7 +430,7 @@ static void test_block_refusals(void) {
         const char *code, *text;
     } rows[] = {
         {8, 4, 0, "ZF1209", "no block"},
-        {16, 8, 512, "ZF1209", "says that it has 512"},
+        {16, 8, 512, "ZF1209", "says 512 bytes"},
         {24, 8, UINT64_C(1) << 40, "ZF1209", "rows"},
         {24, 8, 999, "ZF1323", "plain bytes"},
         {32, 8, 3999, "ZF1323", "plain bytes"},
@@ -445,20 +445,20 @@ static void test_block_refusals(void) {
         {80, 8, 1001, "ZF1323", "1001 elements for 1000 rows"},
         {88, 8, 1001, "ZF1323", "`values` has 1000 elements, its edge 1001"},
         {88, 8, (UINT64_C(1) << 32) + 1, "ZF1325", "2^32"},
-        {96, 8, 512, "ZF1209", "cannot stand at byte 512"},
-        {96, 8, UINT64_MAX - 255, "ZF1209", "cannot stand"},
+        {96, 8, 512, "ZF1209", "cannot be at byte 512"},
+        {96, 8, UINT64_MAX - 255, "ZF1209", "cannot be at"},
         {104, 8, 4001, "ZF1323", "4001 bytes"},
         {112, 8, 999, "ZF1323", "has 999 elements"},
         {120, 4, 300, "ZF1209", "every 300"},
-        {120, 4, 512, "ZF1323", "3 states where its edge wants 1"},
+        {120, 4, 512, "ZF1323", "3 states; its edge needs 1"},
         {124, 4, 2, "ZF1209", "2 fields"},
         {128, 8, 2, "ZF1323", "2 states"},
         {128, 8, 0, "ZF1209", "scan 0"},
-        {144, 8, 0, "ZF1209", "cannot stand at byte 0"},
-        {144, 8, UINT64_MAX - 15, "ZF1209", "cannot stand"},
+        {144, 8, 0, "ZF1209", "cannot be at byte 0"},
+        {144, 8, UINT64_MAX - 15, "ZF1209", "cannot be at"},
         {152, 8, 3, "ZF1209", "3 bytes an entry"},
         {152, 8, 16, "ZF1209", "16 bytes an entry"},
-        {152, 8, 0, "ZF1209", "cannot stand"},
+        {152, 8, 0, "ZF1209", "cannot be at"},
     };
     zf_error error = {0};
     zf_block_data data;
@@ -560,8 +560,9 @@ static void test_index_refusals(zf_context *context) {
     zf_container *c = NULL;
     zf_block_view view;
     CHECK(zf_container_open(context, path_of("i.zfd"), &c, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_container_block(c, 0, 0, true, &view, &error) == ZF_ERR_INPUT && strstr(error.message, "not the one") != NULL, "%s",
-          error.message);
+    CHECK(zf_container_block(c, 0, 0, true, &view, &error) == ZF_ERR_INPUT &&
+              strstr(error.message, "differs from its entry") != NULL,
+          "%s", error.message);
     zf_container_close(c);
     free(swapped);
     free(original);
@@ -640,8 +641,7 @@ static void test_open_failures(zf_context *context) {
     CHECK(zf_container_open(context, directory, &c, &error) == ZF_ERR_IO, "a directory");
     CHECK(zf_container_open(context, "/dev/zero", &c, &error) == ZF_ERR_IO, "a device");
     CHECK(zf_container_open(context, NULL, &c, &error) == ZF_ERR_USAGE, "no path");
-    CHECK(zf_container_open(context, "", &c, &error) == ZF_ERR_IO &&
-              strstr(error.message, "a file whose name is empty: ") != NULL,
+    CHECK(zf_container_open(context, "", &c, &error) == ZF_ERR_IO && strstr(error.message, "a file with an empty name: ") != NULL,
           "%s", error.message);
     // Another version, with everything else right.
     size_t size;

@@ -444,7 +444,7 @@ static void check_memory(zf_accelerator *gpu) {
     for (int i = 0; i < 2; i++) ops->event_close(gpu, events[i]);
     uint64_t none = 1;
     CHECK(ops->allocate(gpu, UINT64_C(1) << 46, &none, &error) == ZF_ERR_DEVICE && none == 0, "64 TiB were allocated");
-    CHECK(strcmp(error.code, "ZF1108") == 0 && strstr(error.message, "70368744177664 bytes are wanted") != NULL, "%s: %s",
+    CHECK(strcmp(error.code, "ZF1108") == 0 && strstr(error.message, "70368744177664 bytes are needed") != NULL, "%s: %s",
           error.code, error.message);
     CHECK(strstr(error.message, "free") != NULL && error.hint[0] != 0, "%s", error.message);
     CHECK(ops->allocate(gpu, 0, &none, &error) == ZF_OK, "no bytes: %s", error.message);

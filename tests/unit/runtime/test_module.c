@@ -344,7 +344,7 @@ static void test_several(void) {
     change("general.zfm", "one.zfm", drop_column);
     change("general.zfm", "interval.zfm", stretch);
     zf_context *where = bare();
-    expect(where, 0, "cpu", "ZF1401", "nothing gives code");
+    expect(where, 0, "cpu", "ZF1401", "no module and no compiler");
     zf_module *modules[4] = {load(where, "other.zfm")};
     expect(where, 0, "cpu", "ZF1407", "other.zfm");
     modules[1] = load(where, "branches.zfm");

@@ -228,7 +228,7 @@ static void test_index(void) {
         refuse(&m, PICKS, "took alternatives that its codec does not have", "column picks, block 0");
     }
     m.bytes[at + 20] = 1; // exists, and has other streams
-    refuse(&m, PICKS, "otherwise than its codec does", "column picks");
+    refuse(&m, PICKS, "describes other streams", "column picks");
     // Seek states: the index says one interval, blocks another.
     const uint32_t tree[] = {0, BLOCK, zf_container_shape(container, RUNS, 0)->trees[0].field_count};
     at = find_in_index(&m, tree, sizeof tree);
@@ -251,7 +251,7 @@ static void test_index(void) {
             zf_store32(m.bytes + trees, 2 * CHUNK | ZF_FORMAT_DIRECTORY);
             zf_block_view_free(&view);
         }
-        refuse(&m, CODED, "otherwise than its codec does", "column coded");
+        refuse(&m, CODED, "describes other streams", "column coded");
     }
     zf_container_close(container);
     mutate_free(&m);
