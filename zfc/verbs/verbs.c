@@ -119,9 +119,10 @@ const zf_verb zf_verbs[] = {
     {"encode",
      "INPUT...",
      "encode tables",
-     "Inputs are delimited text files, or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Text is CSV as in RFC "
-     "4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; bytes of strings are kept "
-     "unchanged. A header row (or `--header`) names the fields; fields that the table does not have are skipped. Several text "
+     "Inputs are delimited text files, or `COLUMN=FILE` with a `.npy` array; any other file is taken as raw little-endian "
+     "elements. Text is CSV as in RFC 4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; "
+     "bytes of strings are kept unchanged. The first row names the fields. With `--header` the first row is data: give it for "
+     "text without a header row. Fields that the table does not have are skipped. Several text "
      "files with the same columns are parts of one table, one after the other. Text files with different columns are side by "
      "side: they have no column in common and the same number of rows. Numbers are decimal. Dates are `YYYY-MM-DD`. Timestamps "
      "are `YYYY-MM-DD HH:MM:SS[.ffffff]`, stored as microseconds since 1970. Booleans are `true`, `false`, `t`, `f`, `1`, `0`. A "
