@@ -15,6 +15,8 @@ import unittest
 from zfc_case import Case
 
 PATCH = sys.argv[2]
+EMULATORS = ("emu", "emu64")  # waves of 32 lanes, of 64
+TURN = int(os.environ.get("ZF_TEST_TURN", "0"))
 
 PROGRAM = """\
 algorithm two_tables(high: u16[], low: u16[], hundreds: u32[], ones: u16[]) -> u32[] fully_parallel {
@@ -134,13 +136,16 @@ class Choices(Case):
             path.unlink()
         return found
 
-    def spaces(self):
-        report = json.loads(self.good("explain", "--choices", "--json", "--target", "emu", self.program))
+    def spaces(self, target):
+        report = json.loads(self.good("explain", "--choices", "--json", "--target", target, self.program))
         return {column["column"]: column["kernels"] for column in report["columns"]}
 
     def test_every_value(self):
         forms = set()
-        for column, kernels in self.spaces().items():
+        spaces = [self.spaces(target) for target in EMULATORS]
+        for number, column in enumerate(spaces[0]):  # columns take turns
+            emulator = EMULATORS[(number + TURN) % len(EMULATORS)]
+            kernels = spaces[(number + TURN) % len(EMULATORS)][column]
             ranges = [(), ("--rows", "1..700"), ("--rows", "8191..16500")]
             plain = [self.decoded(column, "cpu", *words) for words in ranges]
             wanted = {(kernel["kernel"], name, value) for kernel in kernels for name, choice in kernel["choices"].items()
@@ -155,11 +160,11 @@ class Choices(Case):
                     chosen = [sorted(wanted - tried)[0]]
                 text = ",".join([f"{kernel}:{name}={value}" for kernel, name, value in chosen]  # few registers: any block may have them
                                 + [f"{kernel['kernel']}:REGISTERS=32" for kernel in kernels])
-                if self.zfc("explain", "--choices", "--target", "emu", "--choose", text, f"{self.program}:t.{column}").returncode == 2:
+                if self.zfc("explain", "--choices", "--target", emulator, "--choose", text, f"{self.program}:t.{column}").returncode == 2:
                     self.assertLess(turn, ROUNDS, f"{column}: {text} alone is not legal")
                     continue
                 for words, expected in zip(ranges, plain) if turn % 3 == 0 else [(ranges[0], plain[0])]:
-                    self.assertEqual(self.decoded(column, "emu", "--choose", text, *words), expected, f"{column}: {text} {words}")
+                    self.assertEqual(self.decoded(column, emulator, "--choose", text, *words), expected, f"{emulator} {column}: {text} {words}")
                 tried.update(chosen)
             self.assertEqual(tried, wanted, column)
             forms.update(kernel["form"] for kernel in kernels)

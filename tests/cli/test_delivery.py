@@ -84,11 +84,12 @@ class Case(zfc_case.Case):
     def same_on_emulator(self, ranges=(f"0..{ROWS}", "0..1", "4095..4097", "1003..1004", f"2777..{ROWS - 3}", "5000..5000")):
         """All rows, rows of one tile, of several blocks, none: the files that the emulator gives are the CPU's."""
         for number, rows in enumerate(ranges):
-            for device in ("cpu", "emu"):
+            emulator = ("emu", "emu64")[number % 2]
+            for device in ("cpu", emulator):
                 out = self.dir / f"{device}{number}"
                 self.good("decode", "-q", "--rows", rows, "--device", device, "-o", out, self.container)
             host = {path.name: path.read_bytes() for path in (self.dir / f"cpu{number}").iterdir()}
-            emulated = {path.name: path.read_bytes() for path in (self.dir / f"emu{number}").iterdir()}
+            emulated = {path.name: path.read_bytes() for path in (self.dir / f"{emulator}{number}").iterdir()}
             self.assertEqual(host, emulated, rows)
 
 

@@ -8,7 +8,7 @@ static const zf_option
     in_place = {"in-place", 'i', NULL, NULL, "rewrite the files instead of printing them"},
     emit = {"emit", 0, "STAGE", "ast|spec|graph|plan|llvm|asm|ptx",
             "print this stage of the compilation: `ptx` of the target nvptx, `asm` of the others"},
-    target = {"target", 0, "TARGET", "host|nvptx|emu", "target of plan and code (default: host; with ptx: nvptx)"},
+    target = {"target", 0, "TARGET", "host|nvptx|emu|emu64", "target of plan and code (default: host; with ptx: nvptx)"},
     arch = {"arch", 0, "N", "80|90", "compute capability that ptx is for, and later ones: 8.0 or 9.0 (default: 90)"},
     shaping = {"shaping", 0, "VALUES", NULL,
                "compile for these values of the shaping params, in the plan's order; with `llvm`, `asm` and `ptx` (default: the "
