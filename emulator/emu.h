@@ -1,14 +1,13 @@
-// The emulated GPU, for what runs on it: the functions that code made for ZF_TARGET_EMU calls. The runtime does not know who
-// makes that code; a linker of generated code finds them by the table below.
+// The emulated GPU for generated code and for tests: the functions that code of the family ZF_TARGET_EMU calls. A linker of
+// generated code gets them from the registered device (zf_device_ops.symbols).
 //
-// One call of zf_abi_simt_kernel.emulated is one thread of a thread block. The threads of a block are fibers: each runs until it
-// ends or meets the others, at a barrier (all threads of the block) or at an operation of a warp (32 or 64 threads, as
-// the kernel says: a wave of the GPU, or half of one). In which order
-// they run follows from a seed. A fault (the threads do not meet, an access is wrong, two threads race for a byte of shared
-// memory) ends the launch: the function that finds it does not return.
+// One call of zf_abi_simt_kernel.emulated is one thread of a thread block. The threads of a block are fibers. A thread runs until
+// it ends or meets the others: at a barrier (all threads of the block), or at an operation of a warp (32 or 64 threads, as the
+// kernel says: a wave of the GPU, or half of one). A seed decides their order. A fault ends the launch: the threads do not meet,
+// an access is invalid, or two threads race for a byte of shared memory. The function that finds a fault does not return.
 //
-// `thread` is what the kernel was called with. `line` is of the `.zf` text (ZF_ABI_PLACE), 0 where there is none; it goes into
-// the error. `call` is which barrier, shuffle or ballot of the code this is: many are of one line.
+// Parameters: `thread` is the first argument of the kernel. `line` is a place in the `.zf` text (ZF_ABI_PLACE) for the error, or
+// 0. `call` numbers the barriers, shuffles and ballots of the code: a line may have many.
 #ifndef ZF_RUNTIME_EMU_H
 #define ZF_RUNTIME_EMU_H
 
@@ -46,14 +45,14 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
 ZF_EMU_FUNCTIONS(X)
 #undef X
 
-/// The order of threads from the next launch on: 0 is by number, others shuffle. Starts as $ZIPFLOW_EMU_SEED, or 0.
+/// Sets the order of threads from the next launch on: 0 is by number, others shuffle. Default: $ZIPFLOW_EMU_SEED, or 0.
 ZF_PRIVATE_API void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed);
 
-/// Parts of what kernels only read, in bytes from the launch's base on, that nobody may touch although they are allocated: what
-/// lies between a block's streams, say. Ascending and apart; the caller's, until the next call. None: count 0.
+/// Bytes from the launch's base on that no kernel may read although they are allocated, such as those between a block's streams.
 typedef struct zf_emu_hole {
     uint64_t begin, end;
 } zf_emu_hole;
+/// Sets the holes: ascending, not overlapping, the caller's until the next call. `count` 0: none.
 ZF_PRIVATE_API void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count);
 
 /// Makes an emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over. `wave`: lanes of its

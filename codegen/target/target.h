@@ -1,5 +1,5 @@
-// Targets of code generation: one row per target family in the table of target.c. A target knows its machine and how a
-// kernel of each domain is lowered; bodies (cg_expr.c, cg_bits.c) are the same for all.
+// Targets of code generation: how code is made for each row of patterns/plan/targets.def. Bodies (codegen/body/) are the same for
+// all targets.
 #ifndef ZF_CODEGEN_TARGET_H
 #define ZF_CODEGEN_TARGET_H
 
@@ -14,17 +14,17 @@
 typedef struct zf_kernel_build zf_kernel_build;
 typedef struct zf_kernel_input zf_kernel_input;
 
-/// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
-/// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
-/// join, permute, copy_ahead, await_copies, prefetch, add_up) nvptx alone has: there the emulator runs other code than a GPU.
+/// Primitives that the lowering for GPUs (codegen/simt/) takes from a target; it uses nothing else of the target. Values are i32
+/// unless a comment gives another type. Only nvptx has the functions that may be NULL: where it uses them, the emulator tests
+/// other code than a GPU runs.
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
-    bool takes_thread;     ///< the kernel's first argument is the emulator's thread
-    /// Marks a function as a kernel of `threads` threads a block, each of at most `registers` registers (0: any number).
+    bool takes_thread;     ///< the first argument of a kernel is the thread, as the emulator knows it
+    /// Marks a function as a kernel. `threads`: of a thread block. `registers`: limit for a thread; 0: none.
     void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers);
-    LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its block
+    LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its thread block
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
-    /// Memory that the threads of a block share: `bytes` at `offset`, aligned to 16. All calls of one kernel lie apart.
+    /// Returns `bytes` of shared memory at `offset`, aligned to 16. Ranges of different calls in a kernel do not overlap.
     LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
     void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
     void (*warp_barrier)(zf_cg *cg);                                               ///< of the threads of a warp
@@ -38,19 +38,19 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*join)(zf_cg *cg, LLVMValueRef v_value);
     /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
     LLVMValueRef (*permute)(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
-    /// Copies 16 bytes, aligned so, from global to shared memory some time before `await_copies`, which waits until at most
-    /// `pending` of the thread's copies are under way. May be NULL, both: a load and a store.
+    /// Starts an asynchronous copy of 16 aligned bytes from global to shared memory. `await_copies` waits until at most `pending`
+    /// copies of the thread are under way. Both may be NULL: then a load and a store copy.
     void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
     void (*await_copies)(zf_cg *cg, uint32_t pending);
     /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
     void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
     /// The same of an address that must lie in the launch's memory: the emulator reads it, so that it is checked.
     void (*prefetch_within)(zf_cg *cg, LLVMValueRef v_from);
-    bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
+    bool keeps_lines; ///< the back end's text names the line of the `.zf` text for each instruction
     /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
     /// made of shuffles.
     LLVMValueRef (*add_up)(zf_cg *cg, LLVMValueRef v_value, uint32_t distance);
-    /// Done with a kernel: the emulator puts its checks in.
+    /// Ends a kernel: the emulator adds its checks. May be NULL.
     void (*finish)(zf_cg *cg, LLVMValueRef v_function);
 } zf_simt_ops;
 
@@ -60,9 +60,9 @@ struct zf_cg_target {
     zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
     /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
     void (*kernel)(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel);
-    /// Adds the assembly text that LLVM made to `out` without what would make other code of it. NULL: it is fine.
+    /// Adds LLVM's assembly text to `out`, without lines that would change the code. NULL: the text is used as it is.
     void (*tidy)(const char *assembly, size_t length, zf_text *out);
-    const zf_simt_ops *simt; ///< NULL: loops
+    const zf_simt_ops *simt; ///< NULL: kernels are loops
     bool aligned_loads;      ///< loads must be aligned to their size
     /// Builds the body of a kernel, by domain. NULL: not lowered (ZF0804).
     void (*lower[ZF_DOMAIN_CHUNKS + 1])(zf_kernel_build *lower);
