@@ -224,6 +224,13 @@ static void test_checks(void) {
                  "  encode(x) { n = 0; s.push(1); t.push(1); } }\n"
                  "table t { c: u32 = a; }\n",
                  groups, COUNT(groups));
+    // A param outside its range is reported alone, also where a later check with a smaller number fails.
+    static const block order[] = {{{0, 0}, {0, 1}, 20}, {{1, 0}, {0, 1}, 7}, {{1, 1}, {0, 1}, 0}};
+    check_blocks("algorithm a(param n: u8 in 1..=5, param r: u8, s: u32[]) -> u32[] group_parallel {\n"
+                 "  groups = (100 / r) as u64; size(g) = 1; decode(g, j) = s[0] + n as u32;\n"
+                 "  encode(x) { n = 1; r = 1; for v in x { s.push(v); } } }\n"
+                 "table t { c: u32 = a; }\n",
+                 order, COUNT(order));
 }
 
 // ---- What is refused ------------------------------------------------------------------------------------------
