@@ -38,7 +38,7 @@ static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column
     return w;
 }
 
-/// Column number `index` of the job.
+/// Prints what decoding column number `index` of the job took.
 static zf_status tell(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
     char bytes[32], temper[64];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
