@@ -86,8 +86,9 @@ struct zf_kernel_build {
     LLVMValueRef v_groups;  ///< of the root, where it is walked group by group
     struct zf_chunk *chunk; ///< that is being walked (kernel_chunks.h): a check that fails leaves it; NULL: failures are noted
     bool one_by_one;        ///< one thread walks a tile, element by element: no strips
-    LLVMValueRef v_leads; ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: a thread walks it alone
-    uint32_t unpacks;     ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
+    LLVMValueRef
+        v_is_leader;  ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: a thread walks it alone
+    uint32_t unpacks; ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
     LLVMValueRef v_unpacked; ///< i64: the bits of the one that is being made of it
 };
 
@@ -103,12 +104,13 @@ struct zf_kernel_env {
     LLVMValueRef v_alive;   ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
     struct zf_strip *strip; ///< of the host, not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of it
     struct {
-        const struct zf_simt_spot *spot; ///< not NULL: where in the tile's stages the index stands (simt_tree.h)
-        const struct zf_simt_near *near; ///< not NULL: the index is near one that is known for the tile (simt.h)
-        struct zf_simt_lanes *lanes;     ///< not NULL: the index is element lane_k of these (simt.h)
+        const struct zf_simt_position *position; ///< not NULL: where in the tile's stages the index stands (simt_tree.h)
+        const struct zf_simt_relative *relative; ///< not NULL: the index is near one that is known for the tile (simt.h)
+        struct zf_simt_lanes *lanes;             ///< not NULL: the index is element lane_k of these (simt.h)
         unsigned lane_k;
-        struct zf_simt_places *places; ///< not NULL: bits at places that data say may be a neighbour's (simt_places.h)
-    } simt;                            ///< of kernels of GPUs
+        struct zf_simt_neighbour_bits
+            *places; ///< not NULL: bits at places that data say may be a neighbour's (simt_neighbour_bits.h)
+    } simt;          ///< of kernels of GPUs
 };
 
 void zf_lower_kernel_name(uint32_t index, char name[24]);

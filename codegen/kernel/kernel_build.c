@@ -96,7 +96,7 @@ void zf_lower_report(zf_kernel_build *lower, LLVMValueRef v_position) {
     LLVMValueRef v_number = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "failed"), bb_well = zf_cg_block(cg, "well");
     LLVMValueRef v_reports = zf_cg_icmp(cg, LLVMIntNE, v_number, zf_cg_i32(cg, ZF_NO_FAILURE));
-    if (lower->v_leads != NULL) v_reports = zf_cg_and(cg, v_reports, lower->v_leads);
+    if (lower->v_is_leader != NULL) v_reports = zf_cg_and(cg, v_reports, lower->v_is_leader);
     zf_cg_cond_br(cg, v_reports, bb_failed, bb_well);
     zf_cg_enter(cg, bb_failed);
     LLVMValueRef v_word = LLVMBuildShl(cg->builder, v_position, zf_cg_i64(cg, 16), "");
@@ -119,7 +119,7 @@ static LLVMValueRef failed_before(zf_kernel_build *lower, LLVMValueRef v_output)
         LLVMSetOrdering(v_known, LLVMAtomicOrderingMonotonic);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
     v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, v_output));
-    if (lower->v_leads == NULL) return v_known;
+    if (lower->v_is_leader == NULL) return v_known;
     // Its threads look at different times.
     LLVMValueRef v_set = cg->target->simt->ballot(cg, v_known);
     return zf_cg_icmp(cg, LLVMIntNE, v_set, LLVMConstNull(LLVMTypeOf(v_set)));
@@ -134,7 +134,7 @@ void zf_lower_tiles_begin(zf_kernel_build *lower, zf_lower_tiles *tiles, uint32_
     zf_cg *cg = lower->cg;
     tiles->v_count = zf_lower_count(lower, edge);
     LLVMValueRef v_end = lower->v_end;
-    if (lower->v_leads != NULL) { // a warp asks once for its few tiles
+    if (lower->v_is_leader != NULL) { // a warp asks once for its few tiles
         LLVMValueRef v_failed = failed_before(lower, begin_of_tile(lower, tiles, lower->v_begin));
         v_end = zf_cg_select(cg, v_failed, lower->v_begin, v_end);
     }
@@ -143,7 +143,7 @@ void zf_lower_tiles_begin(zf_kernel_build *lower, zf_lower_tiles *tiles, uint32_
     tiles->v_lo = begin_of_tile(lower, tiles, tiles->v_tile);
     LLVMValueRef v_behind = zf_cg_mul(cg, zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1)), zf_cg_i64(cg, lower->kernel->tile));
     tiles->v_hi = zf_cg_clamp(cg, v_behind, tiles->v_count, "end of the tile");
-    if (lower->v_leads == NULL) {
+    if (lower->v_is_leader == NULL) {
         LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
         zf_cg_cond_br(cg, failed_before(lower, tiles->v_lo), tiles->loop.bb_next, bb_work);
         zf_cg_enter(cg, bb_work);

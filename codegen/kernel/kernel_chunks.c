@@ -101,10 +101,10 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
     LLVMBasicBlockRef bb_stored = NULL;
     if (chunk->retraces) return;
     v_index = zf_cg_add(cg, chunk->v_start, v_index);
-    if (lower->v_leads != NULL && chunk->v_share == NULL) { // all threads of a warp have it
+    if (lower->v_is_leader != NULL && chunk->v_share == NULL) { // all threads of a warp have it
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "leads");
         bb_stored = zf_cg_block(cg, "led");
-        zf_cg_cond_br(cg, lower->v_leads, bb_store, bb_stored);
+        zf_cg_cond_br(cg, lower->v_is_leader, bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
     }
     if (chunk->v_byte != NULL)

@@ -1,6 +1,6 @@
 // What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
-// fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (simt_warp.c), but for
-// the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (simt_chunks.c): then
+// fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (form_warp.c), but for
+// the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (form_lanes.c): then
 // the body is straight code without branches around reads, and failures are noted. Not for other files.
 #ifndef ZF_CODEGEN_KERNEL_CHUNKS_H
 #define ZF_CODEGEN_KERNEL_CHUNKS_H
@@ -33,7 +33,7 @@ typedef struct zf_chunk_region zf_chunk_region;
 
 /// What threads of a GPU do otherwise where a warp walks a chunk, or its lanes walk it together; each of its kind only.
 typedef struct zf_chunk_ops {
-    // ---- A warp that walks chunks (simt_warp.c)
+    // ---- A warp that walks chunks (form_warp.c)
     /// Entry v_entry of a field of the directory, without a branch.
     LLVMValueRef (*entry)(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
     /// Prefetches the first bytes of the chunk's part of a stream: programs read how much there is before they read it.
@@ -51,7 +51,7 @@ typedef struct zf_chunk_ops {
     /// What lanes stored can be read by all of them from here on, where the program reads it.
     void (*meet)(zf_chunk *chunk);
 
-    // ---- Lanes that walk a chunk together (simt_chunks.c)
+    // ---- Lanes that walk a chunk together (form_lanes.c)
     /// Moves a cursor that lanes read together over `v_amount` (i64, in the position's unit), in their order, with check V02.
     /// Returns where this lane reads (i64): 0 where it must not.
     LLVMValueRef (*claim)(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
@@ -80,7 +80,7 @@ struct zf_chunk {
     LLVMValueRef v_when;    ///< i1: what is built counts only then (kernel_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
-    // ---- of a warp that walks it (simt_warp.c)
+    // ---- of a warp that walks it (form_warp.c)
     LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
     bool retraces;        ///< elements are built for their checks alone, and not stored
     bool counted;         ///< v_work was changed

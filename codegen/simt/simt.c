@@ -245,7 +245,7 @@ static void close_function(zf_kernel_build *lower, LLVMBasicBlockRef bb_first) {
 }
 
 // A function beside the kernel, with its arguments, by which one thread of the block makes the block's tiles.
-static void make_hard(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
+static void make_slow(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
                       const zf_simt_shape *shape) {
     zf_kernel_build lower;
     zf_lower_init(&lower, cg, input, kernel);
@@ -271,16 +271,16 @@ void zf_simt_one_thread(zf_kernel_build *lower, LLVMValueRef v_number) {
     zf_cg_enter(cg, bb_one);
 }
 
-void zf_simt_call_hard(zf_kernel_build *lower) {
+void zf_simt_call_slow(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     unsigned count = LLVMCountParams(lower->v_body);
     LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count);
     LLVMGetParams(lower->v_body, v_args);
-    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->simt->v_hard), lower->simt->v_hard, v_args, count, "");
+    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->simt->v_slow), lower->simt->v_slow, v_args, count, "");
 }
 
 // Declares the slow path, which is never inlined.
-static LLVMValueRef declare_hard(zf_kernel_build *lower, const char *name) {
+static LLVMValueRef declare_slow(zf_kernel_build *lower, const char *name) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_none[ARGS], v_function = make_function(lower, name, v_none);
     LLVMSetLinkage(v_function, LLVMInternalLinkage);
@@ -308,21 +308,21 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
     const zf_form *form = zf_form_of(shape.form);
     lower.simt->one_warp = shape.threads == cg->wave;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
-    char name[24], hard_name[32];
+    char name[24], slow_name[32];
     zf_lower_kernel_name(kernel->index, name);
-    snprintf(hard_name, sizeof hard_name, "%s_hard", name);
+    snprintf(slow_name, sizeof slow_name, "%s_hard", name);
     LLVMValueRef v_args[ARGS];
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
-    bool has_hard = form->emit_slow != NULL && shape.slow;
-    if (has_hard) lower.simt->v_hard = declare_hard(&lower, hard_name);
+    bool has_slow = form->emit_slow != NULL && shape.slow;
+    if (has_slow) lower.simt->v_slow = declare_slow(&lower, slow_name);
     ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
     form->emit(&lower, &shape);
     close_function(&lower, bb_first);
     if (ops->finish != NULL) ops->finish(cg, lower.v_body);
-    if (has_hard) make_hard(cg, input, kernel, lower.simt->v_hard, hard_name, &shape);
+    if (has_slow) make_slow(cg, input, kernel, lower.simt->v_slow, slow_name, &shape);
 }
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ typedef struct zf_simt_state {
     LLVMValueRef v_blocks;      ///< of the unit (i64)
     LLVMValueRef v_thread;      ///< i32
     LLVMValueRef v_tile;        ///< the tile that this thread works on
-    LLVMValueRef v_hard;        ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
+    LLVMValueRef v_slow;        ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
     LLVMBasicBlockRef bb_leave; ///< the end of the kernel
     LLVMValueRef *v_seeks;      ///< two a seek field, at the tile's begin and at its end; NULL: loaded when needed
     LLVMValueRef *v_tables;     ///< per edge: all of it in shared memory, or NULL; NULL: none is there (simt_tables.h)
@@ -32,7 +32,7 @@ typedef struct zf_simt_state {
 /// How kernels of GPUs read elements, bits and strings (simt_env.c).
 extern const zf_kernel_ops zf_simt_kernel_ops;
 /// Where rows of a scan prefetch (the choice AHEAD), prefetches what lies behind v_from; one of a lane's neighbours does.
-void zf_simt_ask_further(zf_kernel_build *lower, LLVMValueRef v_from);
+void zf_simt_prefetch_behind(zf_kernel_build *lower, LLVMValueRef v_from);
 
 /// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
 unsigned zf_simt_lane_count(zf_type type);
@@ -60,8 +60,8 @@ LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueR
 
 // ---- Kernels (simt.c) ----
 
-/// Has the tiles made by one thread (lower->simt->v_hard).
-void zf_simt_call_hard(zf_kernel_build *lower);
+/// Has the tiles made by one thread (lower->simt->v_slow).
+void zf_simt_call_slow(zf_kernel_build *lower);
 /// In the slow path: goes on in the one thread whose number (i32) is 0; the others leave.
 void zf_simt_one_thread(zf_kernel_build *lower, LLVMValueRef v_number);
 
@@ -212,25 +212,25 @@ void zf_simt_neighbours_end(zf_kernel_build *lower, zf_simt_neighbours *neighbou
 
 /// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
 /// the tile's place by 32 bits.
-typedef struct zf_simt_near {
+typedef struct zf_simt_relative {
     LLVMValueRef v_base, v_rank;
     zf_simt_neighbours *neighbours; ///< v_rank is number `k` of these; NULL: it stands alone
     unsigned k;
-    struct zf_simt_fetch *fetch; ///< of indices near v_base; NULL: none
-} zf_simt_near;
+    struct zf_simt_prefetch_tile *fetch; ///< of indices near v_base; NULL: none
+} zf_simt_relative;
 /// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
-LLVMValueRef zf_simt_near_bits(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
-                               uint64_t count);
-zf_cg_value zf_simt_near_element(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge);
+LLVMValueRef zf_simt_relative_bits(zf_kernel_build *lower, const zf_simt_relative *relative, uint32_t edge, uint64_t stride,
+                                   uint64_t from, uint64_t count);
+zf_cg_value zf_simt_relative_element(zf_kernel_build *lower, const zf_simt_relative *relative, uint32_t edge);
 
 // ---- Counted elements (simt_counted.c) ----
 
 /// Where the element is whose index is a sum of zeros and ones along the outputs, for one of a lane's outputs.
 typedef struct zf_simt_counted {
     uint32_t edge;
-    zf_simt_near near;    ///< of it; where there is none, of another
-    LLVMValueRef v_place; ///< i32: how far it is from near.v_base
-    LLVMValueRef v_room;  ///< i32: how many elements there are from there on; NULL: more than v_place
+    zf_simt_relative relative; ///< of it; where there is none, of another
+    LLVMValueRef v_place;      ///< i32: how far it is from near.v_base
+    LLVMValueRef v_room;       ///< i32: how many elements there are from there on; NULL: more than v_place
 } zf_simt_counted;
 /// A scan whose values are such indices, for the rows of a tile.
 typedef struct zf_simt_count {
@@ -256,7 +256,7 @@ const zf_simt_counted *zf_simt_counted_at(const zf_kernel_env *env, const zf_exp
 /// That element, checked.
 zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *counted, const zf_expr *access);
 
-// ---- Lanes (simt_lanes.c) ----
+// ---- Lanes (simt_lane_loads.c) ----
 
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
 typedef struct zf_simt_lanes {
@@ -264,12 +264,12 @@ typedef struct zf_simt_lanes {
     LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
                                  ///< `count` too, v_near (i32) not far from 0
     unsigned count;
-    struct zf_simt_fetch *fetch;     ///< of indices near v_base; NULL: none (simt_fetch.h)
-    struct zf_simt_later *later;     ///< NULL: nothing is asked for of later tiles (simt_later.h)
-    struct zf_simt_staging *staging; ///< NULL: nothing is staged (simt_staging.h)
-    LLVMValueRef v_staged;           ///< i64: v_first, counted from the first that is staged with it
-    bool by_words;                   ///< elements of fewer bytes than a word are loaded by words,
-    LLVMValueRef v_ahead;            ///< and those so many elements (i32) further on are prefetched
+    struct zf_simt_prefetch_tile *fetch; ///< of indices near v_base; NULL: none (simt_prefetch_tile.h)
+    struct zf_simt_distant *later;       ///< NULL: nothing is asked for of later tiles (simt_prefetch_distant.h)
+    struct zf_simt_staging *staging;     ///< NULL: nothing is staged (simt_staging.h)
+    LLVMValueRef v_staged;               ///< i64: v_first, counted from the first that is staged with it
+    bool by_words;                       ///< elements of fewer bytes than a word are loaded by words,
+    LLVMValueRef v_ahead;                ///< and those so many elements (i32) further on are prefetched
     zf_simt_stage stage;
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, unsigned count);

@@ -27,9 +27,9 @@ void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t
     for (uint32_t value = 0; value <= most; value++) zf_choice_allow(space, kind, value);
 }
 
-void zf_choice_allow_ahead(zf_choice_space *space, const zf_simt_shape *shape) {
+void zf_choice_allow_prefetch(zf_choice_space *space, const zf_simt_shape *shape) {
     zf_choice_allow_up_to(space, ZF_CHOICE_AHEAD, 1);
-    zf_choose(&space->otherwise, ZF_CHOICE_AHEAD, shape->ahead);
+    zf_choose(&space->otherwise, ZF_CHOICE_AHEAD, shape->prefetch);
 }
 
 // More threads than make a tile's outputs in one row would have nothing to do.

@@ -29,7 +29,7 @@ void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t
 /// Neighbours that a thread makes together (C).
 void zf_choice_allow_together(zf_choice_space *space, zf_type type);
 /// Whether the kernel prefetches (AHEAD); by default as `shape` has it.
-void zf_choice_allow_ahead(zf_choice_space *space, const zf_simt_shape *shape);
+void zf_choice_allow_prefetch(zf_choice_space *space, const zf_simt_shape *shape);
 /// The most threads of a thread block that makes a tile of groups, and no fewer than `least`.
 uint32_t zf_choice_threads_of_tile(const zf_plan *plan, const zf_kernel *kernel, uint32_t least);
 

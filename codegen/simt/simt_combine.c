@@ -1,5 +1,5 @@
-// What lanes of a warp have of a scan, brought together by shuffles: for scans along the elements (simt_scan.c), along groups
-// (simt_tree.c) and of segments (simt_segments.c).
+// What lanes of a warp have of a scan, brought together by shuffles: for scans along the elements (form_scan.c), along groups
+// (form_groups.c) and of segments (simt_segments.c).
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_tree.h"
 

@@ -4,7 +4,7 @@
 #include "codegen/simt/forms/simt_tree.h"
 #include "codegen/simt/simt_handles.h"
 #include "codegen/simt/simt_memory.h"
-#include "codegen/simt/simt_places.h"
+#include "codegen/simt/simt_neighbour_bits.h"
 
 enum { FURTHER = 256 }; // bytes: about as many as two rows of a warp take
 
@@ -54,7 +54,8 @@ static zf_cg_value in_memory(zf_kernel_env *env, const zf_port *port, const zf_g
     zf_simt_lanes *lanes = env->simt.lanes;
     unsigned k = env->simt.lane_k;
     bool plain = !edge->type.nullable && edge->type.kind != ZF_K_STRING, is_bool = edge->type.kind == ZF_K_BOOL;
-    if (vouched && env->simt.near != NULL && plain && !is_bool) return zf_simt_near_element(lower, env->simt.near, edge->index);
+    if (vouched && env->simt.relative != NULL && plain && !is_bool)
+        return zf_simt_relative_element(lower, env->simt.relative, edge->index);
     if (vouched && lanes != NULL && plain) return zf_simt_lane_element(lower, lanes, k, edge->index);
     if (lanes != NULL && k > 0 && plain && !is_bool && is_one_before(env, access) && zf_lower_along_groups(env, port))
         return zf_simt_lane_element(lower, lanes, k - 1, edge->index);
@@ -74,17 +75,17 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     if (vouched) v_index = zf_lower_own_index(env);
     if (zf_lower_in_memory(lower, edge->index)) return in_memory(env, port, edge, v_index, access, vouched);
     bool is_group = lower->graph->nodes[edge->producer].inst->pattern == ZF_GROUP_PARALLEL;
-    if (env->simt.spot != NULL && is_group) return zf_simt_tree_element(env, edge, v_index, vouched);
+    if (env->simt.position != NULL && is_group) return zf_simt_tree_element(env, edge, v_index, vouched);
     const zf_expansion *expansion = zf_lower_expansion_find(lower, (uint32_t)edge->producer);
     if (expansion != NULL) return zf_lower_expansion_value(lower, expansion); // it stands at the consumer's index
     zf_kernel_env child = zf_lower_child_env(env, edge, v_index, vouched);
-    zf_simt_spot spot;
+    zf_simt_position position;
     if (vouched) child.simt = env->simt;
-    child.simt.spot = NULL;
-    if (env->simt.spot != NULL) {
-        spot = zf_simt_spot_along(env->simt.spot, edge);
-        spot.exact = spot.exact && vouched; // an element that nobody takes stands nowhere
-        child.simt.spot = &spot;
+    child.simt.position = NULL;
+    if (env->simt.position != NULL) {
+        position = zf_simt_position_along(env->simt.position, edge);
+        position.exact = position.exact && vouched; // an element that nobody takes stands nowhere
+        child.simt.position = &position;
     }
     return zf_cg_eval_body(cg, &child.env, &lower->graph->nodes[child.node].inst->decode);
 }
@@ -107,14 +108,14 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
         return zf_cg_i64(cg, 0);
     }
     zf_simt_lanes *lanes = env->simt.lanes;
-    const zf_simt_near *near = env->simt.near;
+    const zf_simt_relative *relative = env->simt.relative;
     uint64_t stride, from, count;
-    bool placed = (lanes != NULL || near != NULL) && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb;
+    bool placed = (lanes != NULL || relative != NULL) && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb;
     placed = placed && is_hoisted(cg, cg_env, 1, access->span, access);
     LLVMValueRef v = NULL;
     if (placed && zf_lower_placed_bits(env, access, &stride, &from, &count)) {
         if (lanes != NULL) v = zf_simt_lane_bits(lower, lanes, env->simt.lane_k, edge->index, stride, from, count);
-        if (near != NULL) v = zf_simt_near_bits(lower, near, edge->index, stride, from, count);
+        if (relative != NULL) v = zf_simt_relative_bits(lower, relative, edge->index, stride, from, count);
         if (v != NULL) return v;
     }
     const zf_port *width = placed && lanes != NULL ? zf_lower_scaled(env, access->b, access->c) : NULL;
@@ -122,8 +123,8 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     return v != NULL ? v : zf_lower_load_bits(env, edge, v_at, v_count, access);
 }
 
-void zf_simt_ask_further(zf_kernel_build *lower, LLVMValueRef v_from) {
-    if (!zf_simt_prefetches(lower->cg) || lower->running_count == 0 || !zf_simt_shape_of(lower->plan, lower->kernel).ahead)
+void zf_simt_prefetch_behind(zf_kernel_build *lower, LLVMValueRef v_from) {
+    if (!zf_simt_prefetches(lower->cg) || lower->running_count == 0 || !zf_simt_shape_of(lower->plan, lower->kernel).prefetch)
         return;
     zf_simt_prefetch(lower->cg, zf_cg_byte_at(lower->cg, v_from, FURTHER));
 }
@@ -139,7 +140,7 @@ static LLVMValueRef bits_beside(zf_cg *cg, zf_cg_env *cg_env, const zf_port *por
     (void)cg;
     zf_kernel_env *env = env_of(cg_env);
     const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
-    return may_be_beside(env, edge, access) ? zf_simt_places_take(env, place, v_count, access) : NULL;
+    return may_be_beside(env, edge, access) ? zf_simt_neighbour_bits_take(env, place, v_count, access) : NULL;
 }
 
 static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, zf_cg_bit_place *place, bool moves,
@@ -150,7 +151,7 @@ static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port,
     zf_cg_bit_place unmoved = *place;
     if (moves) zf_cg_bit_place_clamp(cg, place);
     if (may_be_beside(env, edge, access)) {
-        LLVMValueRef v = zf_simt_places_load(env, edge->index, &unmoved, place, v_count, limit, access);
+        LLVMValueRef v = zf_simt_neighbour_bits_load(env, edge->index, &unmoved, place, v_count, limit, access);
         if (v != NULL) return v;
     }
     LLVMValueRef v_word = place->v_word, v_near = place->v_near;
@@ -162,14 +163,14 @@ static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port,
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(env->lower, edge->index), zf_lower_tame(env, v_word));
     LLVMValueRef v_index = LLVMBuildLShr(cg->builder, v_near, zf_cg_i32(cg, 5), "");
     v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
-    if (env->simt.lanes != NULL && env->simt.lane_k + 1 == env->simt.lanes->count) zf_simt_ask_further(env->lower, v_from);
+    if (env->simt.lanes != NULL && env->simt.lane_k + 1 == env->simt.lanes->count) zf_simt_prefetch_behind(env->lower, v_from);
     return zf_cg_words_bits(cg, v_from, v_near, v_count, limit, access->msb);
 }
 
 // ---- Scans ----------------------------------------------------------------------------------------------------
 
 static bool scan_value(zf_kernel_env *env, zf_running *running, LLVMValueRef *v) {
-    *v = env->simt.spot != NULL ? zf_simt_tree_scan(env, running) : NULL;
+    *v = env->simt.position != NULL ? zf_simt_tree_scan(env, running) : NULL;
     return *v != NULL;
 }
 

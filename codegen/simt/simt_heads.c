@@ -82,7 +82,7 @@ static LLVMValueRef group_at(zf_simt_heads *t, LLVMValueRef v_near) {
 
 // Whether sizes are found in another stage, several at once: their numbers are those in the tile.
 static bool pulls_together(const zf_simt_heads *t) {
-    return t->pulls_sizes && (t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES);
+    return t->pulls_sizes && (t->never_empty || t->head_bytes == ZF_SIMT_NARROW_BYTES);
 }
 
 // Goes on in a block where the group at v_which is among this thread's, from v_near on; *v_k its number there, which it returns
@@ -160,8 +160,8 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
         env.v_g = env.v_i;
         env.v_i = NULL;
         if (v_inside != NULL) env.v_counts = v_inside[k];
-        zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
-        env.simt.spot = &spot;
+        zf_simt_position position = zf_simt_position_of_group(t, env.v_g);
+        env.simt.position = &position;
         v_raw[k] = size_at(t, &env);
     }
     zf_simt_lanes_end(lower, &lanes);
@@ -181,12 +181,12 @@ static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     zf_simt_found *found = zf_simt_found_along(t->tree, t->step->groups, v_near, t->each, v_last);
     for (unsigned k = 0; k < t->each; k++) {
         zf_kernel_env env = zf_lower_env_make(lower, t->node);
-        zf_simt_spot spot = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
-        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, t->fetch};
-        spot.in_arrays_g = true;
+        zf_simt_position position = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
+        zf_simt_relative relative = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, t->fetch};
+        position.in_arrays_g = true;
         env.v_g = group_at(t, neighbours.v_ranks[k]);
-        env.simt.spot = &spot;
-        env.simt.near = &near;
+        env.simt.position = &position;
+        env.simt.relative = &relative;
         if (v_inside != NULL) env.v_counts = v_inside[k];
         v_raw[k] = size_at(t, &env);
     }
@@ -217,8 +217,8 @@ static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLV
     zf_cg_enter(cg, bb_one);
     zf_kernel_env env = zf_lower_env_make(lower, t->node);
     env.v_g = group_at(t, v_this);
-    zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
-    env.simt.spot = &spot;
+    zf_simt_position position = zf_simt_position_of_group(t, env.v_g);
+    env.simt.position = &position;
     LLVMValueRef v_size = zf_cg_resize(cg, size_at(t, &env), ty, false);
     for (unsigned k = 0; k < t->each; k++) {
         LLVMValueRef v_chosen = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, near_const(t, k));
@@ -465,7 +465,7 @@ LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) { return zf_simt_heads_walk(t,
 // aligned.
 static void place_walk(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
-    bool few = t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES; // else a tile may have any number of groups
+    bool few = t->never_empty || t->head_bytes == ZF_SIMT_NARROW_BYTES; // else a tile may have any number of groups
     LLVMTypeRef ty = few ? cg->ty_i32 : cg->ty_i64;
     t->v_begin = pulls_together(t) ? t->v_g0 : zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(t->each - 1)));
     LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_begin), v_rest = zf_cg_sub(cg, t->v_groups, t->v_begin);
@@ -689,13 +689,13 @@ static LLVMValueRef in_room(const zf_simt_heads *t, LLVMValueRef v_rank) {
 }
 
 // An element's word of bits (i64), and where it is in it (i32).
-typedef struct spot {
+typedef struct position {
     LLVMValueRef v_q, v_word, v_bit;
-} spot;
+} position;
 
 // The groups of `count` outputs from one on, which lie in one word of bits: the first's is found; of each other it is that of the
 // one before, or the next.
-static void find(zf_simt_heads *t, const spot *at, unsigned count, zf_simt_place *places) {
+static void find(zf_simt_heads *t, const position *at, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0), v_q = at->v_q, v_bit = at->v_bit;
     LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i32, 2), word_at(t, at->v_word), 8);
@@ -740,7 +740,7 @@ static void find(zf_simt_heads *t, const spot *at, unsigned count, zf_simt_place
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, zf_cg_resize(cg, v_q, cg->ty_i64, false), zf_cg_i64(cg, 5), "");
-    find(t, &(spot){v_q, v_word, zf_cg_and(cg, v_q, zf_cg_i32(cg, 31))}, count, places);
+    find(t, &(position){v_q, v_word, zf_cg_and(cg, v_q, zf_cg_i32(cg, 31))}, count, places);
 }
 
 void zf_simt_heads_find_row(zf_simt_heads *t, LLVMValueRef v_words, LLVMValueRef v_in, unsigned count, zf_simt_place *places) {
@@ -748,5 +748,5 @@ void zf_simt_heads_find_row(zf_simt_heads *t, LLVMValueRef v_words, LLVMValueRef
     LLVMBuilderRef b = cg->builder;
     LLVMValueRef v_five = zf_cg_i32(cg, 5), v_word = LLVMBuildNUWAdd(b, v_words, LLVMBuildLShr(b, v_in, v_five, ""), "");
     LLVMValueRef v_q = zf_cg_add(cg, LLVMBuildShl(b, v_words, v_five, ""), v_in);
-    find(t, &(spot){v_q, zf_cg_resize(cg, v_word, cg->ty_i64, false), zf_cg_and(cg, v_in, zf_cg_i32(cg, 31))}, count, places);
+    find(t, &(position){v_q, zf_cg_resize(cg, v_word, cg->ty_i64, false), zf_cg_and(cg, v_in, zf_cg_i32(cg, 31))}, count, places);
 }

@@ -3,7 +3,7 @@
 #ifndef ZF_CODEGEN_SIMT_HEADS_H
 #define ZF_CODEGEN_SIMT_HEADS_H
 
-#include "codegen/simt/simt_fetch.h"
+#include "codegen/simt/simt_prefetch_tile.h"
 
 /// Indices and counts are i64 values, places in the tile i32.
 typedef struct zf_simt_heads {
@@ -37,7 +37,7 @@ typedef struct zf_simt_heads {
     LLVMValueRef v_heads;  ///< shared: the group of each head, counted from g0; only where groups may be empty
     LLVMValueRef v_sums;   ///< shared: of warps, two sets
     LLVMValueRef v_bad;    ///< slot (i1): the states lie
-    zf_simt_fetch *fetch;  ///< of the tile's groups; NULL: none
+    zf_simt_prefetch_tile *fetch; ///< of the tile's groups; NULL: none
 } zf_simt_heads;
 
 /// One element: its place in the tile and its group (counted from g0), both i32, and what is in front of it in its group (i64, or
@@ -49,8 +49,8 @@ typedef struct zf_simt_place {
 /// Groups that a thread takes together, usually and at most.
 enum { ZF_SIMT_GROUPS_EACH = 4, ZF_SIMT_GROUPS_MOST = 8 };
 enum { ZF_SIMT_SUMS = 256 }; ///< bytes of v_sums, which the stages of a kernel use one after the other
-/// Groups that a tile may have in a stage of several, where they may be empty: their numbers take ZF_SIMT_FEW_BYTES each.
-enum { ZF_SIMT_MOST_GROUPS = 65535, ZF_SIMT_FEW_BYTES = 2 };
+/// Groups that a tile may have in a stage of several, where they may be empty: their numbers take ZF_SIMT_NARROW_BYTES each.
+enum { ZF_SIMT_MOST_GROUPS = 65535, ZF_SIMT_NARROW_BYTES = 2 };
 /// Bytes of shared memory that the tables of a stage take beside. `head_bytes`: 0 where groups are never empty.
 uint32_t zf_simt_heads_bytes(uint32_t tile, unsigned head_bytes);
 /// Sets the tables up from byte `at` of shared memory.

@@ -9,7 +9,7 @@
 // come second; then all lanes do as one thread does (zf_chunk_ops).
 #include "codegen/body/cg_sites.h"
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/simt/simt_marks.h"
+#include "codegen/simt/simt_row_bitmap.h"
 #include "frontend/check/walk.h"
 
 /// As many rows as there are lanes.
@@ -281,7 +281,7 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
 
 /// Of rows that are kept until all are known: marks these, the first of which begins at v_at (i64). Returns how many elements
 /// they have (i64).
-static LLVMValueRef mark_rows(row_batch *b, zf_simt_marks *marks, LLVMValueRef v_at) {
+static LLVMValueRef mark_rows(row_batch *b, zf_simt_row_bitmap *marks, LLVMValueRef v_at) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i32, b->v_size, ""),
                  v_up = zf_simt_scan_warp(b->lower, v_size, b->v_lane);
@@ -291,7 +291,7 @@ static LLVMValueRef mark_rows(row_batch *b, zf_simt_marks *marks, LLVMValueRef v
     zf_type type = b->region->stmt->reduce->term->type;
     LLVMValueRef v_own = zf_cg_resize(cg, LLVMBuildLoad2(cg->builder, word_type(b), b->v_own, ""), cg->ty_i64, false);
     v_own = zf_lower_memory_form(b->lower, b->lower->type, zf_cg_scalar(type, zf_cg_from_word(cg, type, v_own)));
-    zf_simt_marks_add(marks, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), v_place, v_own);
+    zf_simt_row_bitmap_add(marks, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), v_place, v_own);
     return v_total;
 }
 
@@ -316,8 +316,8 @@ void zf_simt_share_rows(void *user) {
     LLVMValueRef v_batches = LLVMBuildUDiv(cg->builder, v_count, v_warp, "");
     LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_count, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 0));
     v_batches = zf_cg_add(cg, v_batches, zf_cg_resize(cg, v_rest, cg->ty_i64, false));
-    zf_simt_marks marks;
-    bool keeps = b.by_row && zf_simt_marks_begin(&marks, chunk);
+    zf_simt_row_bitmap marks;
+    bool keeps = b.by_row && zf_simt_row_bitmap_begin(&marks, chunk);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "rows");
     b.v_first = zf_cg_mul(cg, loop.v_i, v_warp);
@@ -337,5 +337,5 @@ void zf_simt_share_rows(void *user) {
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_total), region->v_at);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
-    if (keeps) zf_simt_marks_store(&marks, region->v_pos, LLVMBuildLoad2(cg->builder, cg->ty_i64, region->v_at, ""));
+    if (keeps) zf_simt_row_bitmap_store(&marks, region->v_pos, LLVMBuildLoad2(cg->builder, cg->ty_i64, region->v_at, ""));
 }

@@ -54,9 +54,9 @@ static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_local, stage->v_length);
         LLVMValueRef v_index = zf_cg_add(cg, root->v_g0, zf_cg_resize(cg, v_local, cg->ty_i64, false));
         if (!stage->never_empty) places[k].v_rank = zf_cg_select(cg, v_has, places[k].v_rank, zf_cg_i32(cg, 0));
-        zf_simt_near near = {stage->v_g0, places[k].v_rank, stage->never_empty ? &neighbours : NULL, k, stage->fetch};
+        zf_simt_relative relative = {stage->v_g0, places[k].v_rank, stage->never_empty ? &neighbours : NULL, k, stage->fetch};
         v_values[k] =
-            zf_simt_tree_element_at(&env, stage, &places[k], &near, v_has, v_index).v; // no boolean: it is stored as it is
+            zf_simt_tree_element_at(&env, stage, &places[k], &relative, v_has, v_index).v; // no boolean: it is stored as it is
         cg->v_guard = NULL;
     }
     zf_simt_neighbours_end(lower, &neighbours);

@@ -25,7 +25,7 @@ typedef struct zf_simt_shape {
     uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
     uint32_t registers; ///< limit for each thread, so that more threads run at once; 0: no limit
     bool slow;          ///< the kernel has the slow path of its form
-    bool ahead;         ///< the kernel prefetches what a tile reads (simt_fetch.h)
+    bool prefetch;      ///< the kernel prefetches what a tile reads (simt_prefetch_tile.h)
 } zf_simt_shape;
 
 /// One form: a row of forms.def.

@@ -2,7 +2,8 @@
 //
 // From an output to the next such an index stays or rises by one, and within a tile it stays near that of the tile's begin. So
 // what is read there is addressed from the tile's place by 32 bits, and for several of a lane's outputs at once, as it is for
-// the groups that outputs lie in (simt_lanes.c). Beyond the stream's end another element is read instead, and the check fails.
+// the groups that outputs lie in (simt_lane_loads.c). Beyond the stream's end another element is read instead, and the check
+// fails.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt.h"
 #include "patterns/plan/sites.h"
@@ -62,7 +63,7 @@ void zf_simt_count_begin(zf_kernel_build *lower, zf_simt_count *count, unsigned 
         count->neighbours.v_ranks[k] = v_rank;
         count->neighbours.v_places[k] = v_place; // of which distances are small whatever the bits say
         *at = (zf_simt_counted){.edge = count->edge, .v_place = v_place, .v_room = count->exist ? NULL : count->v_room};
-        at->near = (zf_simt_near){count->v_base, v_rank, &count->neighbours, k, NULL};
+        at->relative = (zf_simt_relative){count->v_base, v_rank, &count->neighbours, k, NULL};
     }
     zf_simt_neighbours_begin(lower, &count->neighbours);
 }
@@ -95,11 +96,11 @@ zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *c
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, counted->v_place, counted->v_room);
         zf_cg_check(cg, &env->env, v_exists, 1, access->span, access);
     }
-    if (zf_lower_in_memory(lower, edge->index)) return zf_simt_near_element(lower, &counted->near, edge->index);
+    if (zf_lower_in_memory(lower, edge->index)) return zf_simt_relative_element(lower, &counted->relative, edge->index);
     zf_kernel_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
-    child.v_i = zf_cg_add(cg, counted->near.v_base, zf_cg_resize(cg, counted->near.v_rank, cg->ty_i64, false));
+    child.v_i = zf_cg_add(cg, counted->relative.v_base, zf_cg_resize(cg, counted->relative.v_rank, cg->ty_i64, false));
     child.v_counts = env->v_counts;
     child.v_alive = env->v_alive;
-    child.simt.near = &counted->near;
+    child.simt.relative = &counted->relative;
     return zf_cg_eval_body(cg, &child.env, &lower->graph->nodes[child.node].inst->decode);
 }

@@ -1,5 +1,5 @@
 // Several tiles of groups that a warp makes together: where they lie, their groups row by row, and whether the file's states are
-// met on the way. Strings (simt_words.c) and numbers (simt_numbers.c) differ in what a group is, and in how it is put in place.
+// met on the way. Strings (form_words.c) and numbers (form_numbers.c) differ in what a group is, and in how it is put in place.
 #include "codegen/simt/forms/simt_span.h"
 
 #include "codegen/body/cg_frame.h"
@@ -439,7 +439,7 @@ void zf_simt_span_end(zf_simt_span *s, LLVMBasicBlockRef *bb_made) {
     *bb_made = zf_cg_block(cg, "tiles_made");
     zf_cg_cond_br(cg, v_bad, bb_bad, bb_well);
     zf_cg_enter(cg, bb_bad);
-    zf_simt_call_hard(lower);
+    zf_simt_call_slow(lower);
     zf_cg_br(cg, *bb_made);
     zf_cg_enter(cg, bb_well);
 }

@@ -38,7 +38,7 @@ typedef struct zf_simt_found {
 } zf_simt_found;
 
 /// Where a body is evaluated: its index among those that the tile has along its elements, and its groups (i32).
-typedef struct zf_simt_spot {
+typedef struct zf_simt_position {
     zf_simt_tree *tree;
     LLVMValueRef v_i, v_g;
     zf_simt_found *found;   ///< not NULL: v_i is number `k` of those
@@ -47,7 +47,7 @@ typedef struct zf_simt_spot {
     bool exact;                    ///< the tile has that index; else it may be any number
     bool in_arrays_i, in_arrays_g; ///< v_i, v_g lie in the arrays of scans along them
     bool made;                     ///< what is asked for by the root's group stands in its window
-} zf_simt_spot;
+} zf_simt_position;
 
 /// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
 zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count);
@@ -57,17 +57,17 @@ void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found);
 zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last);
 
 /// The spot of a stage's group.
-zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
+zf_simt_position zf_simt_position_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
 /// The element of a stage that is a step of the kernel, for the consumer that `env` is of; `v_index` its index in the block.
 /// `vouched`: a check has vouched for it.
 zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
 /// Element v_index of `stage`, whose place there is known. v_has (i1, or NULL: it does): whether the tile has it.
 zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
-                                    const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index);
+                                    const zf_simt_relative *relative, LLVMValueRef v_has, LLVMValueRef v_index);
 /// The value of a scan at the environment's index, from its array; NULL where it has none.
 LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running);
 /// The spot of what is inlined along `edge`.
-zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge);
+zf_simt_position zf_simt_position_along(const zf_simt_position *position, const zf_graph_edge *edge);
 
 /// Whether elements of `step`, of that type, are made once a group of the root for a row of outputs; and how many a window of
 /// rows of `lanes` a thread has.
@@ -85,9 +85,9 @@ zf_cg_value zf_simt_ring_element(zf_kernel_build *lower, const zf_simt_ring *rin
 
 /// The stage that is the kernel's root; NULL where that is no group algorithm.
 zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree);
-/// The rows of a tile, with the scans along its outputs (simt_scan.c). `tree`: the stages that they take from, or NULL.
+/// The rows of a tile, with the scans along its outputs (form_scan.c). `tree`: the stages that they take from, or NULL.
 void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree);
-/// An output of a root of groups, at its place: number `k` of `neighbours`, or alone (NULL) (simt_groups.c).
+/// An output of a root of groups, at its place: number `k` of `neighbours`, or alone (NULL) (simt_group_outputs.c).
 zf_cg_value zf_simt_groups_output(zf_simt_heads *stage, const zf_simt_place *place, zf_simt_neighbours *neighbours, unsigned k);
 /// The outputs of a root of groups, whose heads are marked.
 void zf_simt_groups_outputs(zf_simt_heads *stage);

@@ -98,7 +98,7 @@ static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const z
 // several one with too many is made by one thread.
 static unsigned head_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     bool alone = kernel->domain == ZF_DOMAIN_GROUPS && kernel->step_count == 2;
-    return never_empty(plan, step->node) ? 0 : alone ? 4 : ZF_SIMT_FEW_BYTES;
+    return never_empty(plan, step->node) ? 0 : alone ? 4 : ZF_SIMT_NARROW_BYTES;
 }
 
 // Whether all stages can be made side by side; then the bytes of shared memory that they take.
@@ -193,7 +193,7 @@ zf_simt_shape zf_form_groups_shape(const zf_plan *plan, const zf_kernel *kernel)
                            .shared_bytes = shared,
                            .registers = one_stage ? stage_registers(plan, kernel) : tree_registers(kernel, type, shared),
                            .slow = threads == plan->target->wave,
-                           .ahead = one_stage || has_long_tile(kernel, type)};
+                           .prefetch = one_stage || has_long_tile(kernel, type)};
 }
 
 void zf_form_groups_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
@@ -202,7 +202,7 @@ void zf_form_groups_choices(const zf_plan *plan, const zf_kernel *kernel, const 
     uint32_t most = several ? zf_choice_threads_of_tile(plan, kernel, shape->threads) : plan->target->wave;
     zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, most);
     if (several) zf_choice_allow_together(space, type);
-    if (type.kind != ZF_K_STRING) zf_choice_allow_ahead(space, shape);
+    if (type.kind != ZF_K_STRING) zf_choice_allow_prefetch(space, shape);
 }
 
 // ---- Levels ---------------------------------------------------------------------------------------------------
@@ -250,20 +250,20 @@ static LLVMValueRef level_pulled(const zf_simt_tree *tree, uint32_t level) {
 
 // ---- Spots ----------------------------------------------------------------------------------------------------
 
-zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g) {
+zf_simt_position zf_simt_position_of_group(const zf_simt_heads *stage, LLVMValueRef v_g) {
     zf_cg *cg = stage->lower->cg;
     LLVMValueRef v_local = zf_cg_resize(cg, zf_cg_sub(cg, v_g, stage->v_g0), cg->ty_i32, false);
-    return (zf_simt_spot){.tree = stage->tree, .v_g = v_local};
+    return (zf_simt_position){.tree = stage->tree, .v_g = v_local};
 }
 
-zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge) {
-    return (zf_simt_spot){.tree = spot->tree,
-                          .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i,
-                          .found = edge->access == ZF_ACCESS_ALIGNED_G ? spot->found_g : spot->found,
-                          .k = spot->k,
-                          .exact = spot->exact,
-                          .in_arrays_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->in_arrays_g : spot->in_arrays_i,
-                          .made = spot->made};
+zf_simt_position zf_simt_position_along(const zf_simt_position *position, const zf_graph_edge *edge) {
+    return (zf_simt_position){.tree = position->tree,
+                              .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? position->v_g : position->v_i,
+                              .found = edge->access == ZF_ACCESS_ALIGNED_G ? position->found_g : position->found,
+                              .k = position->k,
+                              .exact = position->exact,
+                              .in_arrays_i = edge->access == ZF_ACCESS_ALIGNED_G ? position->in_arrays_g : position->in_arrays_i,
+                              .made = position->made};
 }
 
 zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count) {
@@ -290,29 +290,30 @@ void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found) {
 zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_heads *t = stage_of(env->simt.spot->tree, (uint32_t)edge->producer);
-    zf_simt_spot spot = zf_simt_spot_along(env->simt.spot, edge);
-    if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
-    for (zf_simt_found *found = vouched && spot.exact ? spot.found : NULL; found != NULL; found = found->next) {
+    zf_simt_heads *t = stage_of(env->simt.position->tree, (uint32_t)edge->producer);
+    zf_simt_position position = zf_simt_position_along(env->simt.position, edge);
+    if (position.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, position.v_i);
+    for (zf_simt_found *found = vouched && position.exact ? position.found : NULL; found != NULL; found = found->next) {
         if (found->stage != t) continue;
-        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, t->never_empty ? &found->neighbours : NULL, spot.k, t->fetch};
-        return zf_simt_tree_element_at(env, t, &found->places[spot.k], &near, NULL, v_index);
+        zf_simt_relative relative = {t->v_g0, found->places[position.k].v_rank, t->never_empty ? &found->neighbours : NULL,
+                                     position.k, t->fetch};
+        return zf_simt_tree_element_at(env, t, &found->places[position.k], &relative, NULL, v_index);
     }
     LLVMValueRef v_has = NULL;
-    if (!vouched || !spot.exact) { // what the tile does not have is made up from its first group
-        v_has = zf_cg_icmp(cg, LLVMIntULT, spot.v_i, t->v_length);
+    if (!vouched || !position.exact) { // what the tile does not have is made up from its first group
+        v_has = zf_cg_icmp(cg, LLVMIntULT, position.v_i, t->v_length);
         v_has = zf_cg_within(cg, v_has, "elements that a stage has in the tile");
-        spot.v_i = zf_cg_select(cg, v_has, spot.v_i, zf_cg_i32(cg, 0));
+        position.v_i = zf_cg_select(cg, v_has, position.v_i, zf_cg_i32(cg, 0));
     }
     zf_simt_place place;
-    zf_simt_heads_find(t, spot.v_i, 1, &place);
+    zf_simt_heads_find(t, position.v_i, 1, &place);
     if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, zf_cg_i32(cg, 0));
-    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0, t->fetch};
-    return zf_simt_tree_element_at(env, t, &place, &near, v_has, v_index);
+    zf_simt_relative relative = {t->v_g0, place.v_rank, NULL, 0, t->fetch};
+    return zf_simt_tree_element_at(env, t, &place, &relative, v_has, v_index);
 }
 
 zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
-                                    const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index) {
+                                    const zf_simt_relative *relative, LLVMValueRef v_has, LLVMValueRef v_index) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
     zf_kernel_env child = zf_lower_env_make(lower, stage->node);
@@ -324,26 +325,26 @@ zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *sta
     child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
     child.v_j = zf_simt_heads_offset(stage, place);
-    child.simt.near = near;
-    zf_simt_spot spot = {.tree = stage->tree,
-                         .v_i = place->v_q,
-                         .v_g = place->v_rank,
-                         .exact = v_has == NULL,
-                         .in_arrays_i = v_has == NULL,
-                         .in_arrays_g = true};
-    child.simt.spot = &spot;
+    child.simt.relative = relative;
+    zf_simt_position position = {.tree = stage->tree,
+                                 .v_i = place->v_q,
+                                 .v_g = place->v_rank,
+                                 .exact = v_has == NULL,
+                                 .in_arrays_i = v_has == NULL,
+                                 .in_arrays_g = true};
+    child.simt.position = &position;
     return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
 }
 
 LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    const zf_simt_tree *tree = env->simt.spot->tree;
+    const zf_simt_tree *tree = env->simt.position->tree;
     for (uint32_t k = 0; k < tree->array_count; k++) {
         if (tree->arrays[k].running != running) continue;
-        LLVMValueRef v_local = running->along_groups ? env->simt.spot->v_g : env->simt.spot->v_i;
-        if (!(running->along_groups ? env->simt.spot->in_arrays_g
-                                    : env->simt.spot->in_arrays_i)) { // what is read must lie in the array
+        LLVMValueRef v_local = running->along_groups ? env->simt.position->v_g : env->simt.position->v_i;
+        if (!(running->along_groups ? env->simt.position->in_arrays_g
+                                    : env->simt.position->in_arrays_i)) { // what is read must lie in the array
             LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, tree->arrays[k].room));
             v_local = zf_cg_select(cg, zf_cg_within(cg, v_in, "values of a scan"), v_local, zf_cg_i32(cg, 0));
         }
@@ -400,18 +401,18 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
         LLVMValueRef v_local = neighbours.v_ranks[k];
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
         zf_kernel_env env = zf_lower_env_make(lower, r->node);
-        zf_simt_spot spot = {.tree = tree, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
-        zf_simt_near near = {v_first, v_local, &neighbours, k, above != NULL ? above->fetch : NULL};
-        env.simt.spot = &spot;
-        env.simt.near = &near;
+        zf_simt_position position = {.tree = tree, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
+        zf_simt_relative relative = {v_first, v_local, &neighbours, k, above != NULL ? above->fetch : NULL};
+        env.simt.position = &position;
+        env.simt.relative = &relative;
         if (r->along_groups) {
             env.v_g = v_index;
-            spot.v_g = v_local;
-            spot.found_g = found;
+            position.v_g = v_local;
+            position.found_g = found;
         } else {
             env.v_i = v_index;
-            spot.v_i = v_local;
-            spot.found = found;
+            position.v_i = v_local;
+            position.found = found;
         }
         v_terms[k] = zf_lower_scan_term(&env, r->reduce, v_index);
         cg->v_guard = NULL;
@@ -596,11 +597,11 @@ static void open_stages(zf_simt_tree *tree) {
     }
 }
 
-// Where every stage begins and ends, consumers first. *v_hard (i1): one thread must make the tile.
-static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
+// Where every stage begins and ends, consumers first. *v_slow (i1): one thread must make the tile.
+static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_slow) {
     zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    *v_hard = zf_cg_i1(cg, false);
+    *v_slow = zf_cg_i1(cg, false);
     LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1));
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
     for (uint32_t s = tree->stage_count; s-- > 0;) {
@@ -611,21 +612,21 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         zf_simt_heads_ends(t, level_pulled(tree, t->step->level), zf_cg_icmp(cg, LLVMIntULE, v_to, v_elements));
         if (!is_root) { // its elements may be more, or fewer, than its consumer takes
             LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[t->node].output);
-            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntULT, v_to, v_count)));
+            *v_slow = zf_cg_or(cg, *v_slow, zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntULT, v_to, v_count)));
             v_from = zf_cg_umin(cg, v_from, v_count);
             v_to = zf_cg_umin(cg, v_to, v_count);
         }
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
         LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
-        t->near_offsets = lower->simt->v_hard != NULL || few_elements(lower->plan, t->node);
-        if (lower->simt->v_hard != NULL) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
-        if (t->head_bytes == ZF_SIMT_FEW_BYTES)
-            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
-        if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
+        t->near_offsets = lower->simt->v_slow != NULL || few_elements(lower->plan, t->node);
+        if (lower->simt->v_slow != NULL) *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
+        if (t->head_bytes == ZF_SIMT_NARROW_BYTES)
+            *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
+        if (t->step->level > 0) *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
         for (uint32_t k = 0; k < tree->array_count; k++) {
             if (tree->arrays[k].running->level != t->step->groups) continue;
-            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, tree->arrays[k].room)));
+            *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, tree->arrays[k].room)));
         }
     }
 }
@@ -643,7 +644,7 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
 
 // What each stage reads by its groups, those that the tile touches, is asked for when they are known. Of a tile
 // that a warp makes not where groups are short: what they have is read in rows as long as the outputs', and asking for it costs
-// as much as reading it. Of one that a thread block makes only where they are few beside the outputs (simt_fetch.c).
+// as much as reading it. Of one that a thread block makes only where they are few beside the outputs (simt_prefetch_tile.c).
 enum {
     ASKED_LENGTH_WARP = 2, // elements that groups of tiles have on the mean which a warp makes, with few loads under way
 };
@@ -655,13 +656,13 @@ static void fetch_groups(zf_simt_tree *tree) {
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         zf_simt_heads *t = &tree->stages[s];
         if (lower->type.kind == ZF_K_STRING) continue;
-        t->fetch = ZF_NEW(lower->cg->arena, zf_simt_fetch);
+        t->fetch = ZF_NEW(lower->cg->arena, zf_simt_prefetch_tile);
         uint32_t most = by_warp ? t->tile / ASKED_LENGTH_WARP : t->tile;
         LLVMValueRef v_groups = zf_cg_sub(cg, t->v_end, t->v_g0),
                      v_few = zf_cg_icmp(cg, LLVMIntULE, v_groups, zf_cg_i64(cg, most));
         v_groups = zf_cg_select(cg, v_few, v_groups, zf_cg_i64(cg, 0));
-        zf_simt_fetch_begin(t->fetch, lower, lower->simt->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
-        if (!by_warp) zf_simt_fetch_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
+        zf_simt_prefetch_tile_begin(t->fetch, lower, lower->simt->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
+        if (!by_warp) zf_simt_prefetch_tile_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
     }
 }
 
@@ -675,14 +676,14 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_simt_seek_together(lower);
     open_stages(&tree);
     zf_simt_store_begin(lower, shape, &tile);
-    LLVMValueRef v_hard;
-    find_stages(&tree, &v_hard);
+    LLVMValueRef v_slow;
+    find_stages(&tree, &v_slow);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "tile_end");
-    if (lower->simt->v_hard != NULL) {
+    if (lower->simt->v_slow != NULL) {
         LLVMBasicBlockRef bb_hard = zf_cg_block(cg, "hard"), bb_easy = zf_cg_block(cg, "easy");
-        zf_cg_cond_br(cg, v_hard, bb_hard, bb_easy);
+        zf_cg_cond_br(cg, v_slow, bb_hard, bb_easy);
         zf_cg_enter(cg, bb_hard);
-        zf_simt_call_hard(lower);
+        zf_simt_call_slow(lower);
         zf_cg_br(cg, lower->simt->bb_leave);
         zf_cg_enter(cg, bb_easy);
     }
@@ -724,7 +725,7 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     if (root == NULL) zf_cg_br(cg, bb_end);
     zf_cg_enter(cg, bb_end);
     for (uint32_t s = 0; s < tree.stage_count; s++) {
-        if (tree.stages[s].fetch != NULL) zf_simt_fetch_end(tree.stages[s].fetch);
+        if (tree.stages[s].fetch != NULL) zf_simt_prefetch_tile_end(tree.stages[s].fetch);
     }
     zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);

@@ -7,18 +7,18 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
     zf_cg *cg = lower->cg;
     zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
-    zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k, t->fetch};
-    if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.simt.near = &near; // else a tile may have any number of groups
+    zf_simt_relative relative = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k, t->fetch};
+    if (t->head_bytes <= ZF_SIMT_NARROW_BYTES) env.simt.relative = &relative; // else a tile may have any number of groups
     env.v_j = zf_simt_heads_offset(t, p);
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
-    zf_simt_spot spot = {.tree = t->tree,
-                         .v_i = p->v_q,
-                         .v_g = p->v_rank,
-                         .exact = true,
-                         .in_arrays_i = true,
-                         .in_arrays_g = true,
-                         .made = neighbours != NULL};
-    env.simt.spot = &spot;
+    zf_simt_position position = {.tree = t->tree,
+                                 .v_i = p->v_q,
+                                 .v_g = p->v_rank,
+                                 .exact = true,
+                                 .in_arrays_i = true,
+                                 .in_arrays_g = true,
+                                 .made = neighbours != NULL};
+    env.simt.position = &position;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
     t->uses_j = t->uses_j || env.uses_j;

@@ -4,11 +4,11 @@
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_fetch.h"
-#include "codegen/simt/simt_later.h"
 #include "codegen/simt/simt_lookup.h"
+#include "codegen/simt/simt_neighbour_bits.h"
 #include "codegen/simt/simt_order.h"
-#include "codegen/simt/simt_places.h"
+#include "codegen/simt/simt_prefetch_distant.h"
+#include "codegen/simt/simt_prefetch_tile.h"
 #include "codegen/simt/simt_staging.h"
 
 enum {
@@ -40,7 +40,7 @@ zf_simt_shape zf_form_map_shape(const zf_plan *plan, const zf_kernel *kernel) {
     zf_simt_shape shape = {.threads = kernel->geometry.s,
                            .tiles = 1,
                            .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
-                           .ahead = looks_up || places || zf_simt_later_fits(plan, kernel)};
+                           .prefetch = looks_up || places || zf_simt_distant_fits(plan, kernel)};
     if (places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0)
         shape.registers = PLACES_REGISTERS;
     else if (looks_up && zf_simt_lane_count(zf_simt_type_of(plan, kernel)) <= 4)
@@ -63,7 +63,8 @@ void zf_form_map_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_
         zf_choice_allow_powers(space, ZF_CHOICE_TABLE, LEAST_TABLE, MOST_TABLE);
         zf_choose(&space->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
     }
-    if (looks_up || zf_simt_takes_places(plan, kernel) || zf_simt_later_fits(plan, kernel)) zf_choice_allow_ahead(space, shape);
+    if (looks_up || zf_simt_takes_places(plan, kernel) || zf_simt_distant_fits(plan, kernel))
+        zf_choice_allow_prefetch(space, shape);
 }
 
 // ---- Whole tiles ----------------------------------------------------------------------------------------------
@@ -71,9 +72,9 @@ void zf_form_map_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_
 // The whole tile that a thread has steps of.
 typedef struct whole {
     zf_kernel_build *lower;
-    zf_simt_fetch *fetch;
+    zf_simt_prefetch_tile *fetch;
     zf_simt_staging staging;
-    zf_simt_later later;
+    zf_simt_distant later;
     LLVMValueRef v_begin, v_mine; ///< of the tile; of this thread in a step
     unsigned count;               ///< elements of a thread in a step
     uint32_t step;                ///< elements of all of them
@@ -106,7 +107,7 @@ static void begin_steps(whole *w, steps *s, LLVMValueRef v_first, uint32_t toget
     }
 }
 
-static void make_element(void *user, unsigned step, unsigned k, zf_simt_places *places) {
+static void make_element(void *user, unsigned step, unsigned k, zf_simt_neighbour_bits *places) {
     steps *s = user;
     zf_kernel_build *lower = s->of->lower;
     zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &s->lanes[step], k);
@@ -156,11 +157,11 @@ static void steps_by_places(whole *w, LLVMValueRef v_first, uint32_t together) {
 
 // Whether any check failed (i1): which one says report_again.
 static LLVMValueRef whole_tile(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape,
-                               zf_simt_fetch *fetch) {
+                               zf_simt_prefetch_tile *fetch) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
-    whole w = {.lower = lower, .fetch = fetch, .later = zf_simt_later_begin(lower, shape), .count = zf_simt_together(lower)};
+    whole w = {.lower = lower, .fetch = fetch, .later = zf_simt_distant_begin(lower, shape), .count = zf_simt_together(lower)};
     w.step = shape->threads * w.count;
     // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
     // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
@@ -170,7 +171,7 @@ static LLVMValueRef whole_tile(zf_kernel_build *lower, const zf_simt_tile *tile,
     lower->v_any = v_any;
     zf_simt_staging_begin(&w.staging, lower, shape, w.v_begin, w.step);
     bool by_places = zf_simt_takes_places(lower->plan, lower->kernel);
-    bool ahead = by_places && shape->ahead;
+    bool ahead = by_places && shape->prefetch;
     uint32_t count = lower->kernel->tile / w.step, together = 1; // powers of two
     while (ahead && w.staging.way != ZF_STAGE_STEPS && together < count && together < STEPS_TOGETHER) together *= 2;
     LLVMValueRef v_count = zf_cg_i64(cg, count / together);
@@ -185,7 +186,7 @@ static LLVMValueRef whole_tile(zf_kernel_build *lower, const zf_simt_tile *tile,
     zf_cg_loop_end(cg, &loop);
     if (ahead) zf_simt_order_wish(cg->function);
     zf_simt_staging_end(&w.staging);
-    zf_simt_later_ask(&w.later);
+    zf_simt_distant_ask(&w.later);
     lower->v_any = NULL;
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
@@ -277,10 +278,11 @@ static LLVMValueRef whole_by_tables(zf_kernel_build *lower, const zf_simt_tile *
     zf_cg *cg = lower->cg;
     uint32_t staged = zf_simt_staging_bytes(lower->plan, lower->kernel); // tables lie behind them
     if (shape->shared_bytes == staged) return whole_tile(lower, tile, shape, NULL);
-    zf_simt_fetch fetch;
+    zf_simt_prefetch_tile fetch;
     zf_simt_lookup lookup;
     uint32_t outputs = lower->kernel->tile;
-    zf_simt_fetch_begin(&fetch, lower, lower->simt->v_thread, shape->threads, tile->v_begin, zf_cg_i64(cg, outputs), outputs);
+    zf_simt_prefetch_tile_begin(&fetch, lower, lower->simt->v_thread, shape->threads, tile->v_begin, zf_cg_i64(cg, outputs),
+                                outputs);
     zf_simt_lookup_make(&lookup, lower, shape, staged, shape->shared_bytes - staged);
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any_of_two");
     LLVMBasicBlockRef bb_by_tables = zf_cg_block(cg, "by_tables"), bb_by_streams = zf_cg_block(cg, "by_streams"),
@@ -295,7 +297,7 @@ static LLVMValueRef whole_by_tables(zf_kernel_build *lower, const zf_simt_tile *
     LLVMBuildStore(cg->builder, whole_tile(lower, tile, shape, &fetch), v_any);
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_made);
-    zf_simt_fetch_end(&fetch);
+    zf_simt_prefetch_tile_end(&fetch);
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
 

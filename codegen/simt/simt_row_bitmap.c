@@ -5,7 +5,7 @@
 // to it, wherever it is in its row: so lanes store 16 bytes of neighbours at a time, whatever rows they are of. This is for
 // chunks whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
 // (simt_regions.c).
-#include "codegen/simt/simt_marks.h"
+#include "codegen/simt/simt_row_bitmap.h"
 #include "codegen/body/cg_sites.h"
 #include "frontend/check/walk.h"
 
@@ -17,7 +17,7 @@ static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
     return !*found;
 }
 
-uint32_t zf_simt_marks_bytes(const zf_plan *plan, const zf_kernel *kernel) {
+uint32_t zf_simt_row_bitmap_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     zf_type type = zf_simt_type_of(plan, kernel);
     uint64_t places = node->codec->chunk_size;
@@ -32,13 +32,13 @@ uint32_t zf_simt_marks_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     return found ? (uint32_t)(values + (words * 8 + STORED - 1) / STORED * STORED) : 0;
 }
 
-bool zf_simt_marks_begin(zf_simt_marks *m, zf_chunk *chunk) {
+bool zf_simt_row_bitmap_begin(zf_simt_row_bitmap *m, zf_chunk *chunk) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
     if (shape.shared_bytes == 0 || lower->unpacks > 0) return false;
     uint32_t each = shape.shared_bytes / shape.tiles;
-    *m = (zf_simt_marks){.chunk = chunk, .lower = lower, .v_lane = zf_simt_lane(lower)};
+    *m = (zf_simt_row_bitmap){.chunk = chunk, .lower = lower, .v_lane = zf_simt_lane(lower)};
     m->places = (uint32_t)lower->graph->nodes[lower->kernel->root].codec->chunk_size;
     LLVMValueRef v_all = cg->target->simt->shared(cg, 0, shape.shared_bytes);
     v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
@@ -62,18 +62,18 @@ bool zf_simt_marks_begin(zf_simt_marks *m, zf_chunk *chunk) {
 
 static LLVMValueRef ones(zf_cg *cg, LLVMValueRef v) { return zf_cg_intrinsic(cg, "llvm.ctpop", &cg->ty_i32, 1, &v, 1); }
 
-static LLVMValueRef word_at(const zf_simt_marks *m, LLVMValueRef v_place) {
+static LLVMValueRef word_at(const zf_simt_row_bitmap *m, LLVMValueRef v_place) {
     zf_cg *cg = m->lower->cg;
     LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_place, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
     return zf_cg_at(cg, cg->ty_i64, m->v_words, v_word);
 }
 
-static LLVMValueRef value_at(const zf_simt_marks *m, LLVMValueRef v_row) {
+static LLVMValueRef value_at(const zf_simt_row_bitmap *m, LLVMValueRef v_row) {
     zf_cg *cg = m->lower->cg;
     return zf_cg_at(cg, zf_cg_memory_type(cg, m->lower->type), m->v_values, zf_cg_resize(cg, v_row, cg->ty_i64, false));
 }
 
-void zf_simt_marks_add(zf_simt_marks *m, LLVMValueRef v_some, LLVMValueRef v_place, LLVMValueRef v_value) {
+void zf_simt_row_bitmap_add(zf_simt_row_bitmap *m, LLVMValueRef v_some, LLVMValueRef v_place, LLVMValueRef v_value) {
     zf_cg *cg = m->lower->cg;
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_all = zf_simt_ballot(m->lower, v_some);
     LLVMValueRef v_below = zf_simt_lanes_below(cg, m->v_lane);
@@ -91,7 +91,7 @@ void zf_simt_marks_add(zf_simt_marks *m, LLVMValueRef v_some, LLVMValueRef v_pla
 }
 
 /// Behind each word of marks how many there are before it.
-static void count_marks(zf_simt_marks *m) {
+static void count_marks(zf_simt_row_bitmap *m) {
     zf_cg *cg = m->lower->cg;
     uint32_t words = (m->places + WORD - 1) / WORD;
     zf_simt_barrier_warp(m->lower, "marks before what counts them");
@@ -110,7 +110,7 @@ static void count_marks(zf_simt_marks *m) {
 }
 
 /// The first place (i32) from v_from on, at most v_to, that is not before a row of the column (i64).
-static LLVMValueRef not_before(zf_simt_marks *m, LLVMValueRef v_row, LLVMValueRef v_from, LLVMValueRef v_to) {
+static LLVMValueRef not_before(zf_simt_row_bitmap *m, LLVMValueRef v_row, LLVMValueRef v_from, LLVMValueRef v_to) {
     zf_cg *cg = m->lower->cg;
     LLVMValueRef v_later = zf_cg_icmp(cg, LLVMIntUGT, v_row, m->chunk->v_start);
     LLVMValueRef v = zf_cg_select(cg, v_later, zf_cg_sub(cg, v_row, m->chunk->v_start), zf_cg_i64(cg, 0));
@@ -119,7 +119,7 @@ static LLVMValueRef not_before(zf_simt_marks *m, LLVMValueRef v_row, LLVMValueRe
 }
 
 /// A lane's neighbours from v_place (i32) on, as one vector.
-static void store_all(zf_simt_marks *m, LLVMValueRef v_bits, LLVMValueRef v_row, LLVMValueRef v_to, unsigned count) {
+static void store_all(zf_simt_row_bitmap *m, LLVMValueRef v_bits, LLVMValueRef v_row, LLVMValueRef v_to, unsigned count) {
     zf_cg *cg = m->lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, m->lower->type);
     uint32_t size = zf_kind_size(m->lower->type.kind);
@@ -136,7 +136,7 @@ static void store_all(zf_simt_marks *m, LLVMValueRef v_bits, LLVMValueRef v_row,
 }
 
 /// Those of them that are in v_begin..v_end (i32), one by one.
-static void store_some(zf_simt_marks *m, LLVMValueRef v_place, LLVMValueRef v_bits, LLVMValueRef v_row, LLVMValueRef v_to,
+static void store_some(zf_simt_row_bitmap *m, LLVMValueRef v_place, LLVMValueRef v_bits, LLVMValueRef v_row, LLVMValueRef v_to,
                        unsigned count, LLVMValueRef v_begin, LLVMValueRef v_end) {
     zf_cg *cg = m->lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, m->lower->type);
@@ -158,7 +158,7 @@ static void store_some(zf_simt_marks *m, LLVMValueRef v_place, LLVMValueRef v_bi
     zf_simt_unroll(cg, &loop, 1);
 }
 
-void zf_simt_marks_store(zf_simt_marks *m, LLVMValueRef v_from, LLVMValueRef v_to) {
+void zf_simt_row_bitmap_store(zf_simt_row_bitmap *m, LLVMValueRef v_from, LLVMValueRef v_to) {
     zf_kernel_build *lower = m->lower;
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);

@@ -2,7 +2,7 @@
 // the one in its place was read. On GPUs these copies need no register and nobody waits for them but for the row that is read
 // next
 // (`copy_ahead`); on the emulator they are loads and stores.
-#include "codegen/simt/simt_ahead.h"
+#include "codegen/simt/simt_readahead.h"
 
 #include "codegen/simt/simt_memory.h"
 
@@ -11,10 +11,10 @@ enum {
     PENDING = 2,     ///< rows that may still be on their way: not the one at hand, nor the next, into which reads may go
     MOST = 1u << 30, ///< elements that are counted: no chunk has more, and each reads one at most
 };
-uint32_t zf_simt_ahead_bytes(uint32_t wave) { return ROWS * ZF_SIMT_PIECE * wave; }
+uint32_t zf_simt_readahead_bytes(uint32_t wave) { return ROWS * ZF_SIMT_PIECE * wave; }
 
 /// Has the warp copy row v_row (i32) to its place in the ring.
-static void copy_row(zf_simt_ahead *a, LLVMValueRef v_row) {
+static void copy_row(zf_simt_readahead *a, LLVMValueRef v_row) {
     zf_cg *cg = a->lower->cg;
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave)), a->v_lane);
     LLVMValueRef v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * cg->wave - 1), "pieces of a ring");
@@ -23,12 +23,13 @@ static void copy_row(zf_simt_ahead *a, LLVMValueRef v_row) {
     zf_simt_copy(cg, zf_simt_piece_at(cg, a->v_ring, zf_cg_resize(cg, v_to, cg->ty_i64, false)), v_from);
 }
 
-void zf_simt_ahead_begin(zf_simt_ahead *a, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
-                         LLVMValueRef v_count) {
+void zf_simt_readahead_begin(zf_simt_readahead *a, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring,
+                             LLVMValueRef v_first, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;
     uint32_t each = ZF_SIMT_PIECE / zf_kind_size(type.kind);
-    *a = (zf_simt_ahead){.lower = lower, .type = type, .row = cg->wave * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
+    *a = (zf_simt_readahead){
+        .lower = lower, .type = type, .row = cg->wave * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_piece = LLVMBuildUDiv(cg->builder, v_first, v_each, "");
     LLVMValueRef v_into = zf_cg_resize(cg, LLVMBuildURem(cg->builder, v_first, v_each, ""), cg->ty_i32, false);
     a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, ZF_SIMT_PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
@@ -51,7 +52,7 @@ void zf_simt_ahead_begin(zf_simt_ahead *a, zf_kernel_build *lower, uint32_t edge
     zf_simt_barrier_warp(lower, "rows before what reads them");
 }
 
-LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *a, LLVMValueRef v_before) {
+LLVMValueRef zf_simt_readahead_read(zf_simt_readahead *a, LLVMValueRef v_before) {
     zf_cg *cg = a->lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, a->type);
     LLVMValueRef v_at = zf_cg_add(cg, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), v_before);
@@ -62,7 +63,7 @@ LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *a, LLVMValueRef v_before) {
 
 /// Where a row was read, copies the one that comes to its place. The position has moved by a row at most since this was asked
 /// last.
-static void ask(zf_simt_ahead *a) {
+static void ask(zf_simt_readahead *a) {
     zf_cg *cg = a->lower->cg;
     a->reads = 0;
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_row, "");
@@ -81,18 +82,18 @@ static void ask(zf_simt_ahead *a) {
     zf_cg_enter(cg, bb_on);
 }
 
-void zf_simt_ahead_move(zf_simt_ahead *a, LLVMValueRef v_count, bool straight) {
+void zf_simt_readahead_move(zf_simt_readahead *a, LLVMValueRef v_count, bool straight) {
     zf_cg *cg = a->lower->cg;
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, "");
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_count), a->v_at);
     if (++a->reads == a->row / cg->wave || !straight) ask(a);
 }
 
-void zf_simt_ahead_settle(zf_simt_ahead *a) {
+void zf_simt_readahead_settle(zf_simt_readahead *a) {
     if (a->reads > 0) ask(a);
 }
 
-LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *a) {
+LLVMValueRef zf_simt_readahead_end(zf_simt_readahead *a) {
     zf_cg *cg = a->lower->cg;
     zf_simt_copy_wait(cg, 0);
     return zf_cg_icmp(cg, LLVMIntUGT, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), a->v_stop);

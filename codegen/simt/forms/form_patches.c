@@ -124,7 +124,7 @@ zf_simt_shape zf_form_patches_shape(const zf_plan *plan, const zf_kernel *kernel
         shape.shared_bytes += staged_bytes(plan, kernel);
     if (usual != ZF_STAGE_NONE) {
         shape.registers = STAGED_REGISTERS;
-        shape.ahead = true;
+        shape.prefetch = true;
         threads = STAGED_THREADS;
         while (threads > LEAST_THREADS && threads * STAGED_ROWS * lanes > kernel->tile) threads /= 2;
     }
@@ -138,7 +138,7 @@ void zf_form_patches_choices(const zf_plan *plan, const zf_kernel *kernel, const
     zf_choice_allow_together(space, zf_simt_type_of(plan, kernel));
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, stage_fits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
     zf_choose(&space->otherwise, ZF_CHOICE_STAGE, default_stage(plan, kernel));
-    zf_choice_allow_ahead(space, shape);
+    zf_choice_allow_prefetch(space, shape);
 }
 
 bool zf_form_patches_fits(const zf_plan *plan, const zf_kernel *kernel) {
@@ -179,7 +179,7 @@ static void put_exceptions(zf_kernel_build *lower, const staged *s, LLVMValueRef
 }
 
 // All outputs, C contiguous ones a thread: as if none were an exception, but for those that were staged.
-static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *s, zf_simt_fetch *fetch) {
+static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *s, zf_simt_prefetch_tile *fetch) {
     zf_kernel_build *lower = tree->lower;
     zf_cg *cg = lower->cg;
     unsigned count = zf_simt_together(lower);
@@ -395,7 +395,8 @@ static void ask_for_exceptions(zf_simt_heads *t) {
         const zf_graph_edge *edge = &lower->graph->edges[node->inputs[s]];
         uint32_t size = zf_kind_size(zf_type_strip(edge->type).kind);
         if (edge->access == ZF_ACCESS_ALIGNED_G && zf_lower_in_memory(lower, node->inputs[s]) && !edge->type.nullable)
-            zf_simt_fetch_edge(t->fetch, node->inputs[s], zf_lower_pointer(lower, node->inputs[s]), 8 * (uint64_t)size, false);
+            zf_simt_prefetch_tile_edge(t->fetch, node->inputs[s], zf_lower_pointer(lower, node->inputs[s]), 8 * (uint64_t)size,
+                                       false);
     }
 }
 
@@ -440,13 +441,14 @@ void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     t.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), t.v_bad);
     t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
-    zf_simt_fetch fetch_rows, fetch_groups;
+    zf_simt_prefetch_tile fetch_rows, fetch_groups;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
-    zf_simt_fetch_begin(&fetch_rows, lower, lower->simt->v_thread, shape->threads, tile.v_lo, v_size, t.tile);
+    zf_simt_prefetch_tile_begin(&fetch_rows, lower, lower->simt->v_thread, shape->threads, tile.v_lo, v_size, t.tile);
     zf_simt_heads_count_groups(&t);
     zf_simt_heads_ends(&t, NULL, NULL);
     LLVMValueRef v_groups = zf_cg_sub(cg, t.v_end, t.v_g0);
-    zf_simt_fetch_begin(&fetch_groups, lower, lower->simt->v_thread, shape->threads, t.v_g0, v_groups, t.tile / GROUPS_OF);
+    zf_simt_prefetch_tile_begin(&fetch_groups, lower, lower->simt->v_thread, shape->threads, t.v_g0, v_groups,
+                                t.tile / GROUPS_OF);
     t.fetch = &fetch_groups;
     ask_for_exceptions(&t);
     if (stages) stage_bits(lower, shape, &patches.staged);
@@ -456,12 +458,12 @@ void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_simt_barrier(lower, "exceptions before the rows that they are in");
     }
     regular_outputs(&tree, &patches.p, &patches.staged, &fetch_rows);
-    zf_simt_fetch_end(&fetch_rows);
+    zf_simt_prefetch_tile_end(&fetch_rows);
     if (!stages) {
         zf_simt_barrier(lower, "elements before what replaces some");
         v_total = zf_simt_heads_walk(&t, patch_groups, &patches);
     }
     zf_simt_heads_fit(&t, v_total);
-    zf_simt_fetch_end(&fetch_groups);
+    zf_simt_prefetch_tile_end(&fetch_groups);
     zf_lower_report(lower, tile.v_lo);
 }

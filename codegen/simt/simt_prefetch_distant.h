@@ -5,24 +5,24 @@
 
 #include "codegen/simt/simt.h"
 
-enum { ZF_LATER_EDGES = 2 }; ///< that are asked for at most
+enum { ZF_DISTANT_EDGES = 2 }; ///< that are asked for at most
 
 /// The edges that a tile's bodies take bits of, element i's from bit i * stride on.
-typedef struct zf_simt_later {
+typedef struct zf_simt_distant {
     zf_kernel_build *lower;
     bool asks;
     uint32_t threads;
-    uint32_t edge_count, edges[ZF_LATER_EDGES];
-    uint64_t strides[ZF_LATER_EDGES];
-} zf_simt_later;
+    uint32_t edge_count, edges[ZF_DISTANT_EDGES];
+    uint64_t strides[ZF_DISTANT_EDGES];
+} zf_simt_distant;
 
 /// Whether a kernel that is a map can ask for later tiles.
-bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel);
+bool zf_simt_distant_fits(const zf_plan *plan, const zf_kernel *kernel);
 /// Begins with no edges; nothing is asked for where it was not chosen.
-zf_simt_later zf_simt_later_begin(zf_kernel_build *lower, const zf_simt_shape *shape);
+zf_simt_distant zf_simt_distant_begin(zf_kernel_build *lower, const zf_simt_shape *shape);
 /// Notes an edge, when bodies that read it are built. `later` may be NULL.
-void zf_simt_later_edge(zf_simt_later *later, uint32_t edge, uint64_t stride);
+void zf_simt_distant_edge(zf_simt_distant *later, uint32_t edge, uint64_t stride);
 /// Has the thread block ask, behind its stores.
-void zf_simt_later_ask(const zf_simt_later *later);
+void zf_simt_distant_ask(const zf_simt_distant *later);
 
 #endif

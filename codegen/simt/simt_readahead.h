@@ -7,7 +7,7 @@
 
 /// A ring of rows; a row is what the warp copies together, 16 bytes a lane. It begins with the 16 bytes that hold the first
 /// element. All but the lane's address is the same for all lanes.
-typedef struct zf_simt_ahead {
+typedef struct zf_simt_readahead {
     zf_kernel_build *lower;
     zf_type type;
     uint32_t row;          ///< elements of a row
@@ -19,21 +19,21 @@ typedef struct zf_simt_ahead {
     LLVMValueRef v_at;     ///< slot (i32): the next element, counted from there
     LLVMValueRef v_row;    ///< slot (i32): the row in which it was when that was asked
     LLVMValueRef v_stop;   ///< i32: behind the last
-} zf_simt_ahead;
+} zf_simt_readahead;
 
 /// Bytes of shared memory that a warp needs.
-uint32_t zf_simt_ahead_bytes(uint32_t wave);
+uint32_t zf_simt_readahead_bytes(uint32_t wave);
 /// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
-void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
-                         LLVMValueRef v_count);
+void zf_simt_readahead_begin(zf_simt_readahead *ahead, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring,
+                             LLVMValueRef v_first, LLVMValueRef v_count);
 /// Element v_before (i32, less than 32) from the position on. What does not exist is any: the end tells.
-LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *ahead, LLVMValueRef v_before);
+LLVMValueRef zf_simt_readahead_read(zf_simt_readahead *ahead, LLVMValueRef v_before);
 /// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: what is built runs in any case after what
-/// was built before, so that some moves share a question for the next row; zf_simt_ahead_settle asks for the last of them.
-void zf_simt_ahead_move(zf_simt_ahead *ahead, LLVMValueRef v_count, bool straight);
-void zf_simt_ahead_settle(zf_simt_ahead *ahead);
+/// was built before, so that some moves share a question for the next row; zf_simt_readahead_settle asks for the last of them.
+void zf_simt_readahead_move(zf_simt_readahead *ahead, LLVMValueRef v_count, bool straight);
+void zf_simt_readahead_settle(zf_simt_readahead *ahead);
 /// Before the kernel ends: nothing is under way any more. Whether the position has passed the end (i1): positions only grow, so
 /// it has where any read did.
-LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *ahead);
+LLVMValueRef zf_simt_readahead_end(zf_simt_readahead *ahead);
 
 #endif

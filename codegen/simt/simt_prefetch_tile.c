@@ -1,7 +1,7 @@
 // A tile that makes its elements row by row waits for memory in each: its rows' words are loads of their own, and the values of
 // its groups are known to be wanted only when their heads are. But which elements of a stream it reads is known from its place,
 // or from the state that the file has for it. Asked for at once they are in the second-level cache when rows come to them.
-#include "codegen/simt/simt_fetch.h"
+#include "codegen/simt/simt_prefetch_tile.h"
 
 #include "codegen/simt/simt_memory.h"
 
@@ -15,23 +15,23 @@ enum {
 // two and a half, whose values have a fifth of the bits).
 enum { FEW_PLAIN = 32, FEW_PACKED = 4 };
 
-void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
-                         LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most) {
+void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
+                                 LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most) {
     zf_cg *cg = lower->cg;
-    *fetch = (zf_simt_fetch){
+    *fetch = (zf_simt_prefetch_tile){
         .lower = lower, .v_base = v_base, .v_count = v_count, .most = most, .v_thread = v_thread, .threads = threads};
-    if (!zf_simt_shape_of(lower->plan, lower->kernel).ahead || !zf_simt_prefetches(cg)) return;
+    if (!zf_simt_shape_of(lower->plan, lower->kernel).prefetch || !zf_simt_prefetches(cg)) return;
     fetch->bb_ask = zf_cg_block(cg, "ask");
     fetch->bb_behind = zf_cg_block(cg, "asked");
     zf_cg_br(cg, fetch->bb_ask);
     zf_cg_enter(cg, fetch->bb_behind);
 }
 
-void zf_simt_fetch_few(zf_simt_fetch *fetch, uint64_t bits) { fetch->outputs = bits; }
+void zf_simt_prefetch_tile_few(zf_simt_prefetch_tile *fetch, uint64_t bits) { fetch->outputs = bits; }
 
 // Where not all that may be asked for exists, the pieces behind it are left out.
-void zf_simt_fetch_edge(zf_simt_fetch *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed) {
-    if (fetch == NULL || fetch->bb_ask == NULL || bits == 0 || fetch->edge_count == ZF_FETCH_EDGES) return;
+void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed) {
+    if (fetch == NULL || fetch->bb_ask == NULL || bits == 0 || fetch->edge_count == ZF_PREFETCH_TILE_EDGES) return;
     for (uint32_t k = 0; k < fetch->edge_count; k++) {
         if (fetch->edges[k] == edge) return;
     }
@@ -65,7 +65,7 @@ void zf_simt_fetch_edge(zf_simt_fetch *fetch, uint32_t edge, LLVMValueRef v_poin
     zf_cg_enter(cg, bb_before);
 }
 
-void zf_simt_fetch_end(zf_simt_fetch *fetch) {
+void zf_simt_prefetch_tile_end(zf_simt_prefetch_tile *fetch) {
     if (fetch->bb_ask == NULL) return;
     zf_cg *cg = fetch->lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);

@@ -1,15 +1,15 @@
 // Scans along the elements: a warp makes a tile, row by row. In a row every lane holds C contiguous elements: it combines its own
 // terms, the warp combines the lanes' totals by shuffles, and the running value goes on to the next row. The tile starts from the
 // state that the file holds and must end in the next one. Rows of trees are the same; their elements also find the groups that
-// they are in (simt_tree.c).
+// they are in (form_groups.c).
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
 #include "codegen/simt/forms/simt_tree.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_places.h"
+#include "codegen/simt/simt_neighbour_bits.h"
+#include "codegen/simt/simt_popcount.h"
 #include "codegen/simt/simt_split.h"
 #include "codegen/simt/simt_staging.h"
-#include "codegen/simt/simt_tally.h"
 #include "codegen/simt/simt_text.h"
 
 #include <string.h>
@@ -31,23 +31,23 @@ typedef struct row_scan {
 typedef struct row {
     zf_kernel_build *lower;
     const zf_simt_tile *tile;
-    zf_simt_fetch *fetch;
+    zf_simt_prefetch_tile *fetch;
     zf_simt_staging *staging;
     zf_simt_tree *tree;   // stages that elements take from; NULL: none
     zf_simt_found *found; // where this lane's elements are in those along the outputs; NULL: not found yet
     row_scan *scans;
     uint32_t scan_count; // those along the outputs
     unsigned lanes;
-    bool segmented;                // its scans begin anew within a tile
-    const zf_simt_tally *tally;    // what the only scan sums up; NULL: anything
-    LLVMValueRef v_bits, v_before; // of the tally in this row
-    LLVMValueRef v_lane;           // i32
-    LLVMValueRef v_begin;          // of the row
-    LLVMValueRef v_first;          // index of this lane's first element
-    LLVMValueRef v_place;          // i32: the same in the tile
-    LLVMValueRef v_batch, v_away;  // of the rows that are made together: where they begin, a multiple of `span`; how far behind
-                                   // v_first is. NULL: there are none
-    uint64_t span;                 // elements of all of them
+    bool segmented;                   // its scans begin anew within a tile
+    const zf_simt_popcount *popcount; // what the only scan sums up; NULL: anything
+    LLVMValueRef v_bits, v_before;    // of the tally in this row
+    LLVMValueRef v_lane;              // i32
+    LLVMValueRef v_begin;             // of the row
+    LLVMValueRef v_first;             // index of this lane's first element
+    LLVMValueRef v_place;             // i32: the same in the tile
+    LLVMValueRef v_batch, v_away; // of the rows that are made together: where they begin, a multiple of `span`; how far behind
+                                  // v_first is. NULL: there are none
+    uint64_t span;                // elements of all of them
 } row;
 
 // ---- Terms ----------------------------------------------------------------------------------------------------
@@ -55,12 +55,12 @@ typedef struct row {
 static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans);
 
 // Tells the environment of this lane's element `k` where that is in the stages of a tree. *spot lives as long as it.
-static void stand_at(const row *r, unsigned k, zf_kernel_env *env, zf_simt_spot *spot) {
+static void stand_at(const row *r, unsigned k, zf_kernel_env *env, zf_simt_position *position) {
     zf_cg *cg = r->lower->cg;
     if (r->tree == NULL) return;
-    *spot = (zf_simt_spot){.tree = r->tree, .exact = true, .in_arrays_i = true, .found = r->found, .k = k};
-    spot->v_i = zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k));
-    env->simt.spot = spot;
+    *position = (zf_simt_position){.tree = r->tree, .exact = true, .in_arrays_i = true, .found = r->found, .k = k};
+    position->v_i = zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k));
+    env->simt.position = position;
 }
 
 // Whether the terms of a lane that belong to no value are its first ones where it begins a segment, and none else: then one that
@@ -71,7 +71,8 @@ static bool moves_terms(const row *r, const zf_reduce *reduce) {
 }
 
 // The term of a segment at this lane's element `k`, of terms that move.
-static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k, zf_simt_places *places) {
+static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k,
+                               zf_simt_neighbour_bits *places) {
     zf_kernel_build *lower = r->lower;
     zf_cg *cg = lower->cg;
     const zf_reduce *reduce = running->reduce;
@@ -96,7 +97,7 @@ typedef struct moved {
     uint32_t scan;
 } moved;
 
-static void make_moved(void *user, unsigned number, unsigned k, zf_simt_places *places) {
+static void make_moved(void *user, unsigned number, unsigned k, zf_simt_neighbour_bits *places) {
     const moved *m = user;
     row *r = &m->rows[number];
     zf_cg *cg = r->lower->cg;
@@ -115,8 +116,8 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     for (unsigned k = 0; k < r->lanes && moves; k++) make_moved(&(moved){r, lanes, s}, 0, k, NULL);
     for (unsigned k = 0; k < r->lanes && !moves; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
-        zf_simt_spot spot;
-        stand_at(r, k, &env, &spot);
+        zf_simt_position position;
+        stand_at(r, k, &env, &position);
         set_values(r, k, env.v_i, s);
         LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, env.v_i);
         v = zf_simt_segment_term(lower->cg, scan->running, env.v_i, v);
@@ -141,8 +142,8 @@ static void some_terms(row *r, uint32_t s) {
         zf_cg_enter(cg, bb_term);
         set_values(r, k, v_index, s);
         zf_kernel_env env = zf_lower_env_make(lower, scan->running->node);
-        zf_simt_spot spot;
-        stand_at(r, k, &env, &spot);
+        zf_simt_position position;
+        stand_at(r, k, &env, &position);
         env.v_i = v_index;
         LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, v_index);
         LLVMBuildStore(cg->builder, zf_simt_segment_term(cg, scan->running, v_index, v), scan->v_terms[k]);
@@ -261,8 +262,8 @@ static zf_cg_value element(const row *r, unsigned k, zf_kernel_env *env) {
     zf_cg *cg = r->lower->cg;
     zf_simt_heads *root = r->tree != NULL ? zf_simt_tree_root(r->tree) : NULL;
     if (root == NULL) {
-        zf_simt_spot spot;
-        stand_at(r, k, env, &spot);
+        zf_simt_position position;
+        stand_at(r, k, env, &position);
         zf_cg_value value = zf_cg_eval_body(cg, &env->env, &env->env.inst->decode);
         cg->v_guard = NULL;
         return value;
@@ -334,7 +335,7 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
 // The values of the scan whose terms are counted already.
 static void take_tally(row *r, zf_simt_lanes *lanes) {
     LLVMValueRef v_values[ZF_NEIGHBOURS];
-    zf_simt_tally_values(r->lower, r->tally, lanes, r->v_before, v_values);
+    zf_simt_popcount_values(r->lower, r->popcount, lanes, r->v_before, v_values);
     for (unsigned k = 0; k < r->lanes; k++) LLVMBuildStore(r->lower->cg->builder, v_values[k], r->scans[0].v_terms[k]);
 }
 
@@ -372,13 +373,13 @@ static void whole_rows(row *rows, unsigned count) {
     zf_kernel_build *lower = rows->lower;
     zf_simt_lanes lanes[ZF_SIMT_BATCH];
     begin_lanes(rows, count, lanes);
-    for (unsigned r = 0; r < count && rows->tally != NULL; r++)
-        zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
+    for (unsigned r = 0; r < count && rows->popcount != NULL; r++)
+        zf_simt_lanes_know_bits(lower, &lanes[r], rows->popcount->edge, rows[r].v_bits);
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
         rows[r].found = zf_simt_found_begin(rows->tree, rows[r].v_place, rows[r].lanes);
     }
-    for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
-    for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
+    for (unsigned r = 0; r < count && rows->popcount != NULL; r++) take_tally(&rows[r], &lanes[r]);
+    for (uint32_t s = 0; s < rows->scan_count && rows->popcount == NULL; s++) {
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
@@ -471,15 +472,15 @@ static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValue
             rows[k].v_away = zf_cg_add(cg, zf_cg_sub(cg, rows[k].v_first, rows[k].v_begin), zf_cg_i64(cg, k * row_size));
             rows[k].span = count * row_size;
         }
-        if (rows->tally == NULL) continue;
+        if (rows->popcount == NULL) continue;
         LLVMValueRef v_of_tally = zf_cg_resize(cg, v_number, cg->ty_i32, false);
-        rows[k].v_bits = zf_simt_tally_row(lower, rows->tally, rows->v_lane, v_of_tally, &rows[k].v_before);
+        rows[k].v_bits = zf_simt_popcount_row(lower, rows->popcount, rows->v_lane, v_of_tally, &rows[k].v_before);
     }
 }
 
 // Whether the only scan's terms take bits from each other's words. Not where it is noted what failed: there each loads its own.
 static bool goes_beside(const row *rows) {
-    return rows->lower->v_any != NULL && rows->scan_count == 1 && rows->tally == NULL &&
+    return rows->lower->v_any != NULL && rows->scan_count == 1 && rows->popcount == NULL &&
            moves_terms(rows, rows->scans[0].running->reduce);
 }
 
@@ -547,7 +548,7 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
 
 // The same where bits are counted for many rows at once. Then it is known before these whether all that they count exists: where
 // it does not, they and those behind them are left.
-static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+static LLVMValueRef make_tallies(row *rows, zf_simt_popcount *popcount, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_kernel_build *lower = rows->lower;
     zf_cg *cg = lower->cg;
     unsigned each = 32 / rows->lanes; // a lane has the bits of 32 outputs; a choice of L divides it; of many lanes more rows take
@@ -560,8 +561,9 @@ static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v
     LLVMBasicBlockRef bb_rows = zf_cg_block(cg, "rows"), bb_next = zf_cg_block(cg, "tally_next");
     LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, v_each);
     LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_done, "");
-    zf_simt_tally_begin(lower, tally, rows->v_lane, zf_cg_add(cg, rows->tile->v_begin, zf_cg_mul(cg, v_first, v_row_size)));
-    LLVMValueRef v_exist = zf_cg_within(cg, zf_simt_count_fits(lower, rows->scans[0].count, tally->v_total), "counted elements");
+    zf_simt_popcount_begin(lower, popcount, rows->v_lane, zf_cg_add(cg, rows->tile->v_begin, zf_cg_mul(cg, v_first, v_row_size)));
+    LLVMValueRef v_exist =
+        zf_cg_within(cg, zf_simt_count_fits(lower, rows->scans[0].count, popcount->v_total), "counted elements");
     zf_cg_cond_br(cg, zf_cg_and(cg, v_exist, zf_cg_icmp(cg, LLVMIntEQ, v_before, v_first)), bb_rows, bb_next);
     zf_cg_enter(cg, bb_rows);
     zf_cg_loop_begin(cg, &inner, zf_cg_i64(cg, 0), zf_cg_i64(cg, each / batch), "batch");
@@ -571,7 +573,7 @@ static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v
     rows->scans[0].count->exist = false;
     zf_cg_loop_end(cg, &inner);
     zf_simt_unroll(cg, &inner, 1);
-    zf_simt_tally_end(lower, tally);
+    zf_simt_popcount_end(lower, popcount);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_first, v_each), v_done);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
@@ -583,19 +585,19 @@ void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_s
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     row rows[ZF_SIMT_BATCH];
-    zf_simt_fetch fetch;
+    zf_simt_prefetch_tile fetch;
     zf_simt_staging staging = {.way = ZF_STAGE_NONE};
     row r = {.lower = lower, .tile = tile, .fetch = &fetch, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
     if (tree == NULL) zf_simt_staging_begin_warp(&staging, lower, shape, tile->v_begin);
     r.staging = &staging;
     r.v_lane = zf_simt_lane(lower);
-    zf_simt_fetch_begin(&fetch, lower, r.v_lane, cg->wave, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
-                        lower->kernel->tile);
+    zf_simt_prefetch_tile_begin(&fetch, lower, r.v_lane, cg->wave, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
+                                lower->kernel->tile);
     open_scans(&r);
     for (uint32_t s = 0; s < r.scan_count; s++) r.segmented |= r.scans[s].running->reduce->form == ZF_R_SEGMENTED;
-    zf_simt_tally tally;
+    zf_simt_popcount popcount;
     bool counts = tree == NULL && r.scan_count == 1 && r.scans[0].count != NULL && lower->type.kind != ZF_K_STRING;
-    if (counts && zf_simt_tally_of(lower, r.scans[0].running, r.lanes, &tally)) r.tally = &tally;
+    if (counts && zf_simt_popcount_of(lower, r.scans[0].running, r.lanes, &popcount)) r.popcount = &popcount;
     for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) { // the terms are each row's own
         rows[k] = r;
         rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, r.scan_count + 1);
@@ -622,7 +624,7 @@ void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_s
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile->v_lo), tile->v_lo);
     v_whole = zf_cg_select(cg, tile->v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     zf_simt_staging_wait(&staging);
-    LLVMValueRef v_made = r.tally != NULL               ? make_tallies(rows, &tally, v_whole, v_row_size)
+    LLVMValueRef v_made = r.popcount != NULL            ? make_tallies(rows, &popcount, v_whole, v_row_size)
                           : r.segmented && tree == NULL ? make_segments(rows, v_whole, v_row_size)
                                                         : make_batches(rows, batch_of(lower, tree), v_whole, v_row_size);
     zf_cg_loop loop;
@@ -632,7 +634,7 @@ void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_s
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     zf_simt_staging_end(&staging);
-    zf_simt_fetch_end(&fetch);
+    zf_simt_prefetch_tile_end(&fetch);
     check_end(&r);
 }
 
@@ -676,7 +678,7 @@ zf_simt_shape zf_form_scan_shape(const zf_plan *plan, const zf_kernel *kernel) {
         .registers = segmented                     ? SEGMENT_REGISTERS
                      : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
                                                    : 0,
-        .ahead = segmented && zf_simt_takes_places(plan, kernel)};
+        .prefetch = segmented && zf_simt_takes_places(plan, kernel)};
 }
 
 void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
@@ -691,7 +693,7 @@ void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf
     // Of a whole tile or not at all: each warp has one.
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
     zf_choose(&space->otherwise, ZF_CHOICE_STAGE, shape->stage);
-    zf_choice_allow_ahead(space, shape);
+    zf_choice_allow_prefetch(space, shape);
 }
 
 // ---- The kernel -----------------------------------------------------------------------------------------------

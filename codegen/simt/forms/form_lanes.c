@@ -6,8 +6,8 @@
 // condition of the read and of what is assigned. What is shaped otherwise (zf_form_lanes_fits) is walked by one thread a chunk. A
 // failed check is noted only; then one thread walks the chunk again, from its begin, and tells what it is.
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/simt/simt_ahead.h"
 #include "codegen/simt/simt_choices.h"
+#include "codegen/simt/simt_readahead.h"
 #include "codegen/simt/simt_tables.h"
 #include "frontend/check/check.h"
 #include "frontend/check/walk.h"
@@ -156,11 +156,11 @@ typedef struct walk {
     LLVMValueRef v_below; ///< i32: bits of the lanes below this one
     LLVMValueRef
         *v_parts;        ///< by slot: where the chunk's part of a stream begins in memory; NULL: elements are asked of the block
-    LLVMValueRef v_ring; ///< shared memory of this warp's ahead
-    zf_simt_ahead ahead; ///< of stream `ahead_slot`, which is read element by element
-    uint32_t ahead_slot; ///< UINT32_MAX: none is
-    bool in_batch, in_branch; ///< of rows that are known at the time; in an `if` that some of them do not take
-    unsigned row;             ///< of the batch
+    LLVMValueRef v_ring; ///< shared memory of this warp's readahead
+    zf_simt_readahead readahead; ///< of stream `readahead_slot`, which is read element by element
+    uint32_t readahead_slot;     ///< UINT32_MAX: none is
+    bool in_batch, in_branch;    ///< of rows that are known at the time; in an `if` that some of them do not take
+    unsigned row;                ///< of the batch
 } walk;
 
 static walk *walk_of(zf_cg_frame *frame) { return (walk *)zf_chunk_of(zf_cg_frame_env(frame)); }
@@ -319,7 +319,7 @@ static bool is_plain(const zf_port *port) {
 }
 
 /// The stream that is read ahead: the first that is read element by element, from memory.
-static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
+static uint32_t readahead_of(const zf_plan *plan, const zf_kernel *kernel) {
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         const zf_port *port = node->inst->streams[s];
@@ -331,7 +331,7 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * zf_simt_ahead_bytes(ZF_LANES_LIMIT) : 0;
+    uint32_t rings = readahead_of(plan, kernel) != UINT32_MAX ? WARPS * zf_simt_readahead_bytes(ZF_LANES_LIMIT) : 0;
     return rings + zf_simt_nibbles_bytes(plan, kernel);
 }
 
@@ -366,17 +366,18 @@ static void find_parts(walk *w) {
         if (stream->port == NULL || !zf_lower_in_memory(lower, stream->edge) || !is_plain(stream->port)) continue;
         LLVMTypeRef ty = zf_cg_type(cg, stream->port->type);
         w->v_parts[s] = zf_cg_at(cg, ty, zf_lower_pointer(lower, stream->edge), stream->v_first);
-        if (s == w->ahead_slot) zf_simt_ahead_begin(&w->ahead, lower, stream->edge, w->v_ring, stream->v_first, stream->v_length);
+        if (s == w->readahead_slot)
+            zf_simt_readahead_begin(&w->readahead, lower, stream->edge, w->v_ring, stream->v_first, stream->v_length);
     }
 }
 
 static bool next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
     walk *w = walk_of(frame);
-    if (w->ahead_slot != expr->port->slot) return false;
+    if (w->readahead_slot != expr->port->slot) return false;
     LLVMValueRef v_reads = and_both(cg, w->chunk.v_when, w->chunk.v_exists), v_before, v_all;
     amounts(w, zf_cg_i64(cg, 1), v_reads, &v_before, &v_all);
-    *out = zf_cg_scalar(expr->port->type, zf_simt_ahead_read(&w->ahead, v_before));
-    zf_simt_ahead_move(&w->ahead, v_all, w->in_batch && !w->in_branch);
+    *out = zf_cg_scalar(expr->port->type, zf_simt_readahead_read(&w->readahead, v_before));
+    zf_simt_readahead_move(&w->readahead, v_all, w->in_batch && !w->in_branch);
     return true;
 }
 
@@ -419,7 +420,7 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
         zf_simt_store_rows(lower, w->v_lane, zf_cg_add(cg, w->chunk.v_start, v_from), values);
     }
     w->in_batch = false;
-    if (w->ahead_slot != UINT32_MAX) zf_simt_ahead_settle(&w->ahead);
+    if (w->readahead_slot != UINT32_MAX) zf_simt_readahead_settle(&w->readahead);
     zf_cg_loop_end(cg, &loop);
     return zf_cg_mul(cg, v_batches, v_batch);
 }
@@ -471,7 +472,7 @@ void zf_form_lanes_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     walk w = {.chunk = {.ops = &ops, .together = true}, .v_lane = zf_simt_lane(lower)};
     w.v_parts = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, node->inst->stream_count + 1);
-    w.ahead_slot = ahead_of(lower->plan, lower->kernel);
+    w.readahead_slot = readahead_of(lower->plan, lower->kernel);
     zf_chunk *chunk = &w.chunk;
     zf_chunk_open(lower, chunk);
     chunk->env.env.stmt = statement;
@@ -479,8 +480,8 @@ void zf_form_lanes_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     chunk->env.env.work = NULL;
     w.v_below = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), w.v_lane, ""), zf_cg_i32(cg, 1));
     zf_simt_tables_make(lower, shape->threads);
-    if (w.ahead_slot != UINT32_MAX) {
-        uint32_t tables = zf_simt_tables_bytes(lower->plan, lower->kernel), each = zf_simt_ahead_bytes(cg->wave);
+    if (w.readahead_slot != UINT32_MAX) {
+        uint32_t tables = zf_simt_tables_bytes(lower->plan, lower->kernel), each = zf_simt_readahead_bytes(cg->wave);
         LLVMValueRef v_rings = cg->target->simt->shared(cg, tables, WARPS * each);
         w.v_ring = zf_cg_at(cg, cg->ty_i8, v_rings, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     }
@@ -519,14 +520,14 @@ void zf_form_lanes_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     }
     make_rows(&w, v_made);
     LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
-    if (w.ahead_slot != UINT32_MAX) {
-        LLVMValueRef v_behind = zf_simt_ahead_end(&w.ahead);
+    if (w.readahead_slot != UINT32_MAX) {
+        LLVMValueRef v_behind = zf_simt_readahead_end(&w.readahead);
         if (!zf_cg_site(cg, ZF_SITE_CHECK, "V02, of all that was read ahead")) v_failed = zf_cg_or(cg, v_failed, v_behind);
     }
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "chunk_failed");
     zf_cg_cond_br(cg, zf_simt_any(lower, v_failed), bb_failed, lower->simt->bb_leave);
     zf_cg_enter(cg, bb_failed);
-    zf_simt_call_hard(lower);
+    zf_simt_call_slow(lower);
 }
 
 void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape) {

@@ -3,9 +3,9 @@
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
-#include "codegen/simt/simt_fetch.h"
-#include "codegen/simt/simt_later.h"
 #include "codegen/simt/simt_memory.h"
+#include "codegen/simt/simt_prefetch_distant.h"
+#include "codegen/simt/simt_prefetch_tile.h"
 #include "codegen/simt/simt_staging.h"
 
 enum { MOST_WORDS = 40 };
@@ -172,8 +172,8 @@ static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, windo
 static void load_window(zf_kernel_build *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
-    zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
-    zf_simt_later_edge(lanes->later, w->edge, w->stride);
+    zf_simt_prefetch_tile_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
+    zf_simt_distant_edge(lanes->later, w->edge, w->stride);
     LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
     LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
     if (v_staged != NULL) {
@@ -266,7 +266,7 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
     if (w == NULL) {
         w = add(cg, &lanes->stage, &like, lanes->count);
         LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
-        zf_simt_fetch_edge(lanes->fetch, edge, v_pointer, 8 * (uint64_t)zf_kind_size(type.kind), false);
+        zf_simt_prefetch_tile_edge(lanes->fetch, edge, v_pointer, 8 * (uint64_t)zf_kind_size(type.kind), false);
         LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
         unsigned size = zf_kind_size(type.kind);
         LLVMTypeRef ty = zf_cg_type(cg, type);
@@ -314,33 +314,34 @@ void zf_simt_neighbours_begin(zf_kernel_build *lower, zf_simt_neighbours *neighb
 void zf_simt_neighbours_end(zf_kernel_build *lower, zf_simt_neighbours *neighbours) { end(lower->cg, &neighbours->stage); }
 
 // `span` bits (at most 64) from where neighbour `first` begins, as i32 or i64.
-static LLVMValueRef load_span(zf_kernel_build *lower, const zf_simt_near *near, const window *like, unsigned first,
+static LLVMValueRef load_span(zf_kernel_build *lower, const zf_simt_relative *relative, const window *like, unsigned first,
                               uint64_t span) {
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_before = to_loads(cg, &near->neighbours->stage);
-    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->neighbours->v_ranks[first], like, &v_at);
+    LLVMBasicBlockRef bb_before = to_loads(cg, &relative->neighbours->stage);
+    LLVMValueRef v_at, v_from = near_word(lower, relative->v_base, relative->neighbours->v_ranks[first], like, &v_at);
     LLVMValueRef v = zf_cg_words_span(cg, v_from, v_at, span > 32);
-    from_loads(cg, &near->neighbours->stage, bb_before);
+    from_loads(cg, &relative->neighbours->stage, bb_before);
     return v;
 }
 
 // The bits of one of several neighbours: as many as 64 bits hold are loaded together, and each shifts by how far its rank is
 // from the first's.
-static LLVMValueRef neighbour_bits(zf_kernel_build *lower, const zf_simt_near *near, const window *like, unsigned together) {
+static LLVMValueRef neighbour_bits(zf_kernel_build *lower, const zf_simt_relative *relative, const window *like,
+                                   unsigned together) {
     zf_cg *cg = lower->cg;
-    zf_simt_neighbours *all = near->neighbours;
-    unsigned first = near->k / together * together;
+    zf_simt_neighbours *all = relative->neighbours;
+    unsigned first = relative->k / together * together;
     window *w = find(&all->stage, like);
     if (w == NULL) w = add(cg, &all->stage, like, ZF_NEIGHBOURS);
     if (w->v_words[first] == NULL) {
-        w->v_words[first] = load_span(lower, near, like, first, (together - 1) * like->stride + like->count);
+        w->v_words[first] = load_span(lower, relative, like, first, (together - 1) * like->stride + like->count);
     }
     LLVMValueRef v = w->v_words[first];
     LLVMTypeRef ty = LLVMTypeOf(v);
-    if (near->k != first) {
+    if (relative->k != first) {
         bool placed = all->v_places[first] != NULL;
-        LLVMValueRef v_away = placed ? zf_cg_sub(cg, all->v_places[near->k], all->v_places[first])
-                                     : zf_cg_sub(cg, near->v_rank, all->v_ranks[first]);
+        LLVMValueRef v_away = placed ? zf_cg_sub(cg, all->v_places[relative->k], all->v_places[first])
+                                     : zf_cg_sub(cg, relative->v_rank, all->v_ranks[first]);
         v_away = zf_cg_mul(cg, v_away, zf_cg_i32(cg, (uint32_t)like->stride));
         v = LLVMBuildLShr(cg->builder, v, zf_cg_resize(cg, v_away, ty, false), "");
     }
@@ -348,26 +349,27 @@ static LLVMValueRef neighbour_bits(zf_kernel_build *lower, const zf_simt_near *n
     return zf_cg_resize(cg, zf_cg_and(cg, v, LLVMConstInt(ty, mask, 0)), cg->ty_i64, false);
 }
 
-LLVMValueRef zf_simt_near_bits(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
-                               uint64_t count) {
+LLVMValueRef zf_simt_relative_bits(zf_kernel_build *lower, const zf_simt_relative *relative, uint32_t edge, uint64_t stride,
+                                   uint64_t from, uint64_t count) {
     zf_cg *cg = lower->cg;
     if (count == 0) return zf_cg_i64(cg, 0);
     if (count > 64 || stride > 512) return NULL;
-    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), stride, true);
+    zf_simt_prefetch_tile_edge(relative->fetch, edge, zf_lower_pointer(lower, edge), stride, true);
     window like = {.edge = edge, .stride = stride, .from = from, .count = count};
-    unsigned together = near->neighbours == NULL ? 1 : near->neighbours->count;
+    unsigned together = relative->neighbours == NULL ? 1 : relative->neighbours->count;
     while (together > 1 && (together - 1) * stride + count > 64) together /= 2;
-    if (together > 1) return neighbour_bits(lower, near, &like, together);
-    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->v_rank, &like, &v_at);
+    if (together > 1) return neighbour_bits(lower, relative, &like, together);
+    LLVMValueRef v_at, v_from = near_word(lower, relative->v_base, relative->v_rank, &like, &v_at);
     return zf_cg_words_bits(cg, v_from, v_at, zf_cg_i64(cg, count), count, false);
 }
 
-zf_cg_value zf_simt_near_element(zf_kernel_build *lower, const zf_simt_near *near, uint32_t edge) {
+zf_cg_value zf_simt_relative_element(zf_kernel_build *lower, const zf_simt_relative *relative, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     LLVMTypeRef ty = zf_cg_type(cg, type);
-    LLVMValueRef v_start = zf_cg_at(cg, ty, zf_lower_pointer(lower, edge), near->v_base);
-    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), 8 * (uint64_t)zf_kind_size(type.kind), false);
-    LLVMValueRef v_at = zf_cg_at(cg, ty, v_start, zf_cg_resize(cg, near->v_rank, cg->ty_i64, false));
+    LLVMValueRef v_start = zf_cg_at(cg, ty, zf_lower_pointer(lower, edge), relative->v_base);
+    zf_simt_prefetch_tile_edge(relative->fetch, edge, zf_lower_pointer(lower, edge), 8 * (uint64_t)zf_kind_size(type.kind),
+                               false);
+    LLVMValueRef v_at = zf_cg_at(cg, ty, v_start, zf_cg_resize(cg, relative->v_rank, cg->ty_i64, false));
     return zf_cg_scalar(type, zf_cg_load(cg, ty, v_at, zf_kind_size(type.kind)));
 }

@@ -4,7 +4,7 @@
 //   2. where codes are so narrow that all neighbours' should lie in two words: the others, which load nothing. That each does lie
 //      there is looked at, since places are what data say;
 //   3. where they are wider, or one did not: all of them as if there were no neighbours, which is the caller's.
-#include "codegen/simt/simt_places.h"
+#include "codegen/simt/simt_neighbour_bits.h"
 
 #include "codegen/body/cg_sites.h"
 
@@ -27,7 +27,7 @@ typedef struct words {
     struct words *next;
 } words;
 
-struct zf_simt_places {
+struct zf_simt_neighbour_bits {
     bool takes; ///< else it loads
     words *found;
     LLVMValueRef v_inside; ///< i1: all bits that were taken lay in the words; NULL: none were
@@ -39,15 +39,16 @@ static words *find(const zf_kernel_env *env, const zf_expr *access) {
     return w;
 }
 
-LLVMValueRef zf_simt_places_load(zf_kernel_env *env, uint32_t edge, const zf_cg_bit_place *unmoved, const zf_cg_bit_place *place,
-                                 LLVMValueRef v_count, uint64_t limit, const zf_expr *access) {
+LLVMValueRef zf_simt_neighbour_bits_load(zf_kernel_env *env, uint32_t edge, const zf_cg_bit_place *unmoved,
+                                         const zf_cg_bit_place *place, LLVMValueRef v_count, uint64_t limit,
+                                         const zf_expr *access) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
     if (env->simt.places->takes || find(env, access) != NULL) return NULL;
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, edge), place->v_word);
     LLVMValueRef v_index = LLVMBuildLShr(cg->builder, place->v_near, zf_cg_i32(cg, 5), "");
     v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
-    zf_simt_ask_further(lower, v_from);
+    zf_simt_prefetch_behind(lower, v_from);
     LLVMValueRef v_low = zf_cg_load(cg, cg->ty_i32, v_from, 4);
     LLVMValueRef v_high = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4), 4);
     LLVMValueRef v_shifted = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
@@ -63,9 +64,10 @@ LLVMValueRef zf_simt_places_load(zf_kernel_env *env, uint32_t edge, const zf_cg_
     return zf_cg_mask(cg, v, w->v_mask, "bits of an element");
 }
 
-LLVMValueRef zf_simt_places_take(zf_kernel_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count, const zf_expr *access) {
+LLVMValueRef zf_simt_neighbour_bits_take(zf_kernel_env *env, const zf_cg_bit_place *place, LLVMValueRef v_count,
+                                         const zf_expr *access) {
     zf_cg *cg = env->lower->cg;
-    zf_simt_places *places = env->simt.places;
+    zf_simt_neighbour_bits *places = env->simt.places;
     const words *w = places->takes ? find(env, access) : NULL;
     if (w == NULL) return NULL;
     LLVMValueRef v_away = zf_cg_sub(cg, place->v_near, w->v_begin);
@@ -82,7 +84,7 @@ LLVMValueRef zf_simt_places_take(zf_kernel_env *env, const zf_cg_bit_place *plac
 }
 
 /// Leaves out words that were not loaded in the block at hand: what follows may not have come by there.
-static void keep_loaded(zf_cg *cg, zf_simt_places *places) {
+static void keep_loaded(zf_cg *cg, zf_simt_neighbour_bits *places) {
     words **link = &places->found;
     while (*link != NULL) {
         if ((*link)->bb == zf_cg_here(cg))
@@ -93,7 +95,7 @@ static void keep_loaded(zf_cg *cg, zf_simt_places *places) {
 }
 
 /// Whether the words hold what all neighbours should take, and are the stream's.
-static LLVMValueRef all_narrow(zf_cg *cg, const zf_simt_places *places, unsigned count, LLVMValueRef v_all) {
+static LLVMValueRef all_narrow(zf_cg *cg, const zf_simt_neighbour_bits *places, unsigned count, LLVMValueRef v_all) {
     for (const words *w = places->found; w != NULL; w = w->next) {
         LLVMValueRef v_narrow = zf_cg_icmp(cg, LLVMIntULE, w->v_count, zf_cg_i64(cg, NARROW_BITS / count));
         LLVMValueRef v_end = zf_cg_add(cg, w->v_begin, zf_cg_i32(cg, 2 * WORD_BITS));
@@ -116,7 +118,7 @@ static void branch(zf_kernel_build *lower, LLVMValueRef v_if, bool whole_warp, L
 LLVMBasicBlockRef zf_simt_make_beside(zf_kernel_build *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
                                       void *user) {
     zf_cg *cg = lower->cg;
-    zf_simt_places places[ZF_SIMT_BATCH] = {{0}};
+    zf_simt_neighbour_bits places[ZF_SIMT_BATCH] = {{0}};
     for (unsigned r = 0; r < rows; r++) make(user, r, 0, &places[r]);
     LLVMValueRef v_narrow = zf_cg_i1(cg, true), v_inside = zf_cg_i1(cg, true);
     for (unsigned r = 0; r < rows; r++) {

@@ -7,7 +7,7 @@
 // are what such a kernel waits for. Up to SHORT bytes are put by their lane, of a longer string all lanes put pieces.
 //
 // The file says where each tile begins and ends among the groups. All of these states must be met on the way. Where anything is
-// not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->simt->v_hard): it
+// not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->simt->v_slow): it
 // tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"

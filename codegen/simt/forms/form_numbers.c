@@ -7,7 +7,7 @@
 // or. From there whole chunks of 16 bytes are stored to memory, and what remains moves to the front.
 //
 // What the root reads from tables in shared memory is checked there, all elements before any is used. Where anything is not as it
-// should be one thread makes the tiles one by one, as on the host (lower->simt->v_hard): it tells what is wrong, and where.
+// should be one thread makes the tiles one by one, as on the host (lower->simt->v_slow): it tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"

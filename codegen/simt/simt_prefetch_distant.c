@@ -2,7 +2,7 @@
 // turns from stores to a few loads and back does neither at full speed. So one thread block of many asks for the words of as many
 // later tiles, side by side, into the second-level cache: of those tiles that begin when all that are under way are done. Where
 // they are not of this block they are of a later one, by the tiles that this one has: launches have mostly blocks of one size.
-#include "codegen/simt/simt_later.h"
+#include "codegen/simt/simt_prefetch_distant.h"
 
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt_choices.h"
@@ -19,17 +19,17 @@ enum {
     MOST_ROUNDS = 16,   // pieces that a thread asks for of an edge in any case: of what is more the beginning
 };
 
-bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel) {
+bool zf_simt_distant_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return zf_simt_takes_bits(plan, kernel) && !zf_simt_looks_up(plan, kernel) && !zf_simt_takes_places(plan, kernel);
 }
 
-zf_simt_later zf_simt_later_begin(zf_kernel_build *lower, const zf_simt_shape *shape) {
-    bool asks = shape->ahead && zf_simt_later_fits(lower->plan, lower->kernel);
-    return (zf_simt_later){.lower = lower, .asks = asks, .threads = shape->threads};
+zf_simt_distant zf_simt_distant_begin(zf_kernel_build *lower, const zf_simt_shape *shape) {
+    bool asks = shape->prefetch && zf_simt_distant_fits(lower->plan, lower->kernel);
+    return (zf_simt_distant){.lower = lower, .asks = asks, .threads = shape->threads};
 }
 
-void zf_simt_later_edge(zf_simt_later *later, uint32_t edge, uint64_t stride) {
-    if (later == NULL || !later->asks || stride == 0 || later->edge_count == ZF_LATER_EDGES) return;
+void zf_simt_distant_edge(zf_simt_distant *later, uint32_t edge, uint64_t stride) {
+    if (later == NULL || !later->asks || stride == 0 || later->edge_count == ZF_DISTANT_EDGES) return;
     if (later->lower->graph->edges[edge].stored < 0) return; // a work buffer, whose place another word says
     for (uint32_t k = 0; k < later->edge_count; k++) {
         if (later->edges[k] == edge) return;
@@ -55,7 +55,7 @@ static LLVMValueRef base_of(zf_cg *cg, LLVMValueRef v_slots) { // bytes from the
 }
 
 // Asks for what the stream of an edge has of `bytes` (at most) that `together` tiles read of it.
-static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, const wanted *w) {
+static void ask_for(const zf_simt_distant *later, uint32_t edge, uint64_t each, const wanted *w) {
     zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;
     uint64_t bytes = each * w->together, step = (uint64_t)PIECE * later->threads;
@@ -79,12 +79,12 @@ static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, co
     }
 }
 
-static uint64_t bytes_of_tile(const zf_simt_later *later, uint32_t k) {
+static uint64_t bytes_of_tile(const zf_simt_distant *later, uint32_t k) {
     return later->lower->kernel->tile / 8 * later->strides[k];
 }
 
 // Tiles whose words the threads ask for together, a power of two.
-static uint32_t tiles_together(const zf_simt_later *later) {
+static uint32_t tiles_together(const zf_simt_distant *later) {
     uint32_t together = MOST_TOGETHER;
     for (uint32_t k = 0; k < later->edge_count; k++) {
         while (together > 1 && together * bytes_of_tile(later, k) > (uint64_t)ROUNDS * PIECE * later->threads) together /= 2;
@@ -92,7 +92,7 @@ static uint32_t tiles_together(const zf_simt_later *later) {
     return together;
 }
 
-void zf_simt_later_ask(const zf_simt_later *later) {
+void zf_simt_distant_ask(const zf_simt_distant *later) {
     if (!later->asks || later->edge_count == 0) return;
     zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;

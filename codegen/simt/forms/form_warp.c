@@ -8,8 +8,8 @@
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_marks.h"
 #include "codegen/simt/simt_memory.h"
+#include "codegen/simt/simt_row_bitmap.h"
 
 enum {
     REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
@@ -29,7 +29,7 @@ bool zf_form_warp_fits(const zf_plan *plan, const zf_kernel *kernel) {
 
 zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t threads = kernel->geometry.s, tiles = threads / plan->target->wave,
-             bytes = tiles * zf_simt_marks_bytes(plan, kernel);
+             bytes = tiles * zf_simt_row_bitmap_bytes(plan, kernel);
     if (bytes > plan->target->shared_bytes) bytes = 0;
     bool several = walks_several(plan, kernel);
     return (zf_simt_shape){.threads = threads,
@@ -149,6 +149,6 @@ void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         LLVMValueRef v_end = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, shape->span));
         lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
     }
-    lower->v_leads = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
+    lower->v_is_leader = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
     zf_lower_chunks_by(lower, &ops);
 }
