@@ -311,7 +311,7 @@ static void test_start(void) {
     make_batch(&others);
     atomic_store(&s.l.copy_delay, 5000); // the host's memory has room for some units only: the batch is under way
     CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_batch_start(c.batch, &error) == ZF_ERR_USAGE && strstr(error.message, "under way") != NULL, "started twice: %s",
+    CHECK(zf_batch_start(c.batch, &error) == ZF_ERR_USAGE && strstr(error.message, "still running") != NULL, "started twice: %s",
           error.message);
     for (bool read = false; !read; late_sleep(50)) {
         pthread_mutex_lock(&s.pipeline->lock);
@@ -418,7 +418,7 @@ static void test_start_without_wait(void) {
         for (unsigned round = 0; round < rounds[kind]; round++) {
             zf_error error = {0};
             while (zf_batch_start(c.batch, &error) != ZF_OK) {
-                if (strstr(error.message, "under way") == NULL) CHECK(false, "%s", error.message);
+                if (strstr(error.message, "still running") == NULL) CHECK(false, "%s", error.message);
             }
         }
         wait_for_all(&c, nobody_followed);
@@ -455,7 +455,7 @@ static void *look(void *user) {
             l->known = l->known && known == 4;
         }
         zf_status status = zf_batch_write_trace(l->batch, place("t.json"), &error);
-        CHECK(status == ZF_OK || strstr(error.message, "when it is over") != NULL, "%s", error.message);
+        CHECK(status == ZF_OK || strstr(error.message, "after its run") != NULL, "%s", error.message);
         l->known = l->known && status == ZF_OK;
     } while (!last);
     return NULL;
