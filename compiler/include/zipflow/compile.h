@@ -56,9 +56,11 @@ ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_for
 
 // ---- Encoding -------------------------------------------------------------------------------------------------
 
-/// A column's plain data, in memory. `values` of booleans is one byte each (0 or 1); of strings the characters, with
-/// `offsets` (rows + 1). `validity` (bitmap, bit 0 first; 1 is a value, 0 null) is NULL
-/// where nothing is null.
+/// The plain data of a column, in memory of the caller.
+///
+/// `values`: numbers: one element per row; booleans: one byte per row, 0 or 1; strings: the characters. `offsets`: strings: rows
+/// + 1 offsets into `values`, which do not decrease. `validity`: a bitmap, bit 0 first, 1 for a value and 0 for null; NULL: no
+/// nulls.
 typedef struct zf_encode_column {
     const char *name;
     const void *values;
@@ -66,38 +68,39 @@ typedef struct zf_encode_column {
     const uint8_t *validity;
 } zf_encode_column;
 
+/// Options of zf_encode. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
 typedef struct zf_encode_options {
     size_t size;             ///< ZF_INIT
-    uint64_t rows_per_block; ///< 0: 16 MiB of plain data; otherwise a multiple of 4096
-    /// Elements between the states that ordered stages keep, with which decoding begins in the middle: a power of two from 256 to
-    /// 65536; 0: 4096, or 1024 where the column is a scan. Fewer states are fewer stored bytes; how fast a GPU decodes depends on
-    /// it.
+    uint64_t rows_per_block; ///< a multiple of 4096, at most 2^31; 0: 16 MiB of plain data
+    /// Elements between the states of ordered stages, at which decoding can start: a power of two from 256 to 65536. 0: 4096, or
+    /// 1024 for columns that are scans. Fewer states store fewer bytes; the interval affects the speed of GPUs.
     unsigned seek_interval;
-    unsigned threads; ///< 0: the context's
+    unsigned threads; ///< at most 256; 0: the context's number
     bool overwrite;   ///< replace an existing file
-    /// Ordered stages that are decoded by kernels of their own into memory, each with states of its own, where they would be
-    /// steps of what reads them: the streams that they make, as "COLUMN.STREAM" or "COLUMN.STREAM.STREAM" between commas, or
-    /// "all"; NULL: none. GPUs decode fused stages faster, CPUs often those that are not. Read during the call alone. A stream
-    /// that no ordered stage makes is ZF_ERR_USAGE.
+    /// Ordered stages that get kernels and states of their own instead of being fused with their consumer, by the streams that
+    /// they make: "COLUMN.STREAM" or "COLUMN.STREAM.STREAM" between commas, or "all"; NULL: none. GPUs decode fused stages
+    /// faster, CPUs often the others. A stream that no ordered stage makes is ZF_ERR_USAGE.
     const char *unfused;
-    /// Called after every block, from one thread at a time; returns false to cancel the encoding, which then returns
-    /// ZF_ERR_CANCELLED (ZF1115) and leaves no file. May be NULL.
+    /// Receives the progress after each block, from one thread at a time. Returns false to cancel the encoding, which then
+    /// returns ZF_ERR_CANCELLED (ZF1115) and leaves no file. NULL: no reports.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
 } zf_encode_options;
 
-/// What encoding one column took.
+/// Statistics of encoding one column.
 typedef struct zf_encode_stats {
     size_t size;           ///< ZF_INIT
-    double encode_seconds; ///< of a core, over all blocks: encode bodies and seek states
-    double verify_seconds; ///< decoding and comparing
+    double encode_seconds; ///< of all threads together: encode bodies and seek states
+    double verify_seconds; ///< of all threads together: decoding and comparing
     uint64_t plain_bytes, stored_bytes, blocks;
 } zf_encode_stats;
 
-/// Encodes `rows` rows of the columns of `table` (NULL: the program's only one) to `path`. Every column of the table must be
-/// given once, in any order. Every block is decoded and compared before it is written. The file appears under its name only
-/// when it is complete; after an error nothing new is there, but for ZF1507: it is there, and its name may not survive a crash.
-/// `stats` may be NULL, else one per column of the table, in the table's order.
+/// Encodes a table to a file.
+///
+/// `table`: NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows each. Each
+/// block is decoded and compared before it is written. The file appears under its name when it is complete; after an error
+/// nothing new is there, except after ZF1507: the file is there, but its name may not survive a crash. `options` may be NULL.
+/// `stats` may be NULL; otherwise it has one entry per column, in the table's order, and the size of the first is that of all.
 ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
                            uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
                            zf_error *error);
