@@ -1,7 +1,8 @@
-// What the compiler and its users ask of code generation about a plan.
+// Code generation for kernels, as other rooms see it: code for a plan, the form of a kernel, and the choices that it may have.
 #ifndef ZF_CODEGEN_H
 #define ZF_CODEGEN_H
 
+#include "codegen/llvm/jit.h"
 #include "patterns/plan/plan.h"
 
 /// How a kernel runs on a GPU. All texts are static, without a full stop.
@@ -19,5 +20,58 @@ typedef struct zf_codegen_form_info {
 /// Describes how a kernel of a plan for a GPU runs. Returns false for a plan of the host, whose kernels are loops over tiles.
 /// Depends on nothing but the plan and its choices.
 bool zf_codegen_form(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out);
+
+enum { ZF_CODEGEN_NAME = 24 }; ///< bytes of a kernel's name
+
+/// Which code of a plan is wanted. All pointers are the caller's.
+typedef struct zf_codegen_request {
+    const zf_plan *plan;
+    zf_abi_target target;         ///< the plan's, with the architecture
+    const uint64_t *shaping;      ///< values in the order of plan->shaping; NULL: the general form
+    bool unchecked;               ///< leaves checks of stream contents out
+    bool no_lines;                ///< kernels of accelerators do not name lines of the `.zf` text
+    struct zf_fault_sites *sites; ///< the fault switch of tests; NULL: none
+} zf_codegen_request;
+
+/// Code that can run. `abi` points into the other members.
+typedef struct zf_codegen_code {
+    zf_abi_code abi;
+    zf_jit_code *loaded;
+    char (*names)[ZF_CODEGEN_NAME]; ///< of the kernels of accelerators
+    const char **files;             ///< of places in emulated kernels
+    zf_text image;                  ///< PTX
+} zf_codegen_code;
+
+/// Builds, or finds in the disk cache, the code of all kernels of a plan, for this process or a GPU.
+/// Free `*out` with zf_codegen_free, also after an error. Errors: ZF_ERR_UNSUPPORTED with the diagnostic where a form is not
+/// lowered. Any thread.
+zf_status zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error);
+/// Frees code that nothing runs any more, and empties it.
+void zf_codegen_free(zf_jit *jit, zf_codegen_code *code);
+
+/// Code for a module: for any machine of a CPU level instead of the machine at hand.
+typedef struct zf_exported_code {
+    zf_text object;                 ///< ELF: the kernels of the host
+    zf_text image;                  ///< NVPTX: PTX
+    zf_abi_simt_kernel *simt;       ///< NVPTX: per kernel
+    char (*names)[ZF_CODEGEN_NAME]; ///< theirs
+} zf_exported_code;
+/// Compiles code for a module. `cpu`: "x86-64-v3". Free `*out` with zf_exported_code_free. Any thread.
+zf_status zf_codegen_export(zf_jit *jit, const zf_codegen_request *request, const char *cpu, zf_exported_code *out,
+                            zf_error *error);
+void zf_exported_code_free(zf_exported_code *code);
+
+/// Appends the text of the code at a stage: LLVM IR or assembly. Any thread.
+zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_jit_stage stage, zf_text *out, zf_error *error);
+
+/// Writes the name of the function of kernel `index`.
+void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]);
+
+/// Returns whether a kernel of a plan made without choices may have this one.
+bool zf_codegen_choice_fits(const zf_plan *plan, const zf_kernel *kernel, const zf_choice *choice);
+/// Checks that all kernels of a plan may have their choices. ZF_ERR_USAGE names the column where one may not.
+zf_status zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+/// Returns the type of what a kernel of a plan for an accelerator stores.
+zf_type zf_codegen_stored_type(const zf_plan *plan, const zf_kernel *kernel);
 
 #endif

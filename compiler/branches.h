@@ -1,6 +1,6 @@
 // The vectors of alternatives that a column can take.
-#ifndef ZF_CODEGEN_BRANCHES_H
-#define ZF_CODEGEN_BRANCHES_H
+#ifndef ZF_COMPILER_BRANCHES_H
+#define ZF_COMPILER_BRANCHES_H
 
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"

@@ -21,7 +21,7 @@ zf_status zf_container_text_read(const char *text, size_t length, const char *pa
     zf_text_free(&lines);
     if (no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
     if (!zf_spec_check(*spec) || !good) {
-        zf_program_error(zf_diags_first_error(zf_spec_diags(*spec)), ZF_ERR_INPUT, error);
+        zf_diag_status(zf_diags_first_error(zf_spec_diags(*spec)), ZF_ERR_INPUT, error);
         return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
     }
     *table = zf_spec_find_table(*spec, table_name);

@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/host/host.h"
-#include "codegen/simt/simt_choices.h"
 #include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"
 #include "compiler/program.h"
+#include "patterns/plan/steps.h"
 #include "patterns/plan/block_checks.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
@@ -79,7 +78,7 @@ static zf_status describe_plan(decoder *d, zf_error *error) {
         const zf_work *work = &plan->works[w];
         works[w] = (zf_abi_work){.edge = work->edge,
                                  .element = work->type.kind == ZF_K_BOOL     ? 0
-                                            : work->type.kind == ZF_K_STRING ? ZF_HANDLE_BYTES
+                                            : work->type.kind == ZF_K_STRING ? ZF_ABI_HANDLE_BYTES
                                                                              : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0,
                                  .nullable = work->type.nullable,
@@ -257,8 +256,8 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     }
     const zf_plan_options options = plan_options(d);
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
-    if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
-    ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
+    if (d->base.plan == NULL) return zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
+    ZF_TRY(zf_codegen_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
     ZF_TRY(bound_steps(d, error));
     ZF_TRY(describe_plan(d, error));

@@ -3,7 +3,7 @@
 #ifndef ZF_COMPILER_DECODER_H
 #define ZF_COMPILER_DECODER_H
 
-#include "codegen/llvm/jit.h"
+#include "codegen/codegen.h"
 #include "compiler/plan_request.h"
 #include "patterns/plan/plan.h"
 #include "runtime/container/container.h"
@@ -42,16 +42,8 @@ zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, cons
 zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
                            zf_error *error);
 
-/// Code for a module: for any machine of a CPU level instead of the machine at hand.
-typedef struct zf_exported_code {
-    zf_text object;           ///< host: ELF
-    zf_text image;            ///< NVPTX: PTX
-    zf_abi_simt_kernel *simt; ///< NVPTX: per kernel
-    char (*names)[24];        ///< theirs
-} zf_exported_code;
 /// Compiles code for a module, with all checks. `cpu`: "x86-64-v3". Free `*out` with zf_exported_code_free. Any thread.
 zf_status zf_decoder_export(zf_decoder *decoder, const uint64_t *shaping, const char *cpu, zf_exported_code *out,
                             zf_error *error);
-void zf_exported_code_free(zf_exported_code *code);
 
 #endif

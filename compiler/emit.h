@@ -1,6 +1,6 @@
 // The text of generated code, for `zfc explain --emit=llvm|asm|ptx`.
-#ifndef ZF_CODEGEN_EMIT_H
-#define ZF_CODEGEN_EMIT_H
+#ifndef ZF_COMPILER_EMIT_H
+#define ZF_COMPILER_EMIT_H
 
 #include "frontend/spec/spec.h"
 #include "runtime/base/abi.h"

@@ -31,7 +31,7 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     zf_cg_init(&cg, module, arena, &diags);
     zf_cg_encode(&cg, b->inst);
     if (cg.failed) {
-        status = zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
+        status = zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     }
     zf_cg_dispose(&cg);
     zf_arena_destroy(arena);

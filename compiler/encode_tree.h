@@ -1,7 +1,7 @@
 // One block through its codec: the root's encode body, then its children's on what was pushed, alternatives tried and the
 // smallest kept.
-#ifndef ZF_CODEGEN_ENCODE_TREE_H
-#define ZF_CODEGEN_ENCODE_TREE_H
+#ifndef ZF_COMPILER_ENCODE_TREE_H
+#define ZF_COMPILER_ENCODE_TREE_H
 
 #include "codegen/encode/encode_support.h"
 #include "frontend/spec/spec.h"

@@ -1,6 +1,6 @@
 // Which ordered stages of a column get kernels and seek states of their own where others would have them as steps.
-#ifndef ZF_CODEGEN_ENCODE_UNFUSED_H
-#define ZF_CODEGEN_ENCODE_UNFUSED_H
+#ifndef ZF_COMPILER_ENCODE_UNFUSED_H
+#define ZF_COMPILER_ENCODE_UNFUSED_H
 
 #include "frontend/spec/spec.h"
 #include "runtime/base/text.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "codegen/simt/simt_choices.h"
+#include "codegen/codegen.h"
 
 static void print_edge(const zf_plan *plan, const zf_graph_edge *edge, zf_text *out);
 
@@ -63,9 +63,10 @@ static void print_groups(const zf_plan *plan, const zf_kernel *kernel, const uin
 }
 
 void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out) {
-    zf_type type = zf_simt_type_of(plan, kernel);
-    zf_simt_shape shape = zf_simt_shape_of(plan, kernel);
-    zf_text_printf(out, "%s %s%s: ", zf_form_of(shape.form)->name, zf_kind_name(type.kind), type.nullable ? "?" : "");
+    zf_type type = zf_codegen_stored_type(plan, kernel);
+    zf_codegen_form_info form = {.name = ""};
+    zf_codegen_form(plan, kernel, &form);
+    zf_text_printf(out, "%s %s%s: ", form.name, zf_kind_name(type.kind), type.nullable ? "?" : "");
     if (kernel->prefix != NULL) zf_text_puts(out, "prefix sums of ");
     print_node(plan, kernel->root, out);
     zf_text_puts(out, ";");

@@ -9,10 +9,10 @@
 // expansion have on the mean, since short ones want other kernels than long ones; behind `tile` how many outputs a tile has,
 // where that is the file's. Names are those of algorithms: two that are called alike have one shape, which costs nothing but
 // speed.
-#ifndef ZF_CODEGEN_KERNEL_SHAPE_H
-#define ZF_CODEGEN_KERNEL_SHAPE_H
+#ifndef ZF_COMPILER_KERNEL_SHAPE_H
+#define ZF_COMPILER_KERNEL_SHAPE_H
 
-#include "codegen/simt/simt.h"
+#include "patterns/plan/plan.h"
 #include "runtime/base/private.h"
 #include "runtime/container/container.h"
 

@@ -1,6 +1,6 @@
 // Inside the making of a module: module_build.c says what it is to hold, module_link.c compiles that and puts it together.
-#ifndef ZF_CODEGEN_MODULE_BUILD_H
-#define ZF_CODEGEN_MODULE_BUILD_H
+#ifndef ZF_COMPILER_MODULE_BUILD_H
+#define ZF_COMPILER_MODULE_BUILD_H
 
 #include "compiler/decoder.h"
 #include "compiler/native_image.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/host/host.h"
+#include "codegen/codegen.h"
 #include "compiler/compiler.h"
 #include "compiler/module_build.h"
 #include "runtime/base/error_codes.h"
@@ -61,13 +61,13 @@ static zf_status link_native(zf_module_builder *b, zf_module_piece *piece, zf_er
         piece->places = same->places;
         return ZF_OK;
     }
-    char(*names)[24] = calloc(count + 1u, sizeof *names);
+    char(*names)[ZF_CODEGEN_NAME] = calloc(count + 1u, sizeof *names);
     const char **symbols = calloc(count + 1u, sizeof *symbols);
     uint64_t *places = ZF_NEW_ARRAY(b->arena, uint64_t, count + 1u);
     zf_status status;
     if (names != NULL && symbols != NULL && places != NULL) {
         for (uint32_t k = 0; k < count; k++) {
-            zf_lower_kernel_name(k, names[k]);
+            zf_codegen_kernel_name(k, names[k]);
             symbols[k] = names[k];
         }
         const zf_text *object = &piece->exported.object;

@@ -1,8 +1,8 @@
 // One flat piece of native code from many object files, which runs wherever it is put: for modules. What the code calls outside
 // itself it reaches through a table of addresses, a page before the code, that whoever loads it fills
 // (runtime/module/module_native.c).
-#ifndef ZF_CODEGEN_NATIVE_IMAGE_H
-#define ZF_CODEGEN_NATIVE_IMAGE_H
+#ifndef ZF_COMPILER_NATIVE_IMAGE_H
+#define ZF_COMPILER_NATIVE_IMAGE_H
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"

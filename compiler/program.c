@@ -10,19 +10,6 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
-zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error) {
-    char code[8];
-    if (diag == NULL) return zf_raise(error, ZF_E_INTERNAL, "a step failed without saying why");
-    zf_diag_code_text(diag->code, code);
-    zf_fail(error, status, code, "%s", diag->message);
-    if (diag->span.source != NULL) {
-        zf_position at = zf_source_position(diag->span.source, diag->span.begin);
-        zf_fail_place(error, status, "%s:%u:%u", diag->span.source->path, at.line, at.column);
-    }
-    if (diag->hint != NULL) zf_fail_hint(error, status, "%s", diag->hint);
-    return status;
-}
-
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...) {
     char name[8], message[sizeof error->message];
     va_list arguments;
@@ -58,7 +45,7 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     bool added = zf_spec_add_file(program->spec, path);
     program->checked = zf_spec_check(program->spec) && added;
     if (program->checked) return ZF_OK;
-    return zf_program_error(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
+    return zf_diag_status(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
 }
 
 void zf_program_free(zf_program *program) {

@@ -1,11 +1,12 @@
 // A loaded program, and the compiled encode bodies of its instances.
-#ifndef ZF_CODEGEN_PROGRAM_H
-#define ZF_CODEGEN_PROGRAM_H
+#ifndef ZF_COMPILER_PROGRAM_H
+#define ZF_COMPILER_PROGRAM_H
 
 #include <pthread.h>
 
 #include "codegen/encode/encode_support.h"
 #include "compiler/decoder_cache.h"
+#include "frontend/diag/diag_status.h"
 #include "frontend/spec/spec.h"
 #include "zipflow/compile.h"
 
@@ -41,8 +42,6 @@ const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
                                  const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error);
 
-/// Fills `*error` from a diagnostic: code, message, place, hint.
-zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);
 /// Fills `*error` (may be NULL) with the code of a diagnostic where there is no text to point at.
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

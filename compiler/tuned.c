@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/simt/simt_choices.h"
+#include "codegen/codegen.h"
 #include "compiler/kernel_shape.h"
 
 static void free_kernels(zf_tuned_kernel *kernels, size_t count) {
@@ -142,9 +142,7 @@ bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const z
         const zf_tuned_kernel *known = shape.failed ? NULL : zf_tuned_kernel_of(device, shape.data);
         zf_text_free(&shape);
         if (known == NULL || known->choice.chosen == 0) continue;
-        zf_choice_space space;
-        zf_choice_space_of(plan, &plan->kernels[k], &space);
-        if (!zf_choice_is_legal(&space, &known->choice, NULL)) continue;
+        if (!zf_codegen_choice_fits(plan, &plan->kernels[k], &known->choice)) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = known->choice;
     }

@@ -11,8 +11,8 @@
 // A choice has all that the kernel has, also what is so by default; `choice default` is one that was searched and stayed. Lines
 // behind `device` are of that GPU, until the next one; empty lines and those that begin with `#` say nothing. The cache's file
 // may be changed by hand, too; when more is kept it is written anew, without such lines.
-#ifndef ZF_CODEGEN_TUNED_H
-#define ZF_CODEGEN_TUNED_H
+#ifndef ZF_COMPILER_TUNED_H
+#define ZF_COMPILER_TUNED_H
 
 #include "patterns/plan/plan.h"
 #include "runtime/base/private.h"

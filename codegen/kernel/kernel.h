@@ -11,10 +11,11 @@
 #include "patterns/plan/steps.h"
 
 enum {
-    ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
-    ZF_READ_AHEAD = 16,     ///< bytes that can be read behind any stream and work buffer
-    ZF_HANDLE_BYTES = 16,   ///< of a string in a work buffer: where its bytes are, and how many (on accelerators: simt_handles.h)
-    ZF_NO_FAILURE = 0xffff, ///< of the failure slot: no check failed
+    ZF_STRIP = 64,      ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
+    ZF_READ_AHEAD = 16, ///< bytes that can be read behind any stream and work buffer
+    ZF_HANDLE_BYTES = ZF_ABI_HANDLE_BYTES, ///< of a string in a work buffer: where its bytes are, and how many (on accelerators:
+                                           ///< simt_handles.h)
+    ZF_NO_FAILURE = 0xffff,                ///< of the failure slot: no check failed
 };
 
 typedef struct zf_kernel_env zf_kernel_env;

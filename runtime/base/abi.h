@@ -70,11 +70,12 @@ typedef struct zf_abi_kernel {
     uint32_t rereads;
 } zf_abi_kernel;
 
+enum { ZF_ABI_HANDLE_BYTES = 16 };
 /// Elements side by side; a buffer without any begins with 16 bytes of zeros, because kernels may read element 0 wherever an
 /// index was wrong. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
 typedef struct zf_abi_work {
     uint32_t edge;
-    uint32_t element;  ///< bytes an element; 0: bits; strings 16: where the bytes are, and how many
+    uint32_t element;  ///< bytes an element; 0: bits; strings ZF_ABI_HANDLE_BYTES: where the bytes are, and how many
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
     /// 1: its bytes are the column's characters, so its kernel is given `out` as that of the column is. Accelerators have no such

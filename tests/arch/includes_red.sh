@@ -47,6 +47,8 @@ codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"
 codegen/host/a.c <cuda.h>
 compiler/a.c "measure/measure.h"
+compiler/a.c "codegen/simt/simt_choices.h"
+compiler/a.c "codegen/kernel/kernel.h"
 compiler/a.c "emulator/emu.h"
 runtime/device/a.c "zipflow/emulator.h"
 compiler/a.c "zipflow/tune.h"

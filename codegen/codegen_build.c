@@ -1,0 +1,243 @@
+// The code of a plan's kernels: a module is built of them, then loaded into this process, assembled for a GPU, exported or
+// printed.
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/body/cg_lines.h"
+#include "codegen/body/cg_sites.h"
+#include "codegen/codegen.h"
+#include "codegen/host/host.h"
+#include "codegen/simt/simt.h"
+#include "codegen/simt/simt_choices.h"
+#include "frontend/diag/diag_status.h"
+#include "runtime/base/error_codes.h"
+
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
+
+typedef struct building {
+    const zf_codegen_request *request;
+    zf_jit *jit;
+    zf_arena *arena;
+    bool compiled;            ///< out: some of it was not in the cache
+    const char *const *files; ///< out: what the kernels' places mean, in the arena
+} building;
+
+// What a container's text is called where code names it. Its path would make other code, in every cache, of each copy of a file.
+static const char *name_of_text(const building *b) {
+    const zf_table *table = b->request->plan->graph->column->table;
+    return table == NULL ? NULL : zf_arena_printf(b->arena, "%s.zf", table->name);
+}
+
+static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
+    building *b = user;
+    jmp_buf escape;
+    zf_diags diags;
+    zf_cg cg;
+    zf_diags_init(&diags, b->arena);
+    zf_cg_init(&cg, module, b->arena, &diags);
+    if (setjmp(escape) != 0) {
+        zf_cg_dispose(&cg);
+        return out_of_memory(error);
+    }
+    zf_arena_set_escape(b->arena, &escape);
+    zf_kernel_input input = {.plan = b->request->plan, .shaping = b->request->shaping};
+    cg.sites = b->request->sites;
+    if (cg.sites != NULL) cg.sites->count = 0;
+    cg.unchecked = b->request->unchecked;
+    zf_cg_aim(&cg, b->request->plan->target);
+    bool lines = cg.target->simt != NULL && !b->request->no_lines;
+    if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
+    for (uint32_t k = 0; k < input.plan->kernel_count; k++) {
+        if (!zf_plan_leaves_out(input.plan, input.shaping, k)) cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
+    }
+    if (lines) b->files = zf_cg_lines_files(&cg);
+    if (lines) zf_cg_lines_end(&cg, cg.target->simt->keeps_lines);
+    zf_cg_dispose(&cg);
+    zf_arena_set_escape(b->arena, NULL);
+    return cg.failed ? zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
+}
+
+// Whether a device loads the kernels, as an image; else they are functions of this process.
+static bool has_image(const zf_plan *plan) { return plan->target->image != ZF_IMAGE_NONE; }
+
+static const char *module_name(const zf_plan *plan) {
+    return plan->graph->column->name != NULL ? plan->graph->column->name : "column";
+}
+
+// What is loaded into this process: the host's kernels or the emulator's. `addresses` has them in order.
+static zf_status load_here(building *b, zf_codegen_code *code, char (*names)[ZF_CODEGEN_NAME], void **addresses,
+                           zf_error *error) {
+    const zf_plan *plan = b->request->plan;
+    uint32_t count = plan->kernel_count;
+    const char **symbols = calloc(count + 1, sizeof(*symbols));
+    if (symbols == NULL) return out_of_memory(error);
+    for (uint32_t k = 0; k < count; k++) symbols[k] = names[k];
+    zf_jit_request request = {.name = module_name(plan),
+                              .key = "",
+                              .build = build_module,
+                              .user = b,
+                              .compiled = &b->compiled,
+                              .symbols = symbols,
+                              .symbol_count = count};
+    zf_status status = zf_jit_load(b->jit, &request, addresses, &code->loaded, error);
+    for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
+        bool none = zf_plan_leaves_out(plan, b->request->shaping, k);
+        if (addresses[k] == NULL && !none) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
+    }
+    free(symbols);
+    return status;
+}
+
+static zf_abi_simt_kernel *launchable(const zf_plan *plan, const uint64_t *shaping, char (*names)[ZF_CODEGEN_NAME]) {
+    zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
+    for (uint32_t k = 0; k < plan->kernel_count && kernels != NULL; k++) {
+        zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
+        kernels[k] = (zf_abi_simt_kernel){.name = names[k],
+                                          .threads = shape.threads,
+                                          .warp = shape.warp,
+                                          .tiles = shape.tiles,
+                                          .shared_bytes = shape.shared_bytes,
+                                          .span = shape.span,
+                                          .to_column = zf_plan_unpacks(plan, shaping, k) > 0};
+        if (zf_plan_leaves_out(plan, shaping, k)) kernels[k].threads = 0;
+    }
+    return kernels;
+}
+
+static zf_status assemble(building *b, zf_text *image, zf_error *error) {
+    const zf_plan *plan = b->request->plan;
+    zf_jit_request request = {.name = module_name(plan),
+                              .key = "",
+                              .build = build_module,
+                              .user = b,
+                              .compiled = &b->compiled,
+                              .target = zf_cg_target_of(plan->target),
+                              .abi_target = b->request->target};
+    return zf_jit_assemble(b->jit, &request, image, error);
+}
+
+// What accelerators launch.
+static zf_status describe_kernels(building *b, zf_codegen_code *code, char (*names)[ZF_CODEGEN_NAME], void **addresses,
+                                  zf_error *error) {
+    const zf_plan *plan = b->request->plan;
+    zf_abi_simt_kernel *kernels = launchable(plan, b->request->shaping, names);
+    bool emulated = b->request->target.family == ZF_TARGET_EMU;
+    code->names = names;
+    code->abi.simt = kernels;
+    if (emulated) code->files = calloc(ZF_ABI_FILES_MOST + 1, sizeof(*code->files));
+    if (kernels == NULL || (emulated && code->files == NULL)) return out_of_memory(error);
+    if (emulated) memcpy(code->files, b->files, (ZF_ABI_FILES_MOST + 1) * sizeof(*code->files));
+    for (uint32_t k = 0; k < plan->kernel_count && emulated; k++) {
+        kernels[k].files = code->files;
+        memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
+    }
+    if (!has_image(plan)) return ZF_OK;
+    ZF_TRY(assemble(b, &code->image, error));
+    code->abi.image_kind = plan->target->image;
+    code->abi.image = code->image.data;
+    code->abi.image_bytes = code->image.length + 1; // its zero byte
+    return ZF_OK;
+}
+
+zf_status zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *code, zf_error *error) {
+    const zf_plan *plan = request->plan;
+    uint32_t count = plan->kernel_count;
+    char(*names)[ZF_CODEGEN_NAME] = calloc(count + 1, sizeof(*names));
+    void **addresses = calloc(count + 1, sizeof(*addresses));
+    zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
+    building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
+    *code = (zf_codegen_code){.loaded = NULL};
+    zf_status status = ZF_OK;
+    if (names == NULL || addresses == NULL || kernels == NULL || b.arena == NULL) {
+        status = out_of_memory(error);
+        goto done;
+    }
+    for (uint32_t k = 0; k < count; k++) zf_codegen_kernel_name(k, names[k]);
+    if (!has_image(plan)) status = load_here(&b, code, names, addresses, error);
+    if (status != ZF_OK) goto done;
+    if (plan->target->wave == 0) {
+        for (uint32_t k = 0; k < count; k++) kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
+        code->abi.kernels = kernels;
+        kernels = NULL;
+    } else {
+        status = describe_kernels(&b, code, names, addresses, error);
+        names = NULL; // the code has them
+    }
+    code->abi.origin = b.compiled ? ZF_CODE_COMPILED : ZF_CODE_CACHED;
+done:
+    if (b.arena != NULL) zf_arena_destroy(b.arena);
+    free(names);
+    free(kernels);
+    free(addresses);
+    return status;
+}
+
+void zf_codegen_free(zf_jit *jit, zf_codegen_code *code) {
+    zf_jit_unload(jit, code->loaded);
+    free((void *)(uintptr_t)code->abi.kernels);
+    free((void *)(uintptr_t)code->abi.simt);
+    free(code->names);
+    free(code->files);
+    zf_text_free(&code->image);
+    *code = (zf_codegen_code){.loaded = NULL};
+}
+
+zf_status zf_codegen_export(zf_jit *jit, const zf_codegen_request *request, const char *cpu, zf_exported_code *out,
+                            zf_error *error) {
+    const zf_plan *plan = request->plan;
+    bool simt = has_image(plan);
+    building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
+    *out = (zf_exported_code){.simt = NULL};
+    if (b.arena == NULL) return out_of_memory(error);
+    zf_jit_request object = {.name = module_name(plan), .key = "", .build = build_module, .user = &b, .cpu = cpu};
+    zf_status status = simt ? assemble(&b, &out->image, error) : zf_jit_object(jit, &object, &out->object, error);
+    if (status == ZF_OK && simt) {
+        char(*names)[ZF_CODEGEN_NAME] = calloc(plan->kernel_count + 1u, sizeof(*names));
+        for (uint32_t k = 0; k < plan->kernel_count && names != NULL; k++) zf_codegen_kernel_name(k, names[k]);
+        out->names = names;
+        out->simt = names != NULL ? launchable(plan, request->shaping, names) : NULL;
+        if (out->simt == NULL) status = out_of_memory(error);
+    }
+    zf_arena_destroy(b.arena);
+    if (status != ZF_OK) zf_exported_code_free(out);
+    return status;
+}
+
+void zf_exported_code_free(zf_exported_code *code) {
+    zf_text_free(&code->object);
+    zf_text_free(&code->image);
+    free(code->simt);
+    free(code->names);
+    *code = (zf_exported_code){.simt = NULL};
+}
+
+zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
+    const zf_plan *plan = request->plan;
+    building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
+    if (b.arena == NULL) return out_of_memory(error);
+    zf_jit_request text = {.name = module_name(plan), .build = build_module, .user = &b};
+    if (has_image(plan)) {
+        text.target = zf_cg_target_of(plan->target);
+        text.abi_target = request->target;
+    }
+    zf_status status = zf_jit_print(jit, &text, stage, out, error);
+    zf_arena_destroy(b.arena);
+    return status;
+}
+
+void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]) { zf_lower_kernel_name(index, name); }
+
+// ---- Choices ----------------------------------------------------------------------------------------------------
+
+bool zf_codegen_choice_fits(const zf_plan *plan, const zf_kernel *kernel, const zf_choice *choice) {
+    zf_choice_space space;
+    zf_choice_space_of(plan, kernel, &space);
+    return zf_choice_is_legal(&space, choice, NULL);
+}
+
+zf_status zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
+    return zf_choices_check(plan, choices, error);
+}
+
+zf_type zf_codegen_stored_type(const zf_plan *plan, const zf_kernel *kernel) { return zf_simt_type_of(plan, kernel); }
