@@ -1,4 +1,4 @@
-// One block of a column: encoded, its seek states recorded, laid out, decoded again and compared.
+// Encodes one block of a column: records its seek states, lays it out, decodes it and compares.
 #ifndef ZF_COMPILER_ENCODE_BLOCK_H
 #define ZF_COMPILER_ENCODE_BLOCK_H
 
@@ -24,25 +24,27 @@ typedef struct zf_encode_job {
     zf_writer *writer;
 } zf_encode_job;
 
-/// What became of a block: zf_encode_result_free releases it.
+/// An encoded block. Free it with zf_encode_result_free.
 typedef struct zf_encode_result {
     void *bytes;
     uint64_t size;
     uint32_t shape;
-    zf_block_data block; ///< what the index wants: its params, streams and states are gone
+    zf_block_data block; ///< as the index needs it: without params, streams and states
     uint64_t *counts;
     zf_seek_data *seeks;
     double encode_seconds, verify_seconds;
 } zf_encode_result;
 
 void zf_encode_result_free(zf_encode_result *result);
+/// Encodes block `block` of a column. Free `*out` also after an error. Errors: ZF_ERR_INPUT where no alternative takes the block
+/// or it decodes to other values. Any thread.
 zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error);
 
 /// Finds or makes the decoder for a vector of branches (the column's choice_count bytes). On success the caller releases it with
 /// zf_cached_decoder_release.
 zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error);
 
-/// Text of row `row` of a column, for messages.
+/// Writes the value of row `row` of a column, for messages.
 void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-// One block through its codec: the root's encode body, then its children's on what was pushed, alternatives tried and the
-// smallest kept.
+// Encodes one block: the root's encode body runs first, then each child's on the elements that its parent pushed. Alternatives
+// are tried, and the smallest result is kept.
 #ifndef ZF_COMPILER_ENCODE_TREE_H
 #define ZF_COMPILER_ENCODE_TREE_H
 
@@ -7,7 +7,7 @@
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 
-/// What an edge is given: rows of the column, or what the parent pushed.
+/// The input of an edge: rows of the column, or elements that the parent pushed.
 typedef struct zf_encode_input {
     zf_type type;
     const uint8_t *values, *validity;
@@ -30,10 +30,10 @@ typedef struct zf_encode_node {
     uint64_t stored_bytes;            ///< of the subtree, about
 } zf_encode_node;
 
-/// Where to find the function for an instance; NULL with a reason when there is none.
+/// Finds the encode function of an instance; NULL with a reason if it has none.
 typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const char **reason);
 
-/// Why one alternative did not take the block.
+/// Why one alternative refused the block.
 typedef struct zf_encode_refusal {
     char code[16];
     char reason[400];
@@ -48,15 +48,16 @@ typedef struct zf_encode_task {
     zf_encode_find find;
     void *user;
     uint64_t skip; ///< alternatives of the root that are not tried, one bit each
-    /// Told of each refusal that did not matter, since another alternative took the input. May be NULL.
+    /// Receives each refusal of an input that another alternative took. May be NULL.
     void (*passed_over)(void *user, const zf_encode_refusal *refusal);
     zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
-    // why nothing took the block: a refusal of every alternative, in the order of the codec
-    uint32_t refusal_count;                             ///< may be more than are kept
-    zf_encode_refusal refusals[ZF_ENCODE_REFUSALS + 1]; ///< the last is of no use but to be written
+    // why every alternative refused the block, in the order of the codec
+    uint32_t refusal_count;                             ///< also of those that are not kept
+    zf_encode_refusal refusals[ZF_ENCODE_REFUSALS + 1]; ///< the last one is overwritten
 } zf_encode_task;
 
-/// Encodes. ZF_OK with the tree; ZF_ERR_INPUT with task->refusals when every alternative refused or a body failed; ZF_ERR_MEMORY.
+/// Encodes an input by a choice of a codec, and its children. Free `*out` with zf_encode_tree_free.
+/// Errors: ZF_ERR_INPUT with task->refusals where every alternative refused or a body failed, ZF_ERR_MEMORY. Any thread.
 zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input, zf_encode_node **out);
 void zf_encode_tree_free(zf_encode_node *node);
 

@@ -1,4 +1,4 @@
-// Which ordered stages of a column get kernels and seek states of their own where others would have them as steps.
+// The list of ordered stages that get kernels and seek states of their own (zf_encode_options.unfused).
 #ifndef ZF_COMPILER_ENCODE_UNFUSED_H
 #define ZF_COMPILER_ENCODE_UNFUSED_H
 
@@ -6,11 +6,10 @@
 #include "runtime/base/text.h"
 #include "zipflow/zipflow.h"
 
-/// What zf_encode_options.unfused says of one column of a table, as zf_plan_options.unfused has it, into `out`; nothing where it
-/// says nothing of that column.
+/// Appends the stages of one column of a table to `out`, in the form of zf_plan_options.unfused. NULL `list`: none.
 void zf_unfused_of_column(const char *list, const zf_column *column, zf_text *out);
-/// ZF_ERR_USAGE where it names a column that the table does not have, or a stream that no ordered stage of its codec makes: with
-/// those that there are, as a hint.
+/// Checks a list against a table. ZF_ERR_USAGE where it names an unknown column, or a stream that no ordered stage makes; the
+/// hint lists the streams that there are.
 zf_status zf_unfused_check(const char *list, const zf_table *table, zf_error *error);
 
 #endif

@@ -1,14 +1,13 @@
-// By what a kernel is known to the tuner: kernels of one shape are lowered alike, whatever files and columns they are of.
+// The shape of a kernel: the name under which tuned results are kept. Kernels of one shape are lowered alike, in all files.
 //
 //   map i32: dictionary<i32, u8>(bitpack<u8, u32>(u32), i32); 4
 //   groups u32: rle<u32>(u32, u32); groups of 16 tile 4096
 //
-// The form of the kernel, the type of what it stores, what is fused in it (a node with its streams: another node, or the type of
-// what lies in memory, with `work` before it where an earlier kernel made that), and a class for each of its params that shape
-// code: the value, rounded up to a power of two. Behind `groups of` stands a class for how many elements the groups of each
-// expansion have on the mean, since short ones want other kernels than long ones; behind `tile` how many outputs a tile has,
-// where that is the file's. Names are those of algorithms: two that are called alike have one shape, which costs nothing but
-// speed.
+// It has the form of the kernel, the type of its output, and the fused nodes with their streams: other nodes, or types of
+// elements in memory, after `work` if an earlier kernel makes them. Then the value of each param that shapes code, rounded up to
+// a power of two; after `groups of` the mean size of the groups of each expansion, rounded likewise, because short groups need
+// other kernels than long ones; after `tile` the outputs of a tile, if the file decides them. Algorithms are named: two of one
+// name have one shape, which can cost speed only.
 #ifndef ZF_COMPILER_KERNEL_SHAPE_H
 #define ZF_COMPILER_KERNEL_SHAPE_H
 
@@ -16,11 +15,11 @@
 #include "runtime/base/private.h"
 #include "runtime/container/container.h"
 
-/// Of a kernel for which nothing was chosen, and a block of the plan's graph that it is for.
+/// Appends the shape of a kernel of a plan without choices, for blocks like `block`, which belongs to the plan's graph.
 ZF_PRIVATE_API void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out);
 
-/// How near two shapes are: 4 where they differ in classes or tiles alone, 3 where what they are the outputs of is the
-/// same algorithm and type, 2 of one form and type, 1 of one form, 0 of none; 5: they are the same.
+/// Returns how near two shapes are: 5 equal; 4 equal up to params, groups and tiles; 3 one algorithm and type at the root; 2 one
+/// form and type; 1 one form; else 0.
 unsigned zf_kernel_shape_nearness(const char *a, const char *b);
 
 #endif

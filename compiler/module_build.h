@@ -1,4 +1,4 @@
-// Inside the making of a module: module_build.c says what it is to hold, module_link.c compiles that and puts it together.
+// The builder of modules, inside: module_build.c lists the code that a module gets, module_link.c compiles and links it.
 #ifndef ZF_COMPILER_MODULE_BUILD_H
 #define ZF_COMPILER_MODULE_BUILD_H
 
@@ -6,7 +6,7 @@
 #include "compiler/native_image.h"
 #include "runtime/module/module_format.h"
 
-/// A piece of code that is to be compiled.
+/// A piece of code to compile.
 typedef struct zf_module_piece {
     zf_decoder *decoder;
     zf_module_code *code; ///< where it is described; its form is set
@@ -36,13 +36,13 @@ typedef struct zf_module_builder {
     zf_text images;
 } zf_module_builder;
 
-/// "host", or "nvptx of compute capability 8.0".
+/// Returns the name of a target: "host", or "nvptx of compute capability 8.0". Static.
 const char *zf_module_target_name(zf_abi_target target);
-/// Tells the caller what is left out.
+/// Passes a line about code that is left out to the caller (zf_module_options.note).
 void zf_module_note(const zf_module_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Compiles all pieces over threads and fills the codes. Plans whose general form cannot be lowered are taken out, with a note;
-/// any other failure is the first piece's.
+/// Compiles all pieces over threads, and fills the codes of the content.
+/// Plans whose general form is not lowered are removed, with a note. Of other errors the first piece's is returned.
 zf_status zf_module_link(zf_module_builder *builder, zf_error *error);
 
 #endif

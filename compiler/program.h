@@ -12,8 +12,8 @@
 
 typedef struct zf_encoder {
     const zf_inst *inst;
-    zf_encode_fn function; ///< NULL: it has no way to encode
-    const char *reason;    ///< then why
+    zf_encode_fn function; ///< NULL: it has no encode body
+    const char *reason;    ///< why it has none
     struct zf_encoder *next;
 } zf_encoder;
 
@@ -27,14 +27,14 @@ struct zf_program {
     zf_encoder *encoders;
 };
 
-/// The program's spec: what zfc explains.
+/// Returns the program's spec; it lives as long as the program.
 static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
 
-/// Compiles the encode bodies of every instance below some choices, all alternatives included, once per program, on up to
-/// `threads` threads. Of several failures the first in the order of choices is told.
+/// Compiles the encode bodies of all instances below some choices, with all alternatives, once for each program.
+/// Uses up to `threads` threads. Of several errors the first in the order of choices is returned.
 zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
                              zf_error *error);
-/// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
+/// Returns the encoder of an instance after zf_program_compile, or NULL if it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
 /// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes) and these states, for the host.
@@ -42,11 +42,11 @@ const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
                                  const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error);
 
-/// Fills `*error` (may be NULL) with the code of a diagnostic where there is no text to point at.
+/// Fills `*error` (may be NULL) with a diagnostic that has no place in a text, and returns `status`.
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/// LLVM IR or assembly of the encode body of an instance, if it has one, as text: `zfc --emit`. `stage`: zf_jit_stage.
+/// Appends LLVM IR or assembly of the encode body of an instance, if it has one. `stage`: zf_jit_stage.
 zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error);
 
 #endif

@@ -1,11 +1,11 @@
-// zipflow: the compiler. Programs (`.zf`), encoding, and code for the runtime on machines that have the compiler.
+// zipflow: the compiler. It loads programs (`.zf`), encodes columns, and makes code that decodes them.
 //
-// The compiler uses LLVM. LLVM's handler of fatal errors is process-wide: `zf_compiler_create` installs one that leaves by
-// longjmp and turns the error into a ZF_ERR_INTERNAL of the call that hit it; that call's LLVM context is abandoned. So it is
-// where memory ends inside LLVM, by C++'s handler of that (std::set_new_handler), which is the process's, too: ZF_ERR_MEMORY, and
-// no compiler of the process makes code from then on. Outside of these calls the handler does what the one before it did.
+// The compiler uses LLVM, whose handler of fatal errors is process-wide. zf_compiler_create installs a handler that ends the call
+// with ZF_ERR_INTERNAL and abandons the call's LLVM context. C++'s handler of missing memory (std::set_new_handler) is
+// process-wide, too: if memory ends inside LLVM, the call returns ZF_ERR_MEMORY, and no compiler of the process makes code
+// afterwards. Outside of these calls both handlers do what the previous ones did.
 //
-// Threads: a compiler may be used by many threads at once. A program is read-only once loaded.
+// Threads: many threads may use one compiler and one program at once.
 #ifndef ZIPFLOW_COMPILE_H
 #define ZIPFLOW_COMPILE_H
 
@@ -20,38 +20,40 @@ typedef struct zf_program zf_program;
 
 typedef struct zf_compiler_options {
     size_t size;         ///< ZF_INIT
-    const char *std_dir; ///< where std.zf lies; NULL: $ZIPFLOW_STD, else beside the program, else as installed
+    const char *std_dir; ///< directory of std.zf; NULL: $ZIPFLOW_STD, else beside the program, else as installed
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
-    /// Threads of a GPU that walk a chunk of a program without lanes: 1, or 32, a warp, which shares what is emitted over ranges
-    /// (wherever it can: booleans share bytes); 0: as the program's emits suggest. Not beside a WALK in `choices`.
+    /// GPU threads that walk a chunk of a program without lanes: 1, or 32, which share the elements that are emitted over ranges
+    /// where they can (booleans share bytes). 0: as the program's emits suggest. Not together with WALK in `choices`.
     unsigned chunk_threads;
-    /// How kernels of GPUs are lowered, of each column that is decoded: KERNEL:NAME=VALUE,NAME=VALUE,...,KERNEL:..., such as
-    /// "0:THREADS=128,L=8,1:REGISTERS=40". `zfc explain --choices` lists the kernels of a column and what each may have; a column
-    /// that has no such kernel, or whose kernel may not have it, is not decoded (ZF_ERR_USAGE). NULL: all by default.
+    /// How the GPU kernels of every column are lowered: KERNEL:NAME=VALUE,NAME=VALUE,...,KERNEL:..., such as
+    /// "0:THREADS=128,L=8,1:REGISTERS=40". `zfc explain --choices` lists the kernels of a column and their legal values. A column
+    /// without such a kernel, or with an illegal value, is not decoded (ZF_ERR_USAGE). NULL: tuned results, else the defaults.
     const char *choices;
-    /// A file of kernels that `zfc tune -o` found to be best lowered so, used on GPUs of that model in place of what is kept in
-    /// the context's cache. It says nothing of what kernels make: what it has of none, or may not have, is by default.
+    /// A file of tuned results (`zfc tune -o`), in place of those in the context's cache. Results of other GPU models and illegal
+    /// ones are ignored. It decides how fast kernels run, never what they make.
     const char *tuned;
-    bool untuned;  ///< what is kept is not used either; not beside `tuned`
+    bool untuned;  ///< use no tuned results; not together with `tuned`
     bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
 } zf_compiler_options;
 
-/// Makes a compiler and makes it the context's source of code, so that containers of the context can be decoded. Free it
-/// after the context's containers and before the context.
+/// Creates a compiler, and makes it the context's source of code: containers of the context can then be decoded.
+/// NULL options are the defaults. Free the compiler after the context's containers and programs, and before the context.
+/// The compiler keeps up to 256 idle decoders, found by the text of the codecs: files of one table share plans and code.
+/// Errors: ZF_ERR_USAGE for options that contradict each other, ZF_ERR_IO or ZF_ERR_INPUT for `tuned`, ZF_ERR_MEMORY.
 ZF_API zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error);
 ZF_API void zf_compiler_free(zf_compiler *compiler);
 
-/// LLVM's version, and the targets that this build has, separated by spaces. Static.
+/// Returns LLVM's version, or the targets of this build separated by spaces. Static texts.
 ZF_API const char *zf_compiler_llvm_version(void);
 ZF_API const char *zf_compiler_targets(void);
 
-/// Loads and checks a program. On an error in the text returns ZF_ERR_INPUT with the first diagnostic in `*error`, and still
-/// sets `*out`, from which all can be read; free it either way.
+/// Loads and checks a program. Free `*out` with zf_program_free, also after an error, before the compiler.
+/// Errors: ZF_ERR_INPUT with the first diagnostic of the text; `*out` has all of them (zf_program_diagnostics).
 ZF_API zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error);
 ZF_API void zf_program_free(zf_program *program);
 typedef enum zf_diagnostic_form { ZF_DIAGNOSTICS_HUMAN, ZF_DIAGNOSTICS_LINE, ZF_DIAGNOSTICS_JSON } zf_diagnostic_form;
-/// All diagnostics as text; lives as long as the program.
+/// Returns all diagnostics as text, "" if there are none; it lives as long as the program. Any thread.
 ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form);
 
 // ---- Encoding -------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 
 // ---- Modules --------------------------------------------------------------------------------------------------
 
-/// What a module (`.zfm`) is to hold. Zeroes, or a NULL pointer in place of it, mean the defaults.
+/// The contents of a module (`.zfm`). Zeroes, or a NULL pointer, are the defaults.
 typedef struct zf_module_options {
     size_t size;      ///< ZF_INIT
     const char *cpu;  ///< native code runs on x86-64 CPUs of this level and above: "x86-64-v2", "x86-64-v3" (NULL), "x86-64-v4"
@@ -115,12 +117,12 @@ typedef struct zf_module_options {
     bool no_nvptx;    ///< no code for NVIDIA GPUs
     bool overwrite;   ///< replace an existing file
     unsigned threads; ///< 0: the context's
-    /// Told of what is left out and why, one line each, from the caller's thread. May be NULL.
+    /// Receives a line for code that is left out, with the reason, on the caller's thread. May be NULL.
     void (*note)(void *user, const char *line);
     void *note_user;
 } zf_module_options;
 
-/// What a module came to hold.
+/// The contents and the size of a compiled module.
 typedef struct zf_module_stats {
     size_t size;           ///< ZF_INIT
     uint64_t columns;      ///< that have code
@@ -131,14 +133,14 @@ typedef struct zf_module_stats {
     uint64_t bytes;        ///< of the file
 } zf_module_stats;
 
-/// Compiles `table` of a program (NULL: all its tables) into a module: the general form of every column under every vector of
-/// alternatives, of which at most 64 a column are compiled. It serves any file of that table. Columns that this version does not
-/// lower are left out; that there is no other is ZF_ERR_UNSUPPORTED. The file appears under its name when it is complete, as
-/// zf_encode's does. `stats` may be NULL.
+/// Compiles `table` of a program (NULL: all its tables) into the module `path`, which serves any file of that table.
+/// It has the general form of every column under every vector of alternatives, at most 64 for a column. Columns that this version
+/// does not lower are left out. `stats` may be NULL. The file appears under its name when it is complete, as zf_encode's does.
+/// Errors: ZF_ERR_UNSUPPORTED if no column is left, ZF_ERR_USAGE, ZF_ERR_IO, ZF_ERR_MEMORY.
 ZF_API zf_status zf_module_compile(zf_program *program, const char *table, const zf_module_options *options, const char *path,
                                    zf_module_stats *stats, zf_error *error);
-/// The same for the table of a file, from the text that it carries; besides, code for each tuple of params that occurs in its
-/// blocks, at most 64 for a vector of alternatives.
+/// Compiles a module for the table of a container, from the text that it carries; else as zf_module_compile.
+/// It has also code for each tuple of shaping params of the container's blocks, at most 64 for a vector of alternatives.
 ZF_API zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
                                        const char *path, zf_module_stats *stats, zf_error *error);
 
