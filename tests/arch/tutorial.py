@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 PAGES = {  # and how many commands of each print something, at least
-    "README.md": 3, "docs/start.md": 12, "docs/start-c.md": 3, "docs/choosing.md": 2, "docs/codec.md": 10, "docs/api-c.md": 7, "docs/pipeline.md": 0,
+    "README.md": 3, "docs/start.md": 12, "docs/start-c.md": 3, "docs/choosing.md": 2, "docs/codec.md": 10, "docs/api-c.md": 9, "docs/pipeline.md": 0,
 }
 
 
@@ -56,10 +56,10 @@ def describe_libraries(directory, zfc, root, environment):
     """Lets pkg-config find the libraries of the build, and C programs a header in place of CUDA's."""
     if library_of(zfc) is None:
         return
-    for name in ("zipflow", "zipflow-compile", "zipflow-tune"):
+    for name in ("zipflow", "zipflow-compile", "zipflow-emulator", "zipflow-tune"):
         (directory / f"{name}.pc").write_text(
             f"Name: {name}\nDescription: of the build\nVersion: 0\nLibs: -L{library_of(zfc)} -Wl,-rpath,{library_of(zfc)} -l{name}\n"
-            f"Cflags: -I{root}/runtime/include -I{root}/compiler/include -I{root}/tuner/include\n")
+            f"Cflags: -I{root}/runtime/include -I{root}/compiler/include -I{root}/tuner/include -I{root}/emulator/include\n")
     environment.update(PKG_CONFIG_PATH=str(directory), CPATH=str(root / "tests/arch"))
 
 
