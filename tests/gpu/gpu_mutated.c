@@ -22,6 +22,7 @@ enum {
 /// Where a good decode takes less than this, it is the least time that counts, on a GPU and on the emulator: then what is
 /// measured is calls of the driver and of the system.
 static const double least_good_seconds[2] = {3e-4, 1e-3}, slowest = 10;
+static const double text_seconds = 1e-2; ///< that a text takes to be parsed: each decode of a damaged one parses it
 
 static gpu_machine machine;
 static mutated file;
@@ -209,6 +210,7 @@ static void check_times(zf_container *container, size_t column, const zf_decode_
     uint64_t good_bytes = gpu_column_bytes(&columns[column], ROWS);
     double larger = bytes > good_bytes ? (double)bytes / (double)good_bytes : 1, seconds = first->seconds;
     double usual = larger * good_seconds[column], least = larger * least_good_seconds[machine.emulated];
+    if (first->status != ZF_OK && first->launches == 0) least += text_seconds; // refused by the host, perhaps for its text
     for (int k = 1; k < TRIES && seconds > slowest * usual && slow_counts != 0; k++) {
         outcome again; // the first one may have compiled, or waited for the machine
         decode_there(container, column, options, bits, rows, bytes, number, &again);
