@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/device/device.h"
 #include "zipflow/compile.h"
+#include "zipflow/emulator.h"
 
 enum { MOST_UNITS = 4096, MOST_STREAMS = 8, MOST_REPEATS = 100, GROWS = 5 };
 
@@ -171,6 +172,7 @@ int main(int argc, char **argv) {
     zf_context *context = NULL;
     zf_device device;
     zf_status status = zf_context_create(NULL, &context, &error);
+    if (status == ZF_OK) status = zf_emulator_register(context, &error);
     if (status == ZF_OK) status = zf_device_find(context, name, &device, &error);
     if (status == ZF_OK && device.ops->start == NULL) {
         error = (zf_error){.status = ZF_ERR_USAGE, .code = "bench", .message = "the device has no link"};

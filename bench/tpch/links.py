@@ -12,6 +12,9 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import record_text  # noqa: E402
+
 LINKS = {
     "pcie3": ("PCIe 3 x16", 13.8e9, "a quarter of PCIe 5's: each generation doubles the rate of its lanes and keeps their code, 128 of 130 bits"),
     "pcie4": ("PCIe 4 x16", 27.6e9, "half of PCIe 5's"),
@@ -226,17 +229,17 @@ def simulate(program, sets, staging, unit_bytes):
         links[key] = {"name": title, "bytes_per_second": rate, "source": source, "gain_mean": mean(r["gain"] for r in rows if r["set"] != "table2"),
                       "sets": rows}
     errors = {method: [abs(row[method]["error_percent"]) for row in checks] for method in ("given", "johnson")}
-    return {"counted": COUNTED, "parameters": model, "device_staging": staging, "unit_bytes": unit_bytes,
+    return record_text.rounded({"counted": COUNTED, "parameters": model, "device_staging": staging, "unit_bytes": unit_bytes,
             "check": {"error_percent": {method: {"mean": sum(e) / len(e), "most": max(e)} for method, e in errors.items()},
                       "slower": [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]],
                       "gain_mean": mean(row["gain_measured"] for row in checks if row["set"] != "table2"), "sets": checks},
-            "links": links, "unit_fields": FIELDS, "measured": {name: {k: v for k, v in one.items() if k != "read"} for name, one in sets.items()}}
+            "links": links, "unit_fields": FIELDS, "measured": {name: {k: v for k, v in one.items() if k != "read"} for name, one in sets.items()}})
 
 
 def part(program, found):
     """What tpch_measure printed as a part of a report, {} where it has nothing of the kind; and what went wrong."""
     try:
-        simulated = simulate(program, measured(found), found["device_staging"], found["unit_bytes"])
+        simulated = simulate(program, record_text.rounded(measured(found)), found["device_staging"], found["unit_bytes"])
     except (OSError, ValueError) as why:
         return {}, [f"links: {why}"]
     return {"links": simulated} if simulated else {}, []
@@ -291,7 +294,7 @@ def main():
         print("links: the report has no units", file=sys.stderr)
         return 1
     report["links"] = simulate(sys.argv[2], *(report["links"][name] for name in ("measured", "device_staging", "unit_bytes")))
-    path.write_text(json.dumps(report, indent=1) + "\n")
+    path.write_text(record_text.text(report))
     print(markdown(report["links"]))
     return 0
 

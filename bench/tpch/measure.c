@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "bench/tpch/measure.h"
+#include "zipflow/emulator.h"
 
 enum { LINE = 8192 };
 enum { DEVICE_STAGING = 512 << 20, UNIT_BYTES = 32 << 20 }; // the pipeline's defaults, to be told
@@ -620,6 +621,7 @@ static bool read_options(bench *b, int argc, char **argv, int *at) {
 
 static zf_status open_all(bench *b, char **files, int count, zf_error *error) {
     zf_status status = zf_context_create(NULL, &b->context, error);
+    if (status == ZF_OK) status = zf_emulator_register(b->context, error);
     if (status == ZF_OK) status = zf_compiler_create(b->context, NULL, &b->compiler, error);
     if (status == ZF_OK) status = zf_device_find(b->context, b->device_name, &b->device, error);
     if (status == ZF_OK && b->device.ops->start != NULL) {
