@@ -16,6 +16,7 @@
 struct zf_accelerator_code {
     zf_abi_simt_kernel *kernels; ///< a copy: whoever made the code may free it, with the functions and the names of files
     uint32_t count;
+    uint64_t references; ///< guarded by the emulator's lock
     zf_accelerator_code *next;
 };
 
@@ -155,6 +156,7 @@ static zf_status load(zf_accelerator *self, const zf_abi_plan *plan, const zf_ab
             emu->codes = found;
         }
     }
+    if (found != NULL) found->references++;
     pthread_mutex_unlock(&emu->lock);
     *out = found;
     return found != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
@@ -163,11 +165,12 @@ static zf_status load(zf_accelerator *self, const zf_abi_plan *plan, const zf_ab
 static void unload(zf_accelerator *self, zf_accelerator_code *code) {
     emulator *emu = (emulator *)self;
     pthread_mutex_lock(&emu->lock);
+    bool last = --code->references == 0;
     zf_accelerator_code **at = &emu->codes;
-    while (*at != NULL && *at != code) at = &(*at)->next;
-    if (*at != NULL) *at = code->next;
+    while (last && *at != code) at = &(*at)->next;
+    if (last) *at = code->next;
     pthread_mutex_unlock(&emu->lock);
-    free_code(code);
+    if (last) free_code(code);
 }
 
 // ---- Launches -------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "runtime/context/context.h"
-#include "runtime/module/code_obtain.h"
 #include "tuner/tuner.h"
 
 zf_status zf_tune_block_open(const zf_tune_block *b, const zf_choices *choices, zf_provider **out, zf_error *error) {
@@ -45,6 +44,7 @@ zf_provider *zf_tune_block_take_ahead(zf_tune_block *b, const zf_choices *choice
 bool zf_tune_block_is_ahead(const zf_tune_block *b) { return b->ahead_used < b->ahead_count; }
 
 static void drop(zf_tune_block *b) {
+    zf_loaded_codes_unload(&b->loaded);
     for (uint32_t k = 0; k < b->ahead_count; k++) zf_provider_free(b->ahead[k].provider);
     free(b->ahead);
     b->ahead = NULL;
@@ -67,7 +67,8 @@ void zf_tune_block_get_ahead(zf_tune_block *b, const zf_choices *choices, uint32
         requests[request_count++] = (zf_code_request){.container = b->container, .column = b->column, .options = b->rows};
     }
     if (request_count > 0)
-        zf_code_obtain_from(b->options->context, b->options->info.name, requests, providers, request_count, 0, NULL, NULL, NULL);
+        zf_code_obtain_from(b->options->context, b->options->info.name, requests, providers, request_count, 0, NULL, NULL,
+                            &b->loaded, NULL);
     free(providers);
     free(requests);
 }

@@ -8,6 +8,7 @@
 #include "measure/measure_decoded.h"
 #include "runtime/decode/kernel_clock.h"
 #include "runtime/device/device.h"
+#include "runtime/module/code_obtain.h"
 #include "scheduler/search/search.h"
 #include "zipflow/tune.h"
 
@@ -126,6 +127,7 @@ typedef struct zf_tune_block {
     bool waited;              ///< the device was idle for longer than a measurement takes
     zf_tune_lowered *ahead;   ///< code compiled ahead, in the order of measurements
     uint32_t ahead_count, ahead_used;
+    zf_loaded_codes loaded; ///< references to the code compiled ahead
 } zf_tune_block;
 
 /// Finds the first block of a shape; where there is none, `found` says so. The caller sets the options, the column and

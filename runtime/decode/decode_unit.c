@@ -564,11 +564,8 @@ void zf_units_free(zf_units *units) {
 void zf_units_unload(zf_units *units) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     for (uint32_t u = 0; u < units->unit_count && ops->unload != NULL; u++) {
-        zf_accelerator_code *code = units->units[u].loaded; // units may share it
-        for (uint32_t v = u; v < units->unit_count; v++) {
-            if (units->units[v].loaded == code) units->units[v].loaded = NULL;
-        }
-        if (code != NULL) ops->unload(units->accelerator, code);
+        if (units->units[u].loaded != NULL) ops->unload(units->accelerator, units->units[u].loaded);
+        units->units[u].loaded = NULL;
     }
 }
 

@@ -110,7 +110,9 @@ ZF_PRIVATE_API zf_status zf_units_make_block(const zf_block_view *view, const zf
                                              uint64_t begin, uint64_t end, zf_accelerator *accelerator, zf_units **out,
                                              zf_error *error);
 ZF_PRIVATE_API void zf_units_free(zf_units *units);
-/// Unloads the code of units before they are freed, where the device can. No other units may use that code.
+/// Gives back the units' references to their code, after their launches have ended and before they are freed.
+///
+/// Code without other references is unloaded, where the device can. Units that are only freed keep their references.
 ZF_PRIVATE_API void zf_units_unload(zf_units *units);
 
 ZF_PRIVATE_API zf_units_sizes zf_units_sizes_of(const zf_units *units);

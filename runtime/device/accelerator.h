@@ -58,14 +58,15 @@ typedef struct zf_accelerator_ops {
     zf_status (*copy_within)(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error);
     zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
 
-    /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator, that is, as its
-    /// zf_context, unless somebody has it unloaded. So the device holds each different image that the context decoded with: of
-    /// the compiler at most nine for each file, column and choice of alternatives (eight tuples of params and the general form),
-    /// of a module what it holds. A context that meets ever new params or codecs is to be freed now and then.
+    /// Loads an image and takes a reference to it; the same code again gives the same object and one more reference. An image
+    /// lives until its last reference is given back by `unload`. A caller that never unloads keeps its reference until the
+    /// accelerator, that is, its zf_context, is freed. The device then holds each different image that the context decoded with:
+    /// of the compiler at most nine for each file, column and choice of alternatives (eight tuples of params and the general
+    /// form), of a module what it holds. A context that meets ever new params or codecs is to be freed now and then.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
-    /// Unloads what `load` gave, which nobody uses any more, and nothing that was launched: for whoever measures code that is not
-    /// wanted again. NULL: it cannot.
+    /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. For callers that measure code
+    /// once. NULL: the device keeps all images.
     void (*unload)(zf_accelerator *self, zf_accelerator_code *code);
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
     zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,

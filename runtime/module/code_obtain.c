@@ -25,7 +25,8 @@ typedef struct piece {
     size_t request;
     const zf_abi_plan *plan;
     const zf_abi_provider *provider;
-    uint64_t *values; ///< NULL: the general form
+    uint64_t *values;            ///< NULL: the general form
+    zf_accelerator_code *loaded; ///< NULL: it was not loaded
     struct piece *next;
 } piece;
 
@@ -135,7 +136,7 @@ static void count(zf_code_stats *stats, const zf_abi_code *code) {
 static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *error) {
     (void)worker;
     obtaining *o = user;
-    const piece *p = o->pieces[index];
+    piece *p = o->pieces[index];
     const zf_abi_code *code = NULL;
     zf_error reason;
     ZF_TRY(zf_selection_go_on(&o->selections[p->request], error));
@@ -148,10 +149,9 @@ static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *erro
     if (good) count(&o->all, code);
     pthread_mutex_unlock(&o->lock);
     if (!good || o->accelerator == NULL || code->simt == NULL) return ZF_OK;
-    zf_accelerator_code *loaded;
     unsigned pass = zf_pass_begin(zf_context_passes(o->context), ZF_PASS_LOAD);
     began = begin(o, &o->loading);
-    o->accelerator->ops->load(o->accelerator, p->plan, code, &loaded, &reason);
+    o->accelerator->ops->load(o->accelerator, p->plan, code, &p->loaded, &reason);
     pthread_mutex_lock(&o->lock);
     o->each[p->request].load_seconds += end(&o->loading, began);
     pthread_mutex_unlock(&o->lock);
@@ -208,14 +208,31 @@ static void give_each(zf_code_stats *each, size_t index, const zf_code_stats *st
     ZF_GIVE(zf_code_stats, at, stats);
 }
 
+/// Moves the pieces' references to the caller's list. Without memory for it they stay until the context is freed.
+static void give_loaded(const obtaining *o, const piece *first, zf_loaded_codes *loaded) {
+    size_t count = 0;
+    for (const piece *p = first; p != NULL; p = p->next) count += p->loaded != NULL;
+    *loaded = (zf_loaded_codes){.accelerator = o->accelerator, .codes = malloc((count + 1) * sizeof *loaded->codes)};
+    for (const piece *p = first; p != NULL && loaded->codes != NULL; p = p->next) {
+        if (p->loaded != NULL) loaded->codes[loaded->count++] = p->loaded;
+    }
+}
+
+void zf_loaded_codes_unload(zf_loaded_codes *loaded) {
+    for (size_t k = 0; k < loaded->count && loaded->accelerator->ops->unload != NULL; k++)
+        loaded->accelerator->ops->unload(loaded->accelerator, loaded->codes[k]);
+    free(loaded->codes);
+    *loaded = (zf_loaded_codes){0};
+}
+
 zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                          unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
-    return zf_code_obtain_from(context, device, requests, NULL, request_count, threads, each, all, error);
+    return zf_code_obtain_from(context, device, requests, NULL, request_count, threads, each, all, NULL, error);
 }
 
 zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                               const zf_abi_provider *providers, size_t request_count, unsigned threads, zf_code_stats *each,
-                              zf_code_stats *all, zf_error *error) {
+                              zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error) {
     const zf_code_stats none = {0};
     if (all != NULL) ZF_TRY(zf_sized_check(all, "zf_code_stats", error));
     if (each != NULL && request_count > 0) ZF_TRY(zf_sized_check(each, "zf_code_stats", error));
@@ -237,6 +254,7 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     o.all.load_seconds = o.loading.seconds;
     for (size_t r = 0; r < request_count && each != NULL && o.each != NULL; r++) give_each(each, r, &o.each[r]);
     if (all != NULL) ZF_GIVE(zf_code_stats, all, &o.all);
+    if (loaded != NULL) give_loaded(&o, first, loaded);
     while (first != NULL) {
         piece *next = first->next;
         free(first->values);

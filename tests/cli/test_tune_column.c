@@ -23,15 +23,16 @@ static struct {
 
 zf_status __real_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                                      const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
-                                     zf_code_stats *all, zf_error *error);
+                                     zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error);
 zf_status __wrap_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                                      const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
-                                     zf_code_stats *all, zf_error *error);
+                                     zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error);
 zf_status __wrap_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                                      const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
-                                     zf_code_stats *all, zf_error *error) {
-    return fake.compiles ? __real_zf_code_obtain_from(context, device, requests, providers, count, threads, each, all, error)
-                         : ZF_OK;
+                                     zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error) {
+    return fake.compiles
+               ? __real_zf_code_obtain_from(context, device, requests, providers, count, threads, each, all, loaded, error)
+               : ZF_OK;
 }
 
 zf_status __real_zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
@@ -148,6 +149,23 @@ static bool compiles(zf_tune_block *block, const zf_choices *choices) {
     return compiled(block->options) > before;
 }
 
+/// References to loaded code.
+static struct {
+    const zf_accelerator_ops *ops; ///< the emulator's
+    atomic_uint loads, unloads;
+} counted;
+
+static zf_status count_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                            zf_error *error) {
+    counted.loads++;
+    return counted.ops->load(self, plan, code, out, error);
+}
+
+static void count_unload(zf_accelerator *self, zf_accelerator_code *code) {
+    counted.unloads++;
+    counted.ops->unload(self, code);
+}
+
 static void test_ahead(const zf_tune_options *options) {
     enum { LANES = 5 };
     zf_error error = {0};
@@ -160,6 +178,11 @@ static void test_ahead(const zf_tune_options *options) {
     }
     choices[4].of[0].values[ZF_CHOICE_THREADS] = 2048;
     CHECK(zf_container_open(options->context, place("t.zfd"), &block.container, &error) == ZF_OK, "%s", error.message);
+    counted.ops = options->accelerator->ops;
+    zf_accelerator_ops counting = *counted.ops;
+    counting.load = count_load;
+    counting.unload = count_unload;
+    options->accelerator->ops = &counting;
     CHECK(zf_tune_block_find(&block, zf_container_shape(block.container, 1, 0), &found, &error) == ZF_OK && found, "%s",
           error.message);
     CHECK(!zf_tune_block_is_ahead(&block) && compiles(&block, &choices[0]), "the default was there");
@@ -177,6 +200,8 @@ static void test_ahead(const zf_tune_options *options) {
     zf_tune_block_get_ahead(&block, NULL, 0);
     CHECK(!zf_tune_block_is_ahead(&block), "it is not dropped");
     zf_tune_block_free(&block);
+    CHECK(counted.loads > 3 && counted.loads == counted.unloads, "%u references, %u given back", counted.loads, counted.unloads);
+    options->accelerator->ops = counted.ops;
     zf_container_close(block.container);
 }
 

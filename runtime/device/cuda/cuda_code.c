@@ -20,6 +20,7 @@ struct zf_accelerator_code {
     zf_cu_module module;
     loaded_kernel *kernels;
     uint32_t count;
+    uint64_t references; ///< guarded by the device's lock
     zf_accelerator_code *next;
 };
 
@@ -152,9 +153,12 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
     return ZF_OK;
 }
 
-static zf_accelerator_code *find_code(const zf_cuda *cuda, XXH128_hash_t identity, size_t image_bytes, uint32_t count) {
+/// Finds code and adds a reference to it. With the lock held.
+static zf_accelerator_code *share_code(const zf_cuda *cuda, XXH128_hash_t identity, size_t image_bytes, uint32_t count) {
     for (zf_accelerator_code *code = cuda->codes; code != NULL; code = code->next) {
-        if (XXH128_isEqual(code->identity, identity) && code->image_bytes == image_bytes && code->count == count) return code;
+        if (!XXH128_isEqual(code->identity, identity) || code->image_bytes != image_bytes || code->count != count) continue;
+        code->references++;
+        return code;
     }
     return NULL;
 }
@@ -184,7 +188,7 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     ZF_TRY(check_code(cuda, plan, code, error));
     XXH128_hash_t identity = identity_of(plan, code);
     pthread_mutex_lock(&cuda->lock);
-    *out = find_code(cuda, identity, code->image_bytes, plan->kernel_count);
+    *out = share_code(cuda, identity, code->image_bytes, plan->kernel_count);
     pthread_mutex_unlock(&cuda->lock);
     if (*out != NULL) return ZF_OK;
     // Loading takes long, so it runs without the lock; when two threads make the same code, one of the two stays.
@@ -199,8 +203,9 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     }
     status = make_code(cuda, plan, code, made, error);
     pthread_mutex_lock(&cuda->lock);
-    if (status == ZF_OK) *out = find_code(cuda, identity, code->image_bytes, plan->kernel_count);
+    if (status == ZF_OK) *out = share_code(cuda, identity, code->image_bytes, plan->kernel_count);
     if (status == ZF_OK && *out == NULL) {
+        made->references = 1;
         made->next = cuda->codes;
         cuda->codes = made;
         *out = made;
@@ -215,10 +220,12 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
 void zf_cuda_unload(zf_accelerator *self, zf_accelerator_code *code) {
     zf_cuda *cuda = (zf_cuda *)self;
     pthread_mutex_lock(&cuda->lock);
+    bool last = --code->references == 0;
     zf_accelerator_code **at = &cuda->codes;
-    while (*at != NULL && *at != code) at = &(*at)->next;
-    if (*at != NULL) *at = code->next;
+    while (last && *at != code) at = &(*at)->next;
+    if (last) *at = code->next;
     pthread_mutex_unlock(&cuda->lock);
+    if (!last) return;
     bool entered = zf_cuda_enter(cuda, NULL) == ZF_OK;
     free_code(cuda, code, entered);
     if (entered) zf_cuda_leave(cuda);

@@ -402,7 +402,12 @@ static void test_refused(void) {
     CHECK(strcmp(error.code, "ZF1110") == 0 && strstr(error.hint, "registers") != NULL, "%s %s", error.code, error.hint);
     check_launch(gpu, NULL, loaded);
     unsigned loads = fake->loads, unloads = fake->unloads;
+    zf_accelerator_code *shared = NULL;
+    CHECK(gpu->ops->load(gpu, &plan, &code, &shared, &error) == ZF_OK && shared == loaded, "the same code was loaded twice");
     gpu->ops->unload(gpu, loaded);
+    CHECK(fake->unloads == unloads, "code with another reference was unloaded");
+    check_launch(gpu, NULL, shared);
+    gpu->ops->unload(gpu, shared);
     CHECK(fake->unloads == unloads + 1, "code that is not wanted any more was not unloaded");
     CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK && fake->loads == loads + 1, "it was not loaded again");
     check_launch(gpu, NULL, loaded);

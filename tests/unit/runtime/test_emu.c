@@ -73,6 +73,7 @@ static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *e
     zf_status status = ops->load(m->emu, &plan, &code, &loaded, error);
     if (status != ZF_OK) return status;
     CHECK(ops->load(m->emu, &plan, &code, &again, error) == ZF_OK && again == loaded, "the same code was loaded twice");
+    ops->unload(m->emu, again); // the first reference keeps the code
     status = ops->fill(m->emu, NULL, m->out, 0xee, ELEMENTS * 4, error);
     if (status == ZF_OK) status = ops->launch(m->emu, NULL, loaded, 0, GROUPS, &args, error);
     if (status == ZF_OK) status = ops->wait(m->emu, NULL, error);

@@ -7,6 +7,7 @@
 #include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
+#include "zipflow/pipeline.h"
 
 enum { ROWS = 9000 };
 
@@ -101,6 +102,36 @@ static void test_known(void) {
     CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_ERR_DEVICE, "%s", error.code);
 }
 
+static zf_status run_batch(zf_batch *batch, zf_error *error) {
+    zf_status status = zf_batch_start(batch, error);
+    return status == ZF_OK ? zf_batch_wait(batch, 0, error) : status;
+}
+
+/// A batch keeps its code although the tuner measures, and then unloads, the same code.
+static void test_shared_code(zf_container *container) {
+    static _Alignas(64) uint32_t values[ROWS];
+    zf_error error = {0};
+    zf_pipeline *pipeline = NULL;
+    zf_batch *batch = NULL;
+    zf_tuner *tuner = NULL;
+    zf_pipeline_request request = {ZF_INIT(zf_pipeline_request), .container = container,
+                                   .host = {.values = values, .values_bytes = sizeof values}};
+    zf_pipeline_options staging = {ZF_INIT(zf_pipeline_options), .host_staging = 1 << 20, .device_staging = 1 << 20};
+    zf_tuner_options options = {.device = "emu", .probes = 2};
+    CHECK(zf_container_load(container, "emu", &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_pipeline_create(context, "emu", &staging, &pipeline, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_batch_create(pipeline, &request, 1, &batch, &error) == ZF_OK, "%s", error.message);
+    CHECK(run_batch(batch, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tuner_column(tuner, container, 0, 0, NULL, &error) == ZF_OK, "%s", error.message);
+    zf_tuner_free(tuner);
+    memset(values, 0, sizeof values);
+    CHECK(run_batch(batch, &error) == ZF_OK, "%s", error.message);
+    for (uint32_t k = 0; k < ROWS; k++) CHECK(values[k] == k / 5, "row %u is %u", k, values[k]);
+    zf_batch_free(batch);
+    zf_pipeline_free(pipeline);
+}
+
 static void count_replayed(void *user, const zf_tuner_replayed *kernel) {
     CHECK(strcmp(kernel->column, "a") == 0 && kernel->probes >= 1 && kernel->recorded >= 2, "%s", kernel->column);
     CHECK(kernel->share > 0 && kernel->share <= 1 && kernel->choice[0] != 0, "%g of the best", kernel->share);
@@ -129,6 +160,7 @@ int main(void) {
     write_container();
     CHECK(zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     test_column(container);
+    test_shared_code(container);
     test_known();
     test_replay();
     zf_container_close(container);
