@@ -25,12 +25,14 @@ static zf_status find_view(zf_tune_block *b, const zf_shape *shape, bool *found,
     return *found ? zf_container_block(b->container, b->column, block, true, &b->view, error) : ZF_OK;
 }
 
+/// Plans the block. The context is not asked: its modules may have other plans, and have them in another form.
 static zf_status find_plan(zf_tune_block *b, const zf_shape *shape, zf_error *error) {
-    const zf_tune_options *o = b->options;
-    zf_abi_provider provider;
+    zf_accelerator *accelerator = b->options->accelerator;
     const zf_abi_plan *abi = NULL;
-    ZF_TRY(zf_context_plan(o->context, b->container, b->column, shape->branches, shape->branch_count,
-                           o->accelerator->ops->target(o->accelerator), &provider, &abi, error));
+    ZF_TRY(zf_tune_block_open(b, &(zf_choices){0}, &b->by_default, error));
+    zf_abi_provider provider = zf_provider_abi(b->by_default);
+    ZF_TRY(provider.plan(provider.self, b->container, b->column, shape->branches, shape->branch_count,
+                         accelerator->ops->target(accelerator), &abi, error));
     b->plan = ((const zf_decoder *)abi->provider_data)->plan;
     return ZF_OK;
 }
@@ -41,8 +43,11 @@ static zf_status arrange(zf_tune_block *b, zf_error *error) {
     uint64_t rows = b->view.rows < o->rows ? b->view.rows : o->rows;
     b->rows = (zf_decode_options){.some_rows = true, .row_begin = b->view.first_row, .row_count = rows, .skip_checksums = true};
     b->units = (zf_units_options){.unit_bytes = UINT64_C(1) << 60, .resident = true, .copies = 1};
+    zf_abi_provider provider = zf_provider_abi(b->by_default);
+    zf_units_options options = b->units;
+    options.provider = &provider;
     zf_units_column *column = NULL;
-    ZF_TRY(zf_units_column_make(b->container, b->column, &b->rows, &b->units, o->accelerator, &column, error));
+    ZF_TRY(zf_units_column_make(b->container, b->column, &b->rows, &options, o->accelerator, &column, error));
     zf_units_sizes sizes = zf_units_column_sizes(column);
     zf_units_column_free(column);
     uint64_t most = sizes.values > sizes.offsets ? sizes.values : sizes.offsets;
@@ -75,6 +80,8 @@ void zf_tune_block_free(zf_tune_block *b) {
     if (b->plan != NULL) give_memory_back(b);
     b->plan = NULL;
     zf_tune_block_get_ahead(b, NULL, 0);
+    zf_provider_free(b->by_default);
+    b->by_default = NULL;
     zf_block_view_free(&b->view);
     zf_decoded_free(&b->expected);
     zf_decoded_free(&b->made);

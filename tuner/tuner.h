@@ -115,7 +115,8 @@ typedef struct zf_tune_block {
     const char *name;        ///< the column's
     zf_container *container; ///< whose plan has no choices
     zf_block_view view;
-    const zf_plan *plan;
+    zf_provider *by_default; ///< lowers the block without choices
+    const zf_plan *plan;     ///< its
     zf_decode_options rows;
     zf_units_options units;
     zf_decoded expected, made; ///< the rows by default, and as they were made last
