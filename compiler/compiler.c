@@ -93,16 +93,16 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     zf_compiler_options own;
     ZF_TRY(ZF_TAKE(zf_compiler_options, &own, options, error));
     options = &own;
-    if (options != NULL && options->optimise > 4) {
+    if (options->optimise > 4) {
         return zf_raise(error, ZF_E_ARGUMENT, "optimise is 0 (the default) or 1..4, not %u", options->optimise);
     }
-    if (options != NULL && options->chunk_threads > 1 && options->chunk_threads != 32) {
+    if (options->chunk_threads > 1 && options->chunk_threads != 32) {
         return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
     }
-    if (options != NULL && options->tuned != NULL && options->untuned)
+    if (options->tuned != NULL && options->untuned)
         return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` leaves it aside: give one of them");
     zf_choices choices = {0};
-    if (options != NULL && options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
+    if (options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
     for (uint32_t k = 0; k < choices.count && options->chunk_threads > 0; k++) {
         if (zf_is_chosen(&choices.of[k], ZF_CHOICE_WALK))
             return zf_raise(error, ZF_E_ARGUMENT,
@@ -113,14 +113,14 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
-    if (options != NULL) compiler->options = *options;
+    compiler->options = *options;
     compiler->has_shipped = compiler->options.tuned != NULL;
     compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `request` and `shipped` have their contents
     compiler->choices = choices;
     if (request != NULL) compiler->request = *request;
     compiler->request.choices = choices.count > 0 ? &compiler->choices : NULL;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
-    bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
+    bool copied = compiler->std_dir != NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
     if (status == ZF_OK) {

@@ -43,7 +43,7 @@ static zf_status usage(zf_error *error, const char *format, const char *name) {
 /// Rows of a block: 16 MiB of plain data; of strings by their mean length.
 static uint64_t rows_per_block(const zf_column *column, const zf_encode_column *data, uint64_t rows,
                                const zf_encode_options *options) {
-    if (options != NULL && options->rows_per_block != 0) return options->rows_per_block;
+    if (options->rows_per_block != 0) return options->rows_per_block;
     uint64_t bits = column->type.kind == ZF_K_BOOL ? 1 : 8 * zf_kind_size(column->type.kind);
     if (column->type.kind == ZF_K_STRING) {
         uint64_t bytes = rows > 0 && data->offsets != NULL ? (uint64_t)data->offsets[rows] : 0;
@@ -93,7 +93,6 @@ static zf_status match_columns(const zf_table *table, const zf_encode_column *co
 }
 
 static zf_status check_options(const zf_encode_options *options, zf_error *error) {
-    if (options == NULL) return ZF_OK;
     if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
         return usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
     if (options->rows_per_block == 0) return ZF_OK;
@@ -120,8 +119,8 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         zf_encode_job *job = &jobs[c];
         job->program = program;
         job->rows = rows;
-        job->seek_interval = options != NULL ? options->seek_interval : 0;
-        if (options != NULL) zf_unfused_of_column(options->unfused, job->column, &job->unfused);
+        job->seek_interval = options->seek_interval;
+        zf_unfused_of_column(options->unfused, job->column, &job->unfused);
         if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
@@ -129,7 +128,7 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
     const zf_codec_choice **choices = calloc(table->column_count + 1u, sizeof *choices);
     if (choices == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
     for (size_t c = 0; c < table->column_count; c++) choices[c] = jobs[c].column->codec;
-    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
+    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options->threads);
     zf_status status = zf_program_compile(program, choices, table->column_count, threads, error);
     free(choices);
     return status;
@@ -162,8 +161,8 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
                                         .codec = column->codec_text,
                                         .rows_per_block = jobs[c].rows_per_block};
     }
-    status = zf_writer_create(path, options != NULL && options->overwrite, table->name, unit.data != NULL ? unit.data : "", rows,
-                              columns, table->column_count, out, error);
+    status = zf_writer_create(path, options->overwrite, table->name, unit.data != NULL ? unit.data : "", rows, columns,
+                              table->column_count, out, error);
 done:
     zf_text_free(&unit);
     free(columns);
@@ -191,7 +190,7 @@ static void write_in_turn(task *t, uint64_t index, zf_encode_job *job, zf_encode
         stats->blocks++;
     }
     t->next++;
-    if (t->status == ZF_OK && status == ZF_OK && t->options != NULL && t->options->progress != NULL &&
+    if (t->status == ZF_OK && status == ZF_OK && t->options->progress != NULL &&
         !t->options->progress(t->options->progress_user, t->next, t->blocks)) {
         status = zf_raise(&error, ZF_E_CANCELLED, "the encoding was cancelled after %llu of %llu blocks", (ull)t->next,
                           (ull)t->blocks);
@@ -236,7 +235,7 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
         pthread_mutex_destroy(&t.lock);
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
     }
-    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
+    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options->threads);
     zf_parallel_for(threads, t.blocks, run_block, &t);
     pthread_cond_destroy(&t.written);
     pthread_mutex_destroy(&t.lock);
@@ -267,7 +266,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
         return table_name == NULL ? usage(error, "the program has no table, or several: name one%s", "")
                                   : usage(error, "the program has no table `%s`", table_name);
     }
-    if (options != NULL) ZF_TRY(zf_unfused_check(options->unfused, table, error));
+    ZF_TRY(zf_unfused_check(options->unfused, table, error));
     zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
     zf_encode_stats *taken = calloc(table->column_count + 1u, sizeof *taken);
     if (jobs == NULL || taken == NULL) {

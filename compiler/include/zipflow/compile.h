@@ -113,7 +113,7 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 typedef struct zf_module_options {
     size_t size;      ///< ZF_INIT
     const char *cpu;  ///< native code runs on x86-64 CPUs of this level and above: "x86-64-v2", "x86-64-v3" (NULL), "x86-64-v4"
-    bool no_host;     ///< no code to decode on CPUs; checks that run before a GPU does are native all the same
+    bool no_host;     ///< no code to decode on CPUs
     bool no_nvptx;    ///< no code for NVIDIA GPUs
     bool overwrite;   ///< replace an existing file
     unsigned threads; ///< 0: the context's
