@@ -79,7 +79,10 @@ static struct zf_decoder_code *look_up(decoder *d, const uint64_t **shaping) {
     return find(d, NULL);
 }
 
-// Compiles what an entry stands for. Without memory the entry is dropped: the next call tries again.
+/// Whether the same request fails again whenever it is made: other failures depend on the state of the machine or of LLVM.
+static bool is_permanent(zf_status failure) { return failure == ZF_ERR_UNSUPPORTED || failure == ZF_ERR_INPUT; }
+
+// Compiles what an entry stands for. After a failure that may pass the entry is dropped: the next call tries again.
 static zf_status fill(decoder *d, struct zf_decoder_code *code, zf_error *error) {
     zf_error failure = {0};
     zf_codegen_request request = request_for(d, code->shaping);
@@ -89,7 +92,7 @@ static zf_status fill(decoder *d, struct zf_decoder_code *code, zf_error *error)
     pthread_mutex_lock(&d->lock);
     code->error = failure;
     code->state = status == ZF_OK ? CODE_READY : CODE_FAILED;
-    if (status == ZF_ERR_MEMORY) {
+    if (status != ZF_OK && !is_permanent(status)) {
         struct zf_decoder_code **at = &d->base.codes;
         while (*at != code) at = &(*at)->next;
         *at = code->next;

@@ -286,6 +286,57 @@ static void test_eviction(void) {
     end(&w);
 }
 
+// ---- Failures -----------------------------------------------------------------------------------------------------
+
+static zf_status failure; ///< of calls that generate code; ZF_OK: they are made
+static unsigned builds;
+
+zf_status __real_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error);
+zf_status __wrap_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error);
+
+zf_status __wrap_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error) {
+    builds++;
+    if (failure == ZF_OK) return __real_zf_codegen_build(jit, request, out, error);
+    *out = (zf_codegen_code){.loaded = NULL};
+    return zf_fail(error, failure, "ZF0000", "a test wants it");
+}
+
+/// A failure that is the codec's is kept; code is generated again after any other.
+static void test_failures(void) {
+    static const struct {
+        zf_status status;
+        bool is_kept;
+    } failures[] = {{ZF_ERR_UNSUPPORTED, true}, {ZF_ERR_INPUT, true},   {ZF_ERR_MEMORY, false},
+                    {ZF_ERR_INTERNAL, false},   {ZF_ERR_DEVICE, false}, {ZF_ERR_IO, false}};
+    for (size_t k = 0; k < sizeof failures / sizeof *failures; k++) {
+        world w = begin();
+        zf_container *container = open_file(&w, files[0]);
+        zf_codec_text *text = NULL;
+        zf_cached_decoder *held = NULL;
+        zf_error error = {0};
+        zf_plan_request request = {.target = {.family = ZF_TARGET_HOST}};
+        const zf_abi_code *code = NULL;
+        CHECK(zf_codec_text_hold(w.compiler->cache, container, &text, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_cached_decoder_hold(w.compiler->cache, text, text->table->columns, NULL, 0, &request, &held, &error) == ZF_OK,
+              "%s", error.message);
+        failure = failures[k].status;
+        builds = 0;
+        for (int again = 0; again < 2; again++) {
+            memset(&error, 0, sizeof error);
+            CHECK(zf_decoder_code_for(held->decoder, NULL, &code, &error) == failure && error.status == failure, "status %d: %s",
+                  (int)failure, error.message);
+        }
+        CHECK(builds == (failures[k].is_kept ? 1 : 2), "status %d: %u builds", (int)failure, builds);
+        failure = ZF_OK;
+        zf_status status = zf_decoder_code_for(held->decoder, NULL, &code, &error);
+        CHECK((status == ZF_OK) == !failures[k].is_kept, "status %d, then %d", (int)failures[k].status, (int)status);
+        zf_cached_decoder_release(w.compiler->cache, held);
+        zf_codec_text_release(w.compiler->cache, text);
+        zf_container_close(container);
+        end(&w);
+    }
+}
+
 // ---- Places -----------------------------------------------------------------------------------------------------
 
 static void test_places(void) {
@@ -324,6 +375,7 @@ int main(void) {
     test_texts();
     test_requests();
     test_eviction();
+    test_failures();
     test_places();
     char command[96];
     snprintf(command, sizeof command, "rm -r %s", directory);
