@@ -23,6 +23,7 @@ typedef struct known_decoder {
 } known_decoder;
 
 typedef struct known_container {
+    uint64_t serial; ///< of the container: another one may come to lie at its address
     zf_container *container;
     pthread_mutex_t lock; ///< of what follows
     zf_codec_text *text;  ///< held; NULL: nobody asked for a plan, or it is damaged
@@ -37,7 +38,7 @@ struct zf_provider {
     zf_plan_request request;
     zf_choices choices;        ///< the memory of request.choices
     pthread_mutex_t lock;      ///< of what follows
-    known_container **buckets; ///< by the container's address
+    known_container **buckets; ///< by the container's serial
     size_t bucket_count, container_count;
 };
 
@@ -58,10 +59,9 @@ static void free_container(zf_provider *p, known_container *known) {
 }
 
 /// The place where a container's entry is, or NULL would be. With the provider's lock held.
-static known_container **place_of(const zf_provider *p, const zf_container *container) {
-    uintptr_t address = (uintptr_t)container;
-    known_container **at = &p->buckets[(address >> 4 ^ address >> 16) % p->bucket_count];
-    while (*at != NULL && (*at)->container != container) at = &(*at)->next;
+static known_container **place_of(const zf_provider *p, uint64_t serial) {
+    known_container **at = &p->buckets[serial % p->bucket_count];
+    while (*at != NULL && (*at)->serial != serial) at = &(*at)->next;
     return at;
 }
 
@@ -76,7 +76,7 @@ static void grow(zf_provider *p, size_t count) {
         for (known_container *known = old[k], *next; known != NULL; known = next) {
             next = known->next;
             known->next = NULL;
-            *place_of(p, known->container) = known;
+            *place_of(p, known->serial) = known;
         }
     }
     free(old);
@@ -85,10 +85,11 @@ static void grow(zf_provider *p, size_t count) {
 static known_container *know(zf_provider *p, zf_container *container) {
     pthread_mutex_lock(&p->lock);
     if (p->container_count >= p->bucket_count) grow(p, 2 * p->bucket_count);
-    known_container **at = place_of(p, container);
+    known_container **at = place_of(p, zf_container_serial(container));
     if (*at == NULL) {
         *at = calloc(1, sizeof **at);
         if (*at != NULL) {
+            (*at)->serial = zf_container_serial(container);
             (*at)->container = container;
             pthread_mutex_init(&(*at)->lock, NULL);
             p->container_count++;
@@ -253,7 +254,7 @@ static zf_status code(void *self, const zf_abi_plan *abi, const uint64_t *shapin
 static void forget(void *self, zf_container *container) {
     zf_provider *p = self;
     pthread_mutex_lock(&p->lock);
-    known_container **at = place_of(p, container), *known = *at;
+    known_container **at = place_of(p, zf_container_serial(container)), *known = *at;
     if (known != NULL) {
         *at = known->next;
         p->container_count--;

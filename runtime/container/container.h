@@ -150,6 +150,9 @@ ZF_PRIVATE_API zf_status zf_block_check(const zf_shape *shape, const void *bytes
                                         zf_block_view *out, zf_error *error);
 ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 
+/// Returns the container's number among those of its context. It is never used again, unlike the container's address.
+ZF_PRIVATE_API uint64_t zf_container_serial(const zf_container *container);
+
 /// Block `block` of a column, checked.
 ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum,
                                             zf_block_view *out, zf_error *error);

@@ -9,6 +9,7 @@
 
 struct zf_container {
     zf_context *context;
+    uint64_t serial;
     char *path; ///< of the file, or the name that the caller gave
     zf_byte_source source;
     bool open;   ///< the caller has it

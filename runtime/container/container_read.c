@@ -104,6 +104,7 @@ static zf_status new_container(zf_context *context, const char *name, zf_contain
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
     }
     c->context = context;
+    c->serial = zf_context_container_serial(context);
     *out = c;
     return ZF_OK;
 }
@@ -186,6 +187,7 @@ void zf_container_close(zf_container *c) {
 // ---- What it holds --------------------------------------------------------------------------------------------
 
 const char *zf_container_path(const zf_container *c) { return c != NULL ? c->path : NULL; }
+uint64_t zf_container_serial(const zf_container *c) { return c->serial; }
 const char *zf_container_short_path(const zf_container *c) {
     size_t length = strlen(c->path), most = 96;
     if (length <= most) return c->path;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,10 @@ struct zf_context {
     unsigned threads;
     zf_passes *passes; ///< where time is noted; NULL: nowhere
     zf_device_list *devices;
-    pthread_mutex_t log_lock; ///< one call of the log at a time; recursive, since the callback may come back here
-    bool is_logging;          ///< under log_lock: the thread that holds it is within the callback
-    pthread_mutex_t lock;     ///< guards what follows
+    pthread_mutex_t log_lock;    ///< one call of the log at a time; recursive, since the callback may come back here
+    bool is_logging;             ///< under log_lock: the thread that holds it is within the callback
+    _Atomic uint64_t containers; ///< that were made
+    pthread_rwlock_t providers;  ///< guards what follows
     zf_abi_provider provider;
     bool has_provider;
     zf_abi_provider *added; ///< asked before `provider`, in order
@@ -79,7 +81,7 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&context->log_lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    pthread_mutex_init(&context->lock, NULL);
+    pthread_rwlock_init(&context->providers, NULL);
     context->cache_bytes = cache_bytes;
     context->log = options->log;
     context->log_user = options->log_user;
@@ -102,11 +104,13 @@ void zf_context_free(zf_context *context) {
     free(context->cache_dir);
     free(context->added);
     pthread_mutex_destroy(&context->log_lock);
-    pthread_mutex_destroy(&context->lock);
+    pthread_rwlock_destroy(&context->providers);
     free(context);
 }
 
 zf_device_list *zf_context_devices(const zf_context *context) { return context->devices; }
+
+uint64_t zf_context_container_serial(zf_context *context) { return atomic_fetch_add(&context->containers, 1); }
 
 void zf_context_set_passes(zf_context *context, zf_passes *passes) { context->passes = passes; }
 
@@ -146,24 +150,24 @@ zf_status zf_context_set_provider(zf_context *context, const zf_abi_provider *pr
     if (provider != NULL && (provider->plan == NULL || provider->code == NULL)) {
         return zf_raise(error, ZF_E_ARGUMENT, "a provider needs the functions `plan` and `code`");
     }
-    pthread_mutex_lock(&context->lock);
+    pthread_rwlock_wrlock(&context->providers);
     context->has_provider = provider != NULL;
     context->provider = provider != NULL ? *provider : (zf_abi_provider){0};
-    pthread_mutex_unlock(&context->lock);
+    pthread_rwlock_unlock(&context->providers);
     return ZF_OK;
 }
 
 bool zf_context_provider(zf_context *context, zf_abi_provider *out) {
-    pthread_mutex_lock(&context->lock);
+    pthread_rwlock_rdlock(&context->providers);
     bool has = context->has_provider;
     *out = context->provider;
-    pthread_mutex_unlock(&context->lock);
+    pthread_rwlock_unlock(&context->providers);
     return has;
 }
 
 zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error) {
     zf_status status = ZF_OK;
-    pthread_mutex_lock(&context->lock);
+    pthread_rwlock_wrlock(&context->providers);
     zf_abi_provider *more = realloc(context->added, (context->added_count + 1) * sizeof *more);
     if (more != NULL) {
         context->added = more;
@@ -171,26 +175,31 @@ zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *pr
     } else {
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a code provider");
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_rwlock_unlock(&context->providers);
     return status;
 }
 
 void zf_context_remove_provider(zf_context *context, const void *self) {
-    pthread_mutex_lock(&context->lock);
+    pthread_rwlock_wrlock(&context->providers);
     size_t kept = 0;
     for (size_t i = 0; i < context->added_count; i++) {
         if (context->added[i].self != self) context->added[kept++] = context->added[i];
     }
     context->added_count = kept;
-    pthread_mutex_unlock(&context->lock);
+    pthread_rwlock_unlock(&context->providers);
 }
 
-/// The provider that is asked as number `index`. False when there are no more.
-static bool provider_at(zf_context *context, size_t index, zf_abi_provider *out) {
-    pthread_mutex_lock(&context->lock);
+/// The provider that is asked as number `index`. False when there are no more. With the lock held.
+static bool provider_locked(const zf_context *context, size_t index, zf_abi_provider *out) {
     bool there = index < context->added_count || (index == context->added_count && context->has_provider);
     if (there) *out = index < context->added_count ? context->added[index] : context->provider;
-    pthread_mutex_unlock(&context->lock);
+    return there;
+}
+
+static bool provider_at(zf_context *context, size_t index, zf_abi_provider *out) {
+    pthread_rwlock_rdlock(&context->providers);
+    bool there = provider_locked(context, index, out);
+    pthread_rwlock_unlock(&context->providers);
     return there;
 }
 
@@ -218,7 +227,9 @@ zf_status zf_context_plan(zf_context *context, zf_container *container, size_t c
 
 void zf_context_forget(zf_context *context, zf_container *container) {
     zf_abi_provider provider;
-    for (size_t index = 0; provider_at(context, index, &provider); index++) {
+    pthread_rwlock_rdlock(&context->providers); // a removal would shift the list, and free a provider that is being called
+    for (size_t index = 0; provider_locked(context, index, &provider); index++) {
         if (provider.forget != NULL) provider.forget(provider.self, container);
     }
+    pthread_rwlock_unlock(&context->providers);
 }

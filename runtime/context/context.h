@@ -24,6 +24,9 @@ zf_device_list *zf_context_devices(const zf_context *context);
 /// What is known of the context's first started device that wants code for a target. False: none is started.
 ZF_PRIVATE_API bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out);
 
+/// Returns the serial of a new container. No other container of the context ever has it. Any thread.
+uint64_t zf_context_container_serial(zf_context *context);
+
 /// Threads to use: `wanted`, or the context's number when 0. At least 1.
 ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned wanted);
 
@@ -36,7 +39,7 @@ ZF_PRIVATE_API bool zf_context_provider(zf_context *context, zf_abi_provider *ou
 
 /// Adds a provider behind those added before; all of them are asked before that of zf_context_set_provider.
 zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error);
-/// Takes one away again, by its `self`.
+/// Removes a provider by its `self`. Waits until no zf_context_forget is under way.
 void zf_context_remove_provider(zf_context *context, const void *self);
 
 /// Asks the context's providers in turn for a plan (zf_abi_provider.plan): `*provider` is the one that gave it. The next is asked
@@ -44,7 +47,7 @@ void zf_context_remove_provider(zf_context *context, const void *self);
 ZF_PRIVATE_API zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
                                          size_t branch_count, zf_abi_target target, zf_abi_provider *provider,
                                          const zf_abi_plan **plan, zf_error *error);
-/// Tells all providers that a container is being closed.
+/// Calls `forget` of all providers for a container that is being closed. Providers are neither added nor removed meanwhile.
 void zf_context_forget(zf_context *context, zf_container *container);
 
 #endif

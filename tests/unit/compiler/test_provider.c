@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compiler/compiler.h"
+#include "runtime/context/context.h"
 #include "tests/unit/check.h"
 
 enum { ROWS_PER_BLOCK = 4096, WIDTHS = 13, ROWS = ROWS_PER_BLOCK * WIDTHS };
@@ -30,19 +31,13 @@ static zf_compiler *make_compiler(zf_context *context, bool general_only) {
     return compiler;
 }
 
-/// Blocks of 1, 2, 3, ... bits.
-static void write_file(unsigned widths) {
+/// Encodes the values by a program of two columns.
+static void encode_values(const char *text, const char *path) {
     char source[128];
     snprintf(source, sizeof(source), "%s/t.zf", directory);
     FILE *f = fopen(source, "w");
-    fputs("table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n", f);
+    fputs(text, f);
     fclose(f);
-    for (uint64_t k = 0; k < ROWS; k++) {
-        unsigned width = (unsigned)(k / ROWS_PER_BLOCK) % widths + 1;
-        values[k] =
-            (int32_t)(k % ROWS_PER_BLOCK == 0 ? (1u << width) - 1 : (uint32_t)(k * 2654435761u >> 7) & ((1u << width) - 1));
-        if (k % ROWS_PER_BLOCK == 1) values[k] = 0;
-    }
     zf_context *context = make_context("", 2);
     zf_compiler *compiler = make_compiler(context, false);
     zf_program *program = NULL;
@@ -50,10 +45,21 @@ static void write_file(unsigned widths) {
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
     zf_encode_column columns[2] = {{.name = "a", .values = values}, {.name = "b", .values = values}};
     zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK, .overwrite = true};
-    CHECK(zf_encode(program, "t", columns, 2, ROWS, &options, file, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(zf_encode(program, "t", columns, 2, ROWS, &options, path, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
+}
+
+/// Blocks of 1, 2, 3, ... bits.
+static void write_file(unsigned widths) {
+    for (uint64_t k = 0; k < ROWS; k++) {
+        unsigned width = (unsigned)(k / ROWS_PER_BLOCK) % widths + 1;
+        values[k] =
+            (int32_t)(k % ROWS_PER_BLOCK == 0 ? (1u << width) - 1 : (uint32_t)(k * 2654435761u >> 7) & ((1u << width) - 1));
+        if (k % ROWS_PER_BLOCK == 1) values[k] = 0;
+    }
+    encode_values("table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n", file);
 }
 
 /// Decodes a column; returns how many kernels it took, 0 when anything is wrong.
@@ -74,12 +80,14 @@ static uint64_t decode(zf_container *container, size_t column, uint64_t begin, u
     return same ? stats.kernel_variants : 0;
 }
 
-static zf_container *open_file(zf_context *context) {
+static zf_container *open_path(zf_context *context, const char *path) {
     zf_container *container = NULL;
     zf_error error = {0};
-    CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(context, path, &container, &error) == ZF_OK, "%s", error.message);
     return container;
 }
+
+static zf_container *open_file(zf_context *context) { return open_path(context, file); }
 
 static void test_variants(void) {
     for (unsigned widths = 3; widths <= WIDTHS; widths += 10) {
@@ -192,6 +200,42 @@ static void test_lifetimes(void) {
     zf_context_free(context);
 }
 
+/// A container at the address of one that the compiler was not told to forget has code of its own.
+static void test_addresses(void) {
+    enum { CONTAINERS = 16 };
+    static const char algorithm[] = "algorithm add<T: integer>(a: T[]) -> T[] fully_parallel {\n"
+                                    "    decode(i) = a[i] + %d;\n"
+                                    "    encode(x) { for v in x { a.push(v - %d); } }\n"
+                                    "}\n"
+                                    "table t { a: i32 = add; b: i32 = bitpack; }\n";
+    char paths[2][160], text[512];
+    for (int k = 0; k < 2; k++) {
+        snprintf(paths[k], sizeof paths[k], "%s/add%d.zfd", directory, k);
+        snprintf(text, sizeof text, algorithm, k + 1, k + 1);
+        encode_values(text, paths[k]);
+    }
+    zf_context *context = make_context("", 1);
+    zf_compiler *compiler = make_compiler(context, false);
+    zf_container *containers[CONTAINERS];
+    zf_abi_provider provider;
+    zf_error error = {0};
+    for (int k = 0; k < CONTAINERS; k++) {
+        containers[k] = open_path(context, paths[0]);
+        CHECK(decode(containers[k], 0, 0, ROWS) > 0, "container %d of one codec", k);
+    }
+    CHECK(zf_context_provider(context, &provider), "the compiler is no provider");
+    CHECK(zf_context_set_provider(context, NULL, &error) == ZF_OK, "%s", error.message);
+    for (int k = 0; k < CONTAINERS; k++) zf_container_close(containers[k]);
+    CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
+    for (int k = 0; k < CONTAINERS; k++) {
+        containers[k] = open_path(context, paths[1]);
+        CHECK(decode(containers[k], 0, 0, ROWS) > 0, "container %d of another codec", k);
+    }
+    for (int k = 0; k < CONTAINERS; k++) zf_container_close(containers[k]);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+}
+
 static void test_usage(void) {
     zf_context *context = make_context("", 2);
     zf_compiler *compiler = NULL;
@@ -216,6 +260,7 @@ int main(void) {
     test_variants();
     test_threads();
     test_lifetimes();
+    test_addresses();
     char command[128];
     snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     if (system(command) != 0) printf("cannot remove %s\n", directory);

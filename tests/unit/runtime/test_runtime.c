@@ -765,22 +765,6 @@ static void test_code_at_once(void) {
     zf_context_free(context);
 }
 
-static void test_forget(void) {
-    zf_error error = {0};
-    zf_context *context;
-    zf_container *container = NULL;
-    int forgotten = 0;
-    zf_abi_provider provider = {.self = &forgotten, .plan = walk_plan, .code = walk_code, .forget = walk_forget};
-    CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_context_set_provider(context, &(zf_abi_provider){0}, &error) == ZF_ERR_USAGE, "a provider without functions");
-    CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_container_open(context, path_of("readers.zfd"), &container, &error) == ZF_OK, "%s", error.message);
-    zf_container_close(container);
-    CHECK(forgotten == 1, "%d", forgotten);
-    CHECK(zf_context_set_provider(context, NULL, &error) == ZF_OK, "%s", error.message);
-    zf_context_free(context);
-}
-
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_context();
@@ -806,7 +790,6 @@ int main(void) {
     test_bits_of_a_block();
     test_many_blocks(context);
     test_code_at_once();
-    test_forget();
     zf_context_free(context);
     static const char *const names[] = {"sizes.zfd", "ranges.zfd", "misuse.zfd", "readers.zfd"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) unlink(path_of(names[i]));
