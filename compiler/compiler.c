@@ -130,7 +130,10 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     if (status == ZF_OK) status = zf_provider_create(compiler, &compiler->request, &compiler->provider, error);
     if (status == ZF_OK) {
         zf_abi_provider provider = zf_provider_abi(compiler->provider);
-        status = zf_context_set_provider(context, &provider, error);
+        if (!zf_context_claim_provider(context, &provider)) {
+            zf_raise(error, ZF_E_ARGUMENT, "the context already has a compiler or another provider of code");
+            status = zf_fail_hint(error, ZF_ERR_USAGE, "free that compiler first, or create another context");
+        }
     }
     if (status != ZF_OK) {
         release(compiler);

@@ -157,6 +157,17 @@ zf_status zf_context_set_provider(zf_context *context, const zf_abi_provider *pr
     return ZF_OK;
 }
 
+bool zf_context_claim_provider(zf_context *context, const zf_abi_provider *provider) {
+    pthread_rwlock_wrlock(&context->providers);
+    bool is_free = !context->has_provider;
+    if (is_free) {
+        context->has_provider = true;
+        context->provider = *provider;
+    }
+    pthread_rwlock_unlock(&context->providers);
+    return is_free;
+}
+
 bool zf_context_provider(zf_context *context, zf_abi_provider *out) {
     pthread_rwlock_rdlock(&context->providers);
     bool has = context->has_provider;

@@ -34,6 +34,8 @@ ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned w
 ZF_PRIVATE_API void zf_context_log(zf_context *context, zf_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// Makes `provider` the context's, as zf_context_set_provider does, unless it has one already: returns false then.
+ZF_PRIVATE_API bool zf_context_claim_provider(zf_context *context, const zf_abi_provider *provider);
 /// Copies the provider that zf_context_set_provider set, as a rule the compiler's. False when there is none.
 ZF_PRIVATE_API bool zf_context_provider(zf_context *context, zf_abi_provider *out);
 

@@ -38,9 +38,11 @@ typedef struct zf_compiler_options {
 } zf_compiler_options;
 
 /// Creates a compiler, and makes it the context's source of code: containers of the context can then be decoded.
+/// A context has one compiler at a time: a second is ZF_ERR_USAGE until the first is freed.
 /// NULL options are the defaults. Free the compiler after the context's containers and programs, and before the context.
 /// The compiler keeps up to 256 idle decoders, found by the text of the codecs: files of one table share plans and code.
-/// Errors: ZF_ERR_USAGE for options that contradict each other, ZF_ERR_IO or ZF_ERR_INPUT for `tuned`, ZF_ERR_MEMORY.
+/// Errors: ZF_ERR_USAGE for options that contradict each other or a second compiler, ZF_ERR_IO or ZF_ERR_INPUT for `tuned`,
+/// ZF_ERR_MEMORY.
 ZF_API zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error);
 ZF_API void zf_compiler_free(zf_compiler *compiler);
 

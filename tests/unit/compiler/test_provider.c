@@ -236,6 +236,27 @@ static void test_addresses(void) {
     zf_context_free(context);
 }
 
+/// A second compiler of a context is refused, and the first goes on.
+static void test_second_compiler(void) {
+    zf_context *context = make_context("", 1);
+    zf_compiler *first = make_compiler(context, false), *second = NULL;
+    zf_error error = {0};
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    CHECK(zf_compiler_create(context, &options, &second, &error) == ZF_ERR_USAGE && second == NULL, "a second compiler");
+    CHECK(strcmp(error.code, "ZF1101") == 0 && strstr(error.message, "already has a compiler") != NULL && error.hint[0] != 0,
+          "%s %s", error.code, error.message);
+    zf_container *container = open_file(context);
+    CHECK(decode(container, 0, 0, ROWS) > 0, "by the first compiler");
+    zf_container_close(container);
+    zf_compiler_free(first);
+    second = make_compiler(context, false);
+    container = open_file(context);
+    CHECK(decode(container, 0, 0, ROWS) > 0, "by the second compiler, after the first");
+    zf_container_close(container);
+    zf_compiler_free(second);
+    zf_context_free(context);
+}
+
 static void test_usage(void) {
     zf_context *context = make_context("", 2);
     zf_compiler *compiler = NULL;
@@ -261,6 +282,7 @@ int main(void) {
     test_threads();
     test_lifetimes();
     test_addresses();
+    test_second_compiler();
     char command[128];
     snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     if (system(command) != 0) printf("cannot remove %s\n", directory);
