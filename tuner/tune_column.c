@@ -104,7 +104,8 @@ static void report_probe(const tuner *t, const kernel_turn *turn, const zf_searc
     if (t->options->progress == NULL) return;
     zf_text text = {0};
     zf_tune_point_text(&turn->search.space, &turn->point, &text);
-    zf_tuner_probe probe = {.column = t->block.name,
+    zf_tuner_probe probe = {ZF_INIT(zf_tuner_probe),
+                            .column = t->block.name,
                             .kernel = kernel_of(t, turn)->number,
                             .choice = text.data != NULL ? text.data : "",
                             .ran = reading->ran,

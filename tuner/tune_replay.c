@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
+#include "tuner/tune_sizes.h"
 #include "tuner/tuner.h"
 #include "tuner/tuner_codes.h"
 
@@ -78,7 +79,8 @@ static zf_status replay_kernel(const zf_tune_kernel *kernel, uint32_t probes, zf
         zf_text_free(&choice);
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory");
     }
-    zf_tuner_replayed one = {.column = kernel->column,
+    zf_tuner_replayed one = {ZF_INIT(zf_tuner_replayed),
+                             .column = kernel->column,
                              .kernel = kernel->number,
                              .choice = choice.data,
                              .share = best / r.seconds,
@@ -99,16 +101,20 @@ static zf_status replay_kernel(const zf_tune_kernel *kernel, uint32_t probes, zf
 zf_status zf_tuner_replay(const char *path, uint32_t probes, zf_tuner_report *report, void *user, zf_tuner_replay_stats *out,
                           zf_error *error) {
     zf_tune_record record;
-    *out = (zf_tuner_replay_stats){0};
+    zf_tuner_replay_stats stats = {0};
+    if (path == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_tuner_replay needs a path and a place");
+    ZF_TRY(zf_sized_check(out, "zf_tuner_replay_stats", error));
+    ZF_GIVE(zf_tuner_replay_stats, out, &stats);
     zf_status status = zf_tune_record_read(path, &record, error);
     for (size_t k = 0; status == ZF_OK && k < record.count; k++)
-        status = replay_kernel(&record.kernels[k], probes, report, user, out, error);
-    if (status == ZF_OK && out->kernels == 0)
+        status = replay_kernel(&record.kernels[k], probes, report, user, &stats, error);
+    if (status == ZF_OK && stats.kernels == 0)
         status = zf_fail(error, ZF_ERR_INPUT, ZFT_RECORD, "%.256s: no kernel has a choice that runs", path);
     zf_tune_record_free(&record);
-    double n = out->kernels > 0 ? out->kernels : 1;
-    out->mean_share /= n;
-    out->mean_default_share /= n;
-    out->mean_probes /= n;
-    return status;
+    if (status != ZF_OK) return status;
+    stats.mean_share /= stats.kernels;
+    stats.mean_default_share /= stats.kernels;
+    stats.mean_probes /= stats.kernels;
+    ZF_GIVE(zf_tuner_replay_stats, out, &stats);
+    return ZF_OK;
 }

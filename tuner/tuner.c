@@ -7,7 +7,9 @@
 #include "measure/measure_codes.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
+#include "runtime/context/struct_sizes.h"
 #include "tuner/tune_json.h"
+#include "tuner/tune_sizes.h"
 #include "tuner/tuner_codes.h"
 
 enum {
@@ -20,6 +22,8 @@ enum {
 static const uint64_t BYTES = UINT64_C(512) << 20;
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for tuned kernels"); }
+
+static zf_status argument(zf_error *error, const char *needs) { return zf_raise(error, ZF_E_ARGUMENT, "%s", needs); }
 
 // ---- Creating ---------------------------------------------------------------------------------------------------
 
@@ -65,20 +69,21 @@ static zf_status open_device(zf_tune_options *o, const char *name, uint64_t byte
 }
 
 zf_status zf_tuner_create(zf_compiler *compiler, const zf_tuner_options *options, zf_tuner **out, zf_error *error) {
-    static const zf_tuner_options defaults = {0};
-    if (options == NULL) options = &defaults;
-    *out = NULL;
+    zf_tuner_options own;
+    if (out != NULL) *out = NULL;
+    if (compiler == NULL || out == NULL) return argument(error, "zf_tuner_create needs a compiler and a place");
+    ZF_TRY(ZF_TAKE(zf_tuner_options, &own, options, error));
     zf_tuner *t = calloc(1, sizeof *t);
     if (t == NULL) return no_memory(error);
     t->options = (zf_tune_options){.context = zf_compiler_context(compiler),
                                    .compiler = compiler,
                                    .known = &t->known,
-                                   .probes = options->probes,
-                                   .exhaustive = options->exhaustive,
-                                   .progress = options->progress,
-                                   .progress_user = options->progress_user};
-    zf_status status = open_device(&t->options, options->device, options->bytes, error);
-    if (status == ZF_OK) status = read_known(t, options->known, error);
+                                   .probes = own.probes,
+                                   .exhaustive = own.exhaustive,
+                                   .progress = own.progress,
+                                   .progress_user = own.progress_user};
+    zf_status status = open_device(&t->options, own.device, own.bytes, error);
+    if (status == ZF_OK) status = read_known(t, own.known, error);
     if (status == ZF_OK)
         *out = t;
     else
@@ -96,7 +101,12 @@ void zf_tuner_free(zf_tuner *tuner) {
     free(tuner);
 }
 
-zf_device_info zf_tuner_device(const zf_tuner *tuner) { return tuner->options.info; }
+zf_status zf_tuner_device(const zf_tuner *tuner, zf_device_info *out, zf_error *error) {
+    if (tuner == NULL || out == NULL) return argument(error, "zf_tuner_device needs a tuner and a place");
+    ZF_TRY(zf_sized_check(out, "zf_device_info", error));
+    ZF_GIVE(zf_device_info, out, &tuner->options.info);
+    return ZF_OK;
+}
 
 // ---- Columns ----------------------------------------------------------------------------------------------------
 
@@ -112,30 +122,37 @@ static zf_status measure_copy(zf_tuner *t, zf_error *error) {
 zf_status zf_tuner_column(zf_tuner *tuner, zf_container *container, size_t column, double seconds, size_t *left,
                           zf_error *error) {
     size_t ignored;
+    if (left != NULL) *left = 0;
+    if (tuner == NULL || container == NULL) return argument(error, "zf_tuner_column needs a tuner and a container");
     ZF_TRY(measure_copy(tuner, error));
     tuner->options.seconds = seconds;
     return zf_tune_column(&tuner->options, container, column, &tuner->record, left != NULL ? left : &ignored, error);
 }
 
-size_t zf_tuner_result_count(const zf_tuner *tuner) { return tuner->record.count; }
+size_t zf_tuner_result_count(const zf_tuner *tuner) { return tuner != NULL ? tuner->record.count : 0; }
 
-zf_tuner_result zf_tuner_result_get(const zf_tuner *tuner, size_t index) {
+zf_status zf_tuner_result_get(const zf_tuner *tuner, size_t index, zf_tuner_result *out, zf_error *error) {
+    if (tuner == NULL || out == NULL) return argument(error, "zf_tuner_result_get needs a tuner and a place");
+    ZF_TRY(zf_sized_check(out, "zf_tuner_result", error));
+    if (index >= tuner->record.count)
+        return zf_raise(error, ZF_E_ARGUMENT, "there is no result %zu: the tuner has %zu", index, tuner->record.count);
     const zf_tune_kernel *kernel = &tuner->record.kernels[index];
     const zf_search_result *r = &kernel->result;
-    zf_tuner_result out = {.column = kernel->column,
-                           .kernel = kernel->number,
-                           .shape = kernel->shape,
-                           .found = r->found,
-                           .seconds = r->seconds,
-                           .default_seconds = r->default_seconds,
-                           .copy_seconds = kernel->space.least_seconds,
-                           .probes = r->probes,
-                           .ended = r->ended};
+    zf_tuner_result result = {.column = kernel->column,
+                              .kernel = kernel->number,
+                              .shape = kernel->shape,
+                              .found = r->found,
+                              .seconds = r->seconds,
+                              .default_seconds = r->default_seconds,
+                              .copy_seconds = kernel->space.least_seconds,
+                              .probes = r->probes,
+                              .ended = r->ended};
     zf_text choice = {0};
     zf_tune_point_text(&kernel->space, &r->best, &choice);
-    if (choice.length < sizeof out.choice) memcpy(out.choice, choice.data, choice.length);
+    if (choice.length < sizeof result.choice) memcpy(result.choice, choice.data, choice.length);
     zf_text_free(&choice);
-    return out;
+    ZF_GIVE(zf_tuner_result, out, &result);
+    return ZF_OK;
 }
 
 // ---- Results ----------------------------------------------------------------------------------------------------
@@ -159,6 +176,7 @@ zf_status zf_tuner_table(const zf_tuner *tuner, zf_tuned *out, zf_error *error) 
 
 zf_status zf_tuner_keep(zf_tuner *tuner, zf_error *error) {
     zf_tuned found;
+    if (tuner == NULL) return argument(error, "zf_tuner_keep needs a tuner");
     if (tuner->options.info.emulated)
         return zf_fail(error, ZF_ERR_USAGE, ZFT_NO_RESULTS, "times of an emulator are not kept: they say nothing of a GPU");
     ZF_TRY(zf_tuner_table(tuner, &found, error));
@@ -181,6 +199,7 @@ static zf_status write_text(const char *path, bool overwrite, const char *text, 
 zf_status zf_tuner_write(const zf_tuner *tuner, const char *path, bool overwrite, zf_error *error) {
     zf_tuned found;
     zf_text text = {0};
+    if (tuner == NULL || path == NULL) return argument(error, "zf_tuner_write needs a tuner and a path");
     ZF_TRY(zf_tuner_table(tuner, &found, error));
     zf_tuned_print(&found, &text);
     zf_tuned_free(&found);
@@ -191,6 +210,7 @@ zf_status zf_tuner_write(const zf_tuner *tuner, const char *path, bool overwrite
 
 zf_status zf_tuner_write_record(const zf_tuner *tuner, const char *path, bool overwrite, zf_error *error) {
     zf_tuned found;
+    if (tuner == NULL || path == NULL) return argument(error, "zf_tuner_write_record needs a tuner and a path");
     ZF_TRY(zf_tuner_table(tuner, &found, error));
     zf_tuned_free(&found);
     const zf_device_info *info = &tuner->options.info;

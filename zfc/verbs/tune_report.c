@@ -135,7 +135,7 @@ static void add_replayed(void *user, const zf_tuner_replayed *k) {
 }
 
 zf_status zf_tune_print_replay(const char *path, uint32_t probes, bool as_json, zf_error *error) {
-    zf_tuner_replay_stats stats;
+    zf_tuner_replay_stats stats = {ZF_INIT(zf_tuner_replay_stats)};
     json_t *kernels = json_array();
     zf_status status = zf_tuner_replay(path, probes, as_json ? add_replayed : print_replayed, kernels, &stats, error);
     if (status == ZF_OK && as_json) {

@@ -246,7 +246,7 @@ static zf_status run(tune_session *t, const zf_arguments *arguments, const zf_tu
 
 int zf_run_tune(zf_arguments *arguments) {
     tune_session t = {.run.begin = zf_clock_seconds()};
-    zf_tuner_options options = {.device = zf_argument(arguments, "device"),
+    zf_tuner_options options = {ZF_INIT(zf_tuner_options), .device = zf_argument(arguments, "device"),
                                 .known = zf_argument(arguments, "tuned"),
                                 .exhaustive = zf_argument(arguments, "exhaustive") != NULL};
     zf_error error = {0};

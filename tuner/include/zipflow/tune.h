@@ -5,6 +5,9 @@
 // bytes with those of the default. Its results are a table by device and shape of kernel. Compilers use the table in the
 // context's cache (zf_tuner_keep), or that of a file (zf_tuner_write and zf_compiler_options.tuned).
 //
+// Structs begin with their size, as in zipflow.h. Those of callbacks have the library's size: a later version may append members.
+// NULL for an object or an output of a function that returns a status is ZF_ERR_USAGE (ZF1101), unless it may be NULL.
+//
 // Threads: a tuner is for one thread at a time. Other work on the device makes times longer, and results worse.
 #ifndef ZIPFLOW_TUNE_H
 #define ZIPFLOW_TUNE_H
@@ -19,6 +22,7 @@ typedef struct zf_tuner zf_tuner;
 
 /// One measurement of one kernel. Strings are valid until the callback returns.
 typedef struct zf_tuner_probe {
+    size_t size; ///< of the library's struct
     const char *column;
     uint32_t kernel;    ///< its number in the column's plan
     const char *choice; ///< "L=8,THREADS=128", or "default"
@@ -31,6 +35,7 @@ typedef struct zf_tuner_probe {
 
 /// How to tune. Zeroes, or a NULL pointer in place of it, mean the defaults.
 typedef struct zf_tuner_options {
+    size_t size;        ///< ZF_INIT
     const char *device; ///< a GPU that zf_device_get lists; NULL: "auto"
     const char *known;  ///< a file of zf_tuner_write: searches begin at its results, and at those in the cache. NULL: no file
     uint64_t bytes;     ///< plain data of a measurement, at least; 0: 512 MiB, and of an emulator as little as possible
@@ -47,8 +52,8 @@ typedef struct zf_tuner_options {
 /// Errors: ZF_ERR_DEVICE where the device is absent, ZF_ERR_USAGE (ZF2018) where its kernels have no choices, as on CPUs.
 ZF_API zf_status zf_tuner_create(zf_compiler *compiler, const zf_tuner_options *options, zf_tuner **out, zf_error *error);
 ZF_API void zf_tuner_free(zf_tuner *tuner);
-/// Returns the device that is tuned for. Strings live as long as the context.
-ZF_API zf_device_info zf_tuner_device(const zf_tuner *tuner);
+/// Describes the device that is tuned for. Strings live as long as the context.
+ZF_API zf_status zf_tuner_device(const zf_tuner *tuner, zf_device_info *out, zf_error *error);
 
 /// Tunes the kernels of a column and adds them to the results.
 /// `seconds`: how long it may take; 0: until every search is done. A measurement is not interrupted, and at least one is made.
@@ -60,6 +65,7 @@ ZF_API zf_status zf_tuner_column(zf_tuner *tuner, zf_container *container, size_
 
 /// The result of one kernel. Strings live until the tuner is freed or another column is tuned.
 typedef struct zf_tuner_result {
+    size_t size; ///< ZF_INIT
     const char *column;
     uint32_t kernel;        ///< its number in the column's plan
     const char *shape;      ///< by which compilers find the result
@@ -72,10 +78,10 @@ typedef struct zf_tuner_result {
     const char *ended;      ///< why the search ended
 } zf_tuner_result;
 
-/// Returns how many kernels have results, in the order in which they were tuned.
+/// Returns how many kernels have results, in the order in which they were tuned; 0 for NULL.
 ZF_API size_t zf_tuner_result_count(const zf_tuner *tuner);
-/// Returns the result at `index`, below that number.
-ZF_API zf_tuner_result zf_tuner_result_get(const zf_tuner *tuner, size_t index);
+/// Gets the result at `index`, below that number; others are ZF_ERR_USAGE.
+ZF_API zf_status zf_tuner_result_get(const zf_tuner *tuner, size_t index, zf_tuner_result *out, zf_error *error);
 
 /// Keeps the results in the context's cache, for compilers of this and later processes.
 /// Errors: ZF_ERR_USAGE (ZF2022) where nothing was found, or the device is an emulator, whose times say nothing of a GPU;
@@ -92,6 +98,7 @@ ZF_API zf_status zf_tuner_write_record(const zf_tuner *tuner, const char *path, 
 /// A kernel of a record that was searched again. Shares are the time of the fastest choice of the record by that of the result:
 /// 1 where the search found the fastest. Strings are valid until the callback returns.
 typedef struct zf_tuner_replayed {
+    size_t size; ///< of the library's struct
     const char *column;
     uint32_t kernel;
     const char *choice; ///< that the search found
@@ -104,14 +111,15 @@ typedef struct zf_tuner_replayed {
 
 /// All kernels of a record.
 typedef struct zf_tuner_replay_stats {
+    size_t size;      ///< ZF_INIT
     uint32_t kernels; ///< that can run
     double mean_share, least_share, mean_default_share, mean_probes;
 } zf_tuner_replay_stats;
 
 /// Searches the kernels of a record again; the record answers in place of a device.
 /// `path`: a file of zf_tuner_write_record or of `zfc tune --json`, best of exhaustive tuning. `probes`: as in zf_tuner_options.
-/// `report`, which may be NULL, is called for each kernel that can run. Errors: ZF_ERR_IO, ZF_ERR_INPUT (ZF2021) where the file
-/// is not a record.
+/// `report`, which may be NULL, is called for each kernel that can run. `out` is zero after an error. Errors: ZF_ERR_IO,
+/// ZF_ERR_INPUT (ZF2021) where the file is not a record.
 ZF_API zf_status zf_tuner_replay(const char *path, uint32_t probes, void (*report)(void *user, const zf_tuner_replayed *kernel),
                                  void *user, zf_tuner_replay_stats *out, zf_error *error);
 
