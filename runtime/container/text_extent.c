@@ -104,6 +104,7 @@ static zf_status look(const zf_selection *s, uint64_t block, zf_text_extent *out
     uint64_t begin = s->begin > entry->first_row ? s->begin - entry->first_row : 0, end = s->end - entry->first_row;
     if (end > entry->rows) end = entry->rows;
     *out = (zf_text_extent){.last_byte = characters(s, block)};
+    if (plan == NULL) return ZF_OK; // any tiles of the rows lie within the block
     if (!has_state(plan, entry->rows, begin, false) && !has_state(plan, entry->rows, end, true)) return ZF_OK;
     char where[ZF_WHERE_BYTES];
     zf_block_view view;

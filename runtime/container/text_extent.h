@@ -14,7 +14,9 @@ typedef struct zf_text_extent {
     uint64_t *bases;     ///< per block of the selection: the place of its first byte from that of `first_byte` (modulo 2^64)
 } zf_text_extent;
 
-/// Reads the seek states at both ends, after checking their blocks. Free with zf_text_extent_free, also after a failure.
+/// Reads the seek states at both ends, after checking their blocks. A block whose shape has no plan is taken whole.
+///
+/// Free with zf_text_extent_free, also after a failure.
 zf_status zf_text_extent_make(const zf_selection *selection, zf_text_extent *out, zf_error *error);
 /// The same for rows begin..end of one block in memory, which is all of the selection, and which the plan fits.
 zf_status zf_text_extent_block_make(const zf_abi_plan *plan, const zf_block_view *view, uint64_t begin, uint64_t end,

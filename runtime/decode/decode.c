@@ -64,6 +64,12 @@ static zf_status size_work(job *j, zf_error *error) {
     return ZF_OK;
 }
 
+/// Sizes the strings of a text column, from the index where there is no plan.
+static zf_status size_text(job *j, zf_error *error) {
+    j->is_text = j->selection.column->type.element == ZF_STRING;
+    return j->is_text ? zf_text_extent_make(&j->selection, &j->text, error) : ZF_OK;
+}
+
 /// Fills everything of the job that the index and the options decide.
 static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
                          zf_error *error) {
@@ -77,8 +83,7 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     j->workers = many ? threads : 1;
     j->tile_threads = many ? 1 : threads;
     bool nullable = s->column->type.nullable;
-    j->is_text = s->column->type.element == ZF_STRING;
-    if (j->is_text) ZF_TRY(zf_text_extent_make(s, &j->text, error));
+    ZF_TRY(size_text(j, error));
     j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
     j->shift = s->bits == 1 ? j->lead : 0;
     if (j->lead != 0) {
@@ -121,7 +126,7 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
     zf_error reason = {0};
     zf_status status = prepare(&j, container, column, &own, zf_device_cpu.target, &reason);
     // A module may have code for GPUs only, and they take no workspace from the caller.
-    if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = ZF_OK;
+    if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = size_text(&j, &reason);
     if (status != ZF_OK && error != NULL) *error = reason;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
     if (status == ZF_OK) ZF_GIVE(zf_decode_sizes, out, &sizes);
