@@ -35,9 +35,9 @@ zf_status zf_sized_take(void *own, size_t first, size_t now, const void *given, 
     return ZF_OK;
 }
 
-zf_status zf_sized_exact(const void *given, size_t now, const char *name, zf_error *error) {
-    size_t size = size_of(given);
-    if (size == 0 || size == now) return ZF_OK;
+zf_status zf_sized_exact(const void *given, size_t first, size_t now, const char *name, zf_error *error) {
+    size_t size = size_of(given) != 0 ? size_of(given) : first;
+    if (size == now) return ZF_OK;
     zf_status status = zf_raise(error, ZF_E_STRUCT_SIZE, "a %s of %zu bytes: this version has %zu bytes", name, size, now);
     return zf_fail_hint(error, status, "begin it with ZF_INIT(%s), and use one version of the header and the library", name);
 }

@@ -18,9 +18,10 @@ enum { ZF_SIZED_MOST = 4096 };
 ZF_PRIVATE_API zf_status zf_sized_take(void *own, size_t first, size_t now, const void *given, const char *name, zf_error *error);
 /// Checks the size of a struct that zf_sized_give will fill: ZF_ERR_USAGE (ZF1119) as above.
 ZF_PRIVATE_API zf_status zf_sized_check(const void *given, const char *name, zf_error *error);
-/// Checks the size of a struct that contains others by value, of which only the layouts that were published are known: 0 or
-/// `now`.
-ZF_PRIVATE_API zf_status zf_sized_exact(const void *given, size_t now, const char *name, zf_error *error);
+/// Checks the size of a struct that contains others by value, which only a caller of this layout can fill: it is `now`.
+///
+/// 0 stands for `first`, the size in 0.1, so it is accepted while the struct has not grown. ZF_ERR_USAGE (ZF1119) as above.
+ZF_PRIVATE_API zf_status zf_sized_exact(const void *given, size_t first, size_t now, const char *name, zf_error *error);
 /// Copies a struct of this version to a caller's, as far as that reaches, and fills the rest with 0. Keeps the caller's size.
 ZF_PRIVATE_API void zf_sized_give(void *given, size_t first, size_t now, const void *own);
 /// The distance of the elements of an array of such structs, which is the size of the first one. The array has one at least.
@@ -28,6 +29,7 @@ ZF_PRIVATE_API size_t zf_sized_stride(const void *given, size_t first);
 
 /// The same by the type's name, `own` and `given` being pointers.
 #define ZF_TAKE(type, own, given, error) zf_sized_take((own), ZF_FIRST_##type, sizeof(type), (given), #type, (error))
+#define ZF_EXACT(type, given, error) zf_sized_exact((given), ZF_FIRST_##type, sizeof(type), #type, (error))
 #define ZF_GIVE(type, given, own) zf_sized_give((given), ZF_FIRST_##type, sizeof(type), (own))
 
 #endif

@@ -192,7 +192,7 @@ static zf_status check(const zf_context *context, const zf_code_request *request
     if (context == NULL || (requests == NULL && request_count > 0))
         return zf_raise(error, ZF_E_ARGUMENT, "zf_code_obtain needs a context and requests");
     for (size_t r = 0; r < request_count; r++) {
-        ZF_TRY(zf_sized_exact(&requests[r], sizeof *requests, "zf_code_request", error));
+        ZF_TRY(ZF_EXACT(zf_code_request, &requests[r], error));
         if (requests[r].container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "a request of code has no container");
         if (requests[r].container->context != context)
             return zf_raise(error, ZF_E_ARGUMENT, "%.256s was opened in another context", requests[r].container->path);

@@ -40,7 +40,7 @@ static zf_status make(zf_batch *batch, const zf_pipeline_request *requests, size
     batch->requests = calloc(count + 1, sizeof *batch->requests);
     if (batch->requests == NULL) return zf_batch_no_memory(error);
     for (size_t r = 0; r < count; r++) {
-        ZF_TRY(zf_sized_exact(&requests[r], sizeof *requests, "zf_pipeline_request", error));
+        ZF_TRY(ZF_EXACT(zf_pipeline_request, &requests[r], error));
         batch->requests[r].given = requests[r];
         batch->requests[r].given.options.cancelled = NULL; // zf_batch_cancel is for batches
         batch->request_count++;

@@ -32,8 +32,8 @@ static zf_status make_column(const zf_pipeline *p, const zf_pipeline_request *re
 zf_status zf_pipeline_request_sizes(zf_pipeline *p, const zf_pipeline_request *request, zf_pipeline_sizes *out, zf_error *error) {
     if (p == NULL || request == NULL || out == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_pipeline_request_sizes needs a pipeline, a request and a place");
-    ZF_TRY(zf_sized_exact(request, sizeof *request, "zf_pipeline_request", error));
-    ZF_TRY(zf_sized_exact(out, sizeof *out, "zf_pipeline_sizes", error));
+    ZF_TRY(ZF_EXACT(zf_pipeline_request, request, error));
+    ZF_TRY(ZF_EXACT(zf_pipeline_sizes, out, error));
     *out =
         (zf_pipeline_sizes){ZF_INIT(zf_pipeline_sizes), .host = {ZF_INIT(zf_decode_sizes)}, .device = {ZF_INIT(zf_device_sizes)}};
     ZF_TRY(check_request(p, request, error));

@@ -129,6 +129,23 @@ static void test_arrays(void) {
     CHECK(is_refused(zf_code_obtain(context, "cpu", requests, 2, 1, NULL, NULL, &error), &error), "%s", error.message);
 }
 
+/// A struct that contains others grew since 0.1: zeroes are the first layout, which is too short for the library.
+static void test_grown(void) {
+    typedef struct later_request {
+        zf_code_request first;
+        uint64_t more;
+    } later_request;
+    const size_t first = sizeof(zf_code_request), now = sizeof(later_request);
+    zf_error error = {0};
+    later_request request = {0};
+    CHECK(zf_sized_exact(&request, first, first, "zf_code_request", &error) == ZF_OK, "%s", error.message);
+    CHECK(is_refused(zf_sized_exact(&request, first, now, "zf_code_request", &error), &error), "zeroes were taken as grown");
+    request.first.size = first;
+    CHECK(is_refused(zf_sized_exact(&request, first, now, "zf_code_request", &error), &error), "the first size");
+    request.first.size = now;
+    CHECK(zf_sized_exact(&request, first, now, "zf_code_request", &error) == ZF_OK, "%s", error.message);
+}
+
 int main(void) {
     zf_error error = {0};
     zf_abi_provider provider = {.plan = walk_plan, .code = walk_code, .forget = walk_forget};
@@ -142,6 +159,7 @@ int main(void) {
     CHECK(walk_write(path, ROWS, 4096, true, &error) == ZF_OK, "%s", error.message);
     bool open = zf_container_open(context, path, &container, &error) == ZF_OK;
     CHECK(open, "%s", error.message);
+    test_grown();
     if (open) {
         test_inputs();
         test_outputs();
