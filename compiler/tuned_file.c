@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -17,8 +16,9 @@
 #include "runtime/context/context.h"
 
 enum {
-    FILE_MOST = 1 << 20, ///< bytes: thousands of kernels
-    ASIDE_MOST = 4,      ///< files that are no tables and lie beside the one that is
+    FILE_MOST = 1 << 20,       ///< bytes: thousands of kernels
+    LOCK_MILLISECONDS = 10000, ///< who keeps kernels waits so long for others
+    ASIDE_MOST = 4,            ///< files that are no tables and lie beside the one that is
 };
 
 static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
@@ -299,13 +299,17 @@ bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
     zf_tuned all = {0};
     zf_text text = {0}, message = {0};
     zf_tuned_file_name(device->description, name);
-    bool good = flock(directory, LOCK_EX) == 0; // of two that add kernels one reads what the other wrote; closing ends it
-    good = good && read_to_add(context, directory, name, &all, &message);
+    bool locked = zf_cache_lock(directory, LOCK_MILLISECONDS); // of two that add kernels one reads what the other wrote
+    if (!locked)
+        zf_text_printf(&message, "%s/%s/%s is not written, its directory cannot be locked: %s", zf_context_cache_dir(context),
+                       part, name, errno == EWOULDBLOCK ? "another process holds the lock" : strerror(errno));
+    bool good = locked && read_to_add(context, directory, name, &all, &message);
     for (size_t k = 0; k < device->count && good; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]);
     if (good) zf_tuned_print(&all, &text);
     zf_cache_piece piece = {text.data, text.length};
     bool fits = text.length <= FILE_MOST; // what is larger would not be read
     bool written = good && fits && !text.failed && zf_cache_write(directory, name, &piece, 1);
+    if (locked) zf_cache_unlock(directory);
     close(directory); // before anything is logged: who logs may keep kernels, too
     if (good && !fits) zf_context_log(context, ZF_LOG_WARNING, "%s has no room for more kernels: remove some of its lines", name);
     if (message.data != NULL) zf_context_log(context, ZF_LOG_WARNING, "%s", message.data);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -52,6 +54,16 @@ int zf_cache_open(const char *directory, const char *part) {
     }
     return fd;
 }
+
+bool zf_cache_lock(int fd, unsigned milliseconds) {
+    for (unsigned waited = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || waited == milliseconds) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+void zf_cache_unlock(int fd) { flock(fd, LOCK_UN); }
 
 static bool read_all(int fd, void *bytes, size_t size) {
     for (size_t done = 0; done < size;) {

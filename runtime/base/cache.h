@@ -35,6 +35,14 @@ typedef struct zf_cache_piece {
 /// Writes a file of these pieces, under a temporary name, and renames it: readers see it whole or not at all.
 bool zf_cache_write(int directory, const char *name, const zf_cache_piece *pieces, size_t count);
 
+/// Locks an open file or directory of the cache against other threads and processes.
+///
+/// Waits `milliseconds` at most, since who holds the lock may hang. Returns false where it cannot be locked; errno is EWOULDBLOCK
+/// if somebody still holds the lock.
+bool zf_cache_lock(int fd, unsigned milliseconds);
+/// Releases the lock. Call it before close(), which does not release it while a child process has the descriptor, too.
+void zf_cache_unlock(int fd);
+
 enum { ZF_CACHE_BYTES = 1 << 30 }; ///< the default limit of `kernels`
 
 /// Reads a limit: a number of bytes, at least 1, which K, M or G may follow (powers of 1024). False: `text` is something else.

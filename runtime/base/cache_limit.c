@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,8 +15,9 @@
 typedef unsigned long long ull;
 
 enum {
-    USAGE_DIGITS = 20,       ///< of the number in `usage`
-    TEMPORARY_SECONDS = 3600 ///< a temporary file this old has lost its writer
+    USAGE_DIGITS = 20,        ///< of the number in `usage`
+    LOCK_MILLISECONDS = 1000, ///< a writer waits so long for others
+    TEMPORARY_SECONDS = 3600  ///< a temporary file this old has lost its writer
 };
 static const char usage_name[] = "usage";
 
@@ -122,15 +122,18 @@ static uint64_t evict(int directory, const char *newest, uint64_t most) {
 
 // ---- The sum ----------------------------------------------------------------------------------------------------
 
-/// Opens and locks `usage`. -1: it cannot be used.
-static int lock_usage(int directory) {
+/// Opens and locks `usage`. -1: it cannot be used, or (`busy`) somebody holds the lock for too long.
+static int lock_usage(int directory, bool *busy) {
     struct stat facts;
+    *busy = false;
     int fd = openat(directory, usage_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0) return -1;
-    int locked;
-    do locked = flock(fd, LOCK_EX);
-    while (locked != 0 && errno == EINTR);
-    if (locked == 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
+    if (zf_cache_lock(fd, LOCK_MILLISECONDS)) {
+        if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
+        zf_cache_unlock(fd);
+    } else {
+        *busy = errno == EWOULDBLOCK;
+    }
     close(fd);
     return -1;
 }
@@ -146,7 +149,12 @@ static bool read_usage(int fd, uint64_t *sum) {
 }
 
 void zf_cache_account(int directory, const char *name, uint64_t size, uint64_t most) {
-    int fd = lock_usage(directory);
+    bool busy;
+    int fd = lock_usage(directory, &busy);
+    if (busy) { // the next writer makes another file, which nobody has locked, and counts this entry, too
+        unlinkat(directory, usage_name, 0);
+        return;
+    }
     uint64_t sum = 0;
     bool known = read_usage(fd, &sum) && sum <= UINT64_MAX - size;
     sum += size;
@@ -156,5 +164,6 @@ void zf_cache_account(int directory, const char *name, uint64_t size, uint64_t m
     if (fd < 0) return;
     // A number that is not whole is unknown to the next writer, who counts again.
     if (pwrite(fd, text, USAGE_DIGITS + 1, 0) != USAGE_DIGITS + 1) unlinkat(directory, usage_name, 0);
+    zf_cache_unlock(fd);
     close(fd);
 }

@@ -1,9 +1,14 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Tables of tuned kernels: their text, what is wrong with others, which kernel is nearest, keeping them; and that compilers lower
 // kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "compiler/compiler.h"
@@ -418,6 +423,49 @@ static void test_put_aside_again(const char *cache) {
     zf_context_free(context);
 }
 
+// The library's waits for a lock, which take no time here.
+static unsigned sleeps, interruptions; ///< of locks that will be interrupted
+
+int nanosleep(const struct timespec *wanted, struct timespec *left) {
+    (void)wanted, (void)left;
+    sleeps++;
+    return 0;
+}
+
+int flock(int fd, int operation) {
+    if (interruptions == 0) return (int)syscall(SYS_flock, fd, operation);
+    interruptions--;
+    errno = EINTR;
+    return -1;
+}
+
+/// Nobody waits forever for somebody who holds the lock, or fails because of a signal.
+static void test_locked(const char *cache) {
+    char gpu[] = "a GPU whose directory is locked", shape[] = "map i32: a;", path[300];
+    zf_tuned_kernel kernel = {.shape = shape};
+    zf_tuned_device device = {.description = gpu, .kernels = &kernel, .count = 1};
+    zf_context *context = NULL;
+    zf_error error = {0};
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    snprintf(path, sizeof path, "%s/tuned", cache);
+    int directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(directory_fd >= 0 && flock(directory_fd, LOCK_EX) == 0, "%s", path);
+    alarm(120); // a lock that is waited for without end fails the test
+    warnings = sleeps = 0;
+    CHECK(!zf_tuned_keep(context, &device) && sleeps > 0 && warnings == 1, "%u sleeps, %u warnings", sleeps, warnings);
+    CHECK(strstr(warning, "another process holds the lock") != NULL, "%s", warning);
+    alarm(0);
+    CHECK(flock(directory_fd, LOCK_UN) == 0, "%s", path);
+    warnings = 0;
+    interruptions = 3;
+    CHECK(zf_tuned_keep(context, &device) && interruptions == 0 && warnings == 0, "%u interruptions, %u warnings", interruptions,
+          warnings);
+    CHECK(flock(directory_fd, LOCK_EX | LOCK_NB) == 0, "the lock is kept");
+    close(directory_fd);
+    zf_context_free(context);
+}
+
 /// What another version keeps stays when more is kept, and what is known of it counts meanwhile.
 static void test_kept_by_another(const char *cache, const char *kept, const seen *first, zf_tuned_kernel *kernel) {
     zf_context *context = NULL;
@@ -552,6 +600,7 @@ static void test_compilers(void) {
     CHECK(look(cache, (zf_compiler_options){0}, 0).choice.chosen == 0, "it is damaged");
     CHECK(warnings == 1 && logged >= 1, "%u warnings of %u lines", warnings, logged);
     test_put_aside(cache, kept, first.device, &kernels[0]);
+    test_locked(cache);
     // Files that cannot be used.
     zf_compiler *compiler = NULL;
     CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);

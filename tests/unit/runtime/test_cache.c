@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/cache.h"
@@ -173,32 +175,118 @@ static void test_usage(void) {
 
 // ---- Several processes ------------------------------------------------------------------------------------------
 
+// The library's calls: a test acts right after its locks, and need not wait for it.
+static void (*after_lock)(bool locked); ///< NULL: nobody
+static bool waits;                      ///< locks are waited for without end
+static unsigned sleeps;
+
+int flock(int fd, int operation) {
+    int result = (int)syscall(SYS_flock, fd, waits ? operation & ~LOCK_NB : operation), reason = errno;
+    if (after_lock != NULL && (operation & LOCK_EX) != 0) after_lock(result == 0);
+    errno = reason;
+    return result;
+}
+
+int nanosleep(const struct timespec *wanted, struct timespec *left) {
+    (void)wanted, (void)left;
+    sleeps++;
+    return 0;
+}
+
+static int met[2], free_again[2]; ///< pipes from a child that met a lock, and to it
+
+static void tell_and_wait(bool locked) {
+    char byte = 0;
+    if (locked) return;
+    after_lock = NULL;
+    if (write(met[1], &byte, 1) != 1 || read(free_again[0], &byte, 1) != 1) _exit(2);
+}
+
 /// Whoever counts an entry waits for others who do: a sum that is written meanwhile is not lost.
 static void test_lock(void) {
     unsigned entries, others;
     static const char full[] = "00000000000000016000\n"; // MOST
-    char sum[sizeof full] = "";
+    char sum[sizeof full] = "", byte = 0;
     int fd = zf_cache_open(directory, "locked");
     CHECK(keep(fd, 0), "entry 0");
     int usage = openat(fd, "usage", O_RDWR | O_CLOEXEC);
     CHECK(usage >= 0 && flock(usage, LOCK_EX) == 0, "no sum");
+    CHECK(pipe(met) == 0 && pipe(free_again) == 0, "no pipes");
     pid_t child = fork();
     if (child == 0) {
+        after_lock = tell_and_wait;
         int own = zf_cache_open(directory, "locked");
         _exit(keep(own, 1) ? 0 : 1);
     }
-    usleep(100000); // time for a child that does not wait
+    close(met[1]);
+    CHECK(read(met[0], &byte, 1) == 1, "the child met no lock");
     CHECK(pwrite(usage, full, sizeof full - 1, 0) == sizeof full - 1 && flock(usage, LOCK_UN) == 0, "the sum");
+    CHECK(write(free_again[1], &byte, 1) == 1, "the child");
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child");
     uint64_t bytes = count(fd, &entries, &others); // the child found the sum too large, and counted
     CHECK(pread(usage, sum, sizeof full - 1, 0) == sizeof full - 1 && strtoull(sum, NULL, 10) == bytes && entries == 2,
           "%llu bytes, and the sum is %s", (ull)bytes, sum);
+    close(met[0]);
+    close(free_again[0]);
+    close(free_again[1]);
+    close(usage);
+    close(fd);
+}
+
+static int hold[2]; ///< a pipe that keeps a child alive
+static pid_t held;
+
+static void fork_once(bool locked) {
+    char byte;
+    if (!locked) return;
+    after_lock = NULL;
+    held = fork();
+    if (held != 0) return;
+    close(hold[1]);
+    _exit(read(hold[0], &byte, 1) == 0 ? 0 : 1);
+}
+
+/// A child that is forked while its parent has the lock does not keep it.
+static void test_forked(void) {
+    int fd = zf_cache_open(directory, "forked");
+    CHECK(pipe(hold) == 0, "no pipe");
+    after_lock = fork_once;
+    CHECK(keep(fd, 0) && held > 0, "entry 0");
+    int usage = openat(fd, "usage", O_RDWR | O_CLOEXEC);
+    CHECK(usage >= 0 && flock(usage, LOCK_EX | LOCK_NB) == 0, "the child keeps the lock");
+    close(usage);
+    close(hold[1]);
+    int status = -1;
+    CHECK(held > 0 && waitpid(held, &status, 0) == held && status == 0, "the child");
+    close(hold[0]);
+    close(fd);
+}
+
+/// Nobody waits forever for a lock. An entry that was not counted is counted with the next one, where nobody waits any more.
+static void test_held(void) {
+    unsigned entries, others;
+    char sum[24] = "";
+    int fd = zf_cache_open(directory, "held");
+    CHECK(keep(fd, 0), "entry 0");
+    int usage = openat(fd, "usage", O_RDWR | O_CLOEXEC);
+    CHECK(usage >= 0 && flock(usage, LOCK_EX) == 0, "no sum");
+    sleeps = 0;
+    CHECK(keep(fd, 1) && find(fd, 1), "entry 1");
+    CHECK(sleeps > 0, "it does not wait");
+    sleeps = 0;
+    CHECK(keep(fd, 2) && find(fd, 2) && sleeps == 0, "entry 2 waits %u times", sleeps);
+    int now = openat(fd, "usage", O_RDONLY | O_CLOEXEC);
+    CHECK(now >= 0 && read(now, sum, sizeof sum - 1) == 21 && strtoull(sum, NULL, 10) == count(fd, &entries, &others) &&
+              entries == 3,
+          "%u entries, and the sum is %s", entries, sum);
+    close(now);
     close(usage);
     close(fd);
 }
 
 static void test_processes(void) {
+    waits = true; // a lock that is held for long on a busy machine is no failure here
     pid_t children[PROCESSES];
     unsigned entries, others;
     for (unsigned p = 0; p < PROCESSES; p++) {
@@ -282,7 +370,11 @@ int main(void) {
     test_order();
     test_newest();
     test_usage();
+    alarm(120); // a lock that is waited for without end fails the test
     test_lock();
+    test_forked();
+    test_held();
+    alarm(0);
     test_processes();
     test_sizes();
     char command[96];
