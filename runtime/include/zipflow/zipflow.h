@@ -211,7 +211,8 @@ typedef struct zf_byte_reader {
 /// Opens a container through a read function and checks its index as zf_container_open does.
 ///
 /// `*reader` is copied. Its function and `user` must work until the container is closed, unless `options->copy` is set. A decode
-/// reads each block that it needs once, into memory of its own. `options` may be NULL.
+/// reads each block that it needs into memory of its own, once. A range of rows of strings reads its first and last block up to
+/// twice: their seek states decide the number of characters. `options` may be NULL.
 ZF_API zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
                                           zf_container **out, zf_error *error);
 
