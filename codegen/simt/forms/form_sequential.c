@@ -35,6 +35,14 @@ static void because(zf_codegen_form_info *out, uint32_t node, const char *why, c
     out->hint = hint;
 }
 
+/// Returns how to have each chunk walked by a wave of the target.
+static const char *walk_by_wave(const zf_plan *plan) {
+    static const char *const hints[] = {"choose WALK=32", "choose WALK=64", "choose WALK=128"};
+    uint32_t k = 0;
+    while (k + 1 < sizeof hints / sizeof *hints && UINT32_C(32) << k < plan->target->wave) k++;
+    return UINT32_C(32) << k == plan->target->wave ? hints[k] : NULL;
+}
+
 static void why_chunks(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out) {
     const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
     bool stored = zf_type_storable(inst->result) && inst->result.kind != ZF_K_BOOL;
@@ -45,7 +53,7 @@ static void why_chunks(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_
         because(out, kernel->root, zf_form_lanes_refusal(inst),
                 "let every lane come to one read of each stream, without loops, slices or `return` around it");
     else if (zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK))
-        because(out, kernel->root, "walks each chunk by one thread, as WALK=1 says", "choose WALK=32");
+        because(out, kernel->root, "walks each chunk by one thread, as WALK=1 says", walk_by_wave(plan));
     else if (!zf_kernel_can_be_shared(plan, kernel))
         because(out, kernel->root, "makes booleans in chunks, and neighbouring booleans share bytes",
                 "make u8 in the chunks and compare them in a fully_parallel algorithm");

@@ -6,11 +6,11 @@
 #include "tests/unit/compositions.h"
 
 /// The form of a column's first kernel. `why` and `hint` are parts of the texts; NULL: the form is parallel. `interval` is the
-/// seek interval; 0: the default. `choices` may be NULL.
+/// seek interval; 0: the default. `choices` may be NULL. `target` NULL: nvptx.
 typedef struct expected {
     const char *column, *form, *why, *hint;
     uint32_t interval;
-    const char *choices;
+    const char *choices, *target;
 } expected;
 
 static const expected rows[] = {
@@ -25,6 +25,12 @@ static const expected rows[] = {
     {.column = "windows", .form = "sequential", .why = "prefix sums at positions that data say", .hint = "store offsets"},
     {.column = "varints", .form = "sequential", .why = "has chunks without lanes", .hint = "`lanes = 32`"},
     {.column = "warp", .form = "sequential", .why = "as WALK=1 says", .hint = "WALK=32", .choices = "0:WALK=1"},
+    {.column = "warp",
+     .form = "sequential",
+     .why = "as WALK=1 says",
+     .hint = "WALK=64",
+     .choices = "0:WALK=1",
+     .target = "emu64"},
     {.column = "flags", .form = "sequential", .why = "makes booleans in chunks", .hint = "make u8"},
     {.column = "lane_arms", .form = "sequential", .why = "in an arm of `?:`", .hint = "one read of each stream"},
     {.column = "lane_ifs", .form = "sequential", .why = "read in an `if`", .hint = "one read of each stream"},
@@ -42,7 +48,8 @@ static void check_row(const zf_spec *spec, const expected *row) {
     zf_choices choices = {0};
     zf_text message = {0};
     if (row->choices != NULL) CHECK(zf_choices_read(row->choices, &choices, &message), "`%s`: %s", row->choices, message.data);
-    zf_plan_options options = {.target = "nvptx", .seek_interval = row->interval, .choices = &choices};
+    zf_plan_options options = {
+        .target = row->target != NULL ? row->target : "nvptx", .seek_interval = row->interval, .choices = &choices};
     zf_plan *plan = zf_plan_build(arena, zf_graph_build(arena, column, NULL), &options, NULL);
     zf_codegen_form_info info;
     bool known = plan != NULL && zf_codegen_form(plan, &plan->kernels[0], &info);
