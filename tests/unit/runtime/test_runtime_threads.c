@@ -1,0 +1,165 @@
+// Links: zipflow-runtime zipflow-emu
+// Loops over threads: their signals, the first failure of several, and blocks that are worth the start of threads.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+#include "runtime/decode/block_run.h"
+#include "tests/support/walk_codec.h"
+#include "tests/unit/check.h"
+
+// ---- Loops ----------------------------------------------------------------------------------------------------
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE}, others[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD};
+enum { FAULT_COUNT = sizeof faults / sizeof faults[0], OTHER_COUNT = sizeof others / sizeof others[0] };
+
+typedef struct masks {
+    sigset_t of[4];
+    atomic_uint met;
+} masks;
+
+/// Nobody leaves before all have come, so that each worker takes one.
+static void take_mask(void *user, uint64_t index, unsigned worker) {
+    masks *m = user;
+    (void)index;
+    pthread_sigmask(SIG_BLOCK, NULL, &m->of[worker]);
+    atomic_fetch_add(&m->met, 1);
+    while (atomic_load(&m->met) < 4) sched_yield();
+}
+
+/// An application's handlers do not run on the library's threads; faults arrive where they happen.
+static void test_signals_of_workers(void) {
+    masks m = {.met = 0};
+    sigset_t before, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    zf_parallel_for(4, 4, take_mask, &m);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    CHECK(atomic_load(&m.met) == 4, "%u threads", atomic_load(&m.met));
+    for (unsigned w = 0; w < 4; w++) {
+        for (int i = 0; i < FAULT_COUNT; i++)
+            CHECK(!sigismember(&m.of[w], faults[i]), "worker %u would not get signal %d", w, faults[i]);
+        for (int i = 0; i < OTHER_COUNT; i++) {
+            bool was = sigismember(&before, others[i]);
+            CHECK(sigismember(&m.of[w], others[i]) == (w > 0 || was), "worker %u, signal %d", w, others[i]);
+            CHECK(sigismember(&after, others[i]) == was, "the caller, signal %d", others[i]);
+        }
+    }
+}
+
+typedef struct failing {
+    uint64_t fail[3];        ///< indices that do
+    uint64_t last;           ///< of them, which waits until another one has failed; UINT64_MAX: none does
+    atomic_uint run, failed; ///< how many were
+} failing;
+
+static zf_status fail_some(void *user, uint64_t index, unsigned worker, zf_error *error) {
+    failing *f = user;
+    (void)worker;
+    atomic_fetch_add(&f->run, 1);
+    for (unsigned k = 0; k < 3; k++) {
+        if (index != f->fail[k]) continue;
+        while (index == f->last && atomic_load(&f->failed) == 0) sched_yield();
+        zf_status status = zf_fail(error, ZF_ERR_INPUT, "ZF0000", "index %d", (int)index);
+        atomic_fetch_add(&f->failed, 1);
+        return status;
+    }
+    return ZF_OK;
+}
+
+/// Of several failures that of the lowest index is told, also where it comes last; what is behind a known one is left out.
+static void test_first_failure(void) {
+    zf_error error;
+    for (unsigned round = 0; round < 50; round++) {
+        failing f = {.fail = {40, 41, 90}, .last = 40};
+        CHECK(zf_parallel_try(4, 100, fail_some, &f, &error) == ZF_ERR_INPUT, "no failure");
+        CHECK(strcmp(error.message, "index 40") == 0 && atomic_load(&f.run) >= 41, "%s", error.message);
+    }
+    failing alone = {.fail = {90, 7, 8}, .last = UINT64_MAX}, none = {.fail = {100, 100, 100}, .last = UINT64_MAX};
+    CHECK(zf_parallel_try(1, 100, fail_some, &alone, NULL) == ZF_ERR_INPUT, "no failure");
+    CHECK(atomic_load(&alone.run) == 8 && atomic_load(&alone.failed) == 1, "%u were run", atomic_load(&alone.run));
+    CHECK(zf_parallel_try(4, 100, fail_some, &none, &error) == ZF_OK && atomic_load(&none.run) == 100, "%u",
+          atomic_load(&none.run));
+    CHECK(zf_parallel_try(4, 0, fail_some, &alone, &error) == ZF_OK, "nothing fails");
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+static unsigned started;        ///< threads
+static long thread_nanoseconds; ///< that a thread has used, as the library sees it
+static long batch_nanoseconds;  ///< that a batch costs
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user) {
+    started++;
+    return __real_pthread_create(thread, attributes, body, user);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
+    if (clock != CLOCK_THREAD_CPUTIME_ID) return __real_clock_gettime(clock, out);
+    *out = (struct timespec){.tv_nsec = thread_nanoseconds};
+    return 0;
+}
+
+/// A kernel that decodes nothing. Its first batch runs on the caller's thread, before others start.
+static void run_timed(const zf_abi_args *args, uint64_t begin, uint64_t end) {
+    (void)args, (void)end;
+    if (begin == 0) thread_nanoseconds += batch_nanoseconds;
+}
+
+/// Threads are started where what is left behind a first batch is worth it, and not for a few elements that cost nothing. Of so
+/// many rows a first batch is an eighth: it is worth a thread from ten microseconds on, and asking the clock takes one or two.
+static void test_threads_worth_their_start(void) {
+    enum { ROWS = 160000 };
+    zf_error error = {0};
+    zf_block_data data;
+    zf_block_view view;
+    void *bytes = NULL;
+    uint64_t size = 0, work_bytes = 0;
+    uint32_t *out = malloc(ROWS * sizeof *out);
+    CHECK(walk_layout(0, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_check(&walk_shapes[0], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_work_bytes(&walk_plans[0], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
+    void *work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
+    zf_abi_code code = walk_codes[0];
+    zf_abi_kernel_fn kernels[] = {run_timed};
+    code.kernels = kernels;
+    zf_block_run run = {.plan = &walk_plans[0],
+                        .code = &code,
+                        .view = &view,
+                        .element = ZF_U32,
+                        .out = out,
+                        .end = ROWS,
+                        .work = work,
+                        .mode = ZF_ABI_DECODE,
+                        .threads = 4};
+    static const struct {
+        long nanoseconds;
+        bool starts;
+    } costs[] = {{0, false}, {5000, false}, {20000, true}, {10000000, true}};
+    for (size_t k = 0; k < sizeof costs / sizeof costs[0]; k++) {
+        started = 0;
+        batch_nanoseconds = costs[k].nanoseconds;
+        CHECK(zf_block_run_cpu(&run, &error) == ZF_OK, "%s", error.message);
+        CHECK((started > 0) == costs[k].starts, "%u threads started, a batch takes %ld ns", started, costs[k].nanoseconds);
+    }
+    zf_block_view_free(&view);
+    walk_free(&data, bytes);
+    free(work);
+    free(out);
+}
+
+int main(void) {
+    test_signals_of_workers();
+    test_first_failure();
+    test_threads_worth_their_start();
+    return check_result();
+}
