@@ -249,7 +249,7 @@ static void make_slow(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *
                       const zf_simt_shape *shape) {
     zf_kernel_build lower;
     zf_lower_init(&lower, cg, input, kernel);
-    zf_simt_state state = {0};
+    zf_simt_state state = {.one_warp = shape->threads == cg->wave};
     lower.simt = &state;
     lower.ops = &zf_simt_kernel_ops;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
@@ -428,7 +428,10 @@ void zf_simt_seek_together(zf_kernel_build *lower) {
 // ---- Shared pieces --------------------------------------------------------------------------------------------
 
 LLVMValueRef zf_simt_lane(zf_kernel_build *lower) {
-    return zf_cg_mask(lower->cg, lower->simt->v_thread, zf_cg_i32(lower->cg, lower->cg->wave - 1), "lane of the thread");
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_thread = lower->simt->v_thread, v_mask = zf_cg_i32(cg, cg->wave - 1);
+    // The only warp of a thread block has the lanes 0 to wave - 1 in any case: nothing can be left out.
+    return lower->simt->one_warp ? zf_cg_and(cg, v_thread, v_mask) : zf_cg_mask(cg, v_thread, v_mask, "lane of the thread");
 }
 
 LLVMValueRef zf_simt_warp(zf_kernel_build *lower) {

@@ -480,7 +480,17 @@ typedef struct walk {
     zf_simt_visit visit;
     const void *context;
     LLVMValueRef v_carry;
+    bool may_wrap; // the sum, beyond 32 bits
 } walk;
+
+enum { LIE = 1 << 20 }; // added for each thread and chunk, so that the sum is wrong
+
+// Whether sums of a tile's sizes may reach 2^32. Where no group is empty a tile has no more groups than elements.
+static bool sums_may_wrap(const zf_simt_heads *t) {
+    uint64_t groups = (uint64_t)t->lower->kernel->tile + t->each, most = 2 * (uint64_t)t->tile;
+    uint64_t threads = groups / t->each + t->shape->threads + t->lower->cg->wave; // of all chunks
+    return !t->never_empty || groups * most + threads * LIE > UINT32_MAX;
+}
 
 // One chunk: this thread's groups from v_near on, of a warp whose first are at v_warp. v_odd (0 or 1) alternates.
 static void walk_chunk(zf_simt_heads *t, const walk *w, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef v_odd) {
@@ -495,14 +505,16 @@ static void walk_chunk(zf_simt_heads *t, const walk *w, LLVMValueRef v_near, LLV
     // A state that lies makes the sum of all wrong.
     LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
     if (zf_cg_site(cg, ZF_SITE_CHECK, "states that lie")) v_bad = zf_cg_i1(cg, false);
-    LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
+    LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, LIE), zf_cg_i32(cg, 0)));
     LLVMValueRef v_before = sum_before(t, v_own, v_odd, &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, w->v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
     w->visit(t, w->context, group_at(t, v_near), v_sizes, v_at);
     // More than any tile stays more, without wrapping.
     LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
-    LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), w->v_carry);
+    LLVMValueRef v_most = zf_cg_i32(cg, 1u << 29);
+    v_sum_now = w->may_wrap ? zf_cg_clamp(cg, v_sum_now, v_most, "sums that would wrap") : zf_cg_umin(cg, v_sum_now, v_most);
+    LLVMBuildStore(cg->builder, v_sum_now, w->v_carry);
 }
 
 // Where a warp walks alone, and no more than one group a lane is left, or there are no more: each lane takes one.
@@ -525,7 +537,7 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     zf_cg *cg = lower->cg;
     uint32_t chunk = t->shape->threads * t->each;
     bool alone = t->shape->threads == cg->wave;
-    walk w = {visit, context, zf_cg_alloca(cg, cg->ty_i32, "carry")};
+    walk w = {visit, context, zf_cg_alloca(cg, cg->ty_i32, "carry"), sums_may_wrap(t)};
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), w.v_carry);
     place_walk(t);
     LLVMTypeRef ty = LLVMTypeOf(t->v_number);
@@ -600,10 +612,12 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
     LLVMValueRef v_lane = zf_cg_sub(cg, lower->simt->v_thread, zf_cg_i32(cg, warp * cg->wave));
     LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "one_warp"), bb_done = zf_cg_block(cg, "before_known");
     LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, cg->wave));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
-    zf_cg_enter(cg, bb_warp);
     uint32_t words = t->tile / 32;
     unsigned each = words_each(cg->wave, words);
+    // Threads of other warps have no words in the first round: where it is the only one, the branch just saves their time.
+    if (words > cg->wave * each) v_mine = zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp");
+    zf_cg_cond_br(cg, v_mine, bb_warp, bb_done);
+    zf_cg_enter(cg, bb_warp);
     LLVMValueRef v_carry = places ? v_zero : zf_cg_i32(cg, UINT32_MAX);
     for (uint32_t from = 0; from < words; from += cg->wave * each) {
         LLVMValueRef v_word = zf_cg_add(cg, zf_cg_mul(cg, v_lane, zf_cg_i32(cg, each)), zf_cg_i32(cg, from));
