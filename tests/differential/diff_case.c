@@ -248,7 +248,8 @@ diff_call diff_call_of(diff_comparing *k, const diff_laid *laid) {
                        .end = UINT64_MAX,
                        .threads = 1,
                        .order = k->order,
-                       .unaligned = data_below(&k->random, 4) == 0};
+                       .unaligned = data_below(&k->random, 4) == 0,
+                       .search = k->order / 2 % 2 == 1};
 }
 
 // Some rows of the block, which may cut tiles and bytes.

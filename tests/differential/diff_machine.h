@@ -84,6 +84,7 @@ typedef struct diff_call {
     unsigned threads;
     uint64_t order; ///< emulated: the seed of the order of threads
     bool unaligned; ///< on a GPU the output begins an element behind where vectors are aligned
+    bool search;    ///< on a GPU kernels search the table for the tile's block, as they do where blocks have different sizes
 } diff_call;
 
 void diff_run(const diff_call *call, diff_result *out);
