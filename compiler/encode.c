@@ -64,6 +64,12 @@ static zf_status check_strings(const zf_encode_column *data, uint64_t rows, zf_e
     return ZF_OK;
 }
 
+/// The rows above which the column's array cannot be in memory. Sums and products of rows below it do not overflow.
+static uint64_t rows_most(const zf_column *column) {
+    if (column->type.kind == ZF_K_STRING) return PTRDIFF_MAX / sizeof(int64_t) - 1; // rows + 1 offsets
+    return column->type.kind == ZF_K_BOOL ? PTRDIFF_MAX : PTRDIFF_MAX / zf_kind_size(column->type.kind);
+}
+
 /// Finds the data of each column of the table: every one exactly once.
 static zf_status match_columns(const zf_table *table, const zf_encode_column *columns, size_t count, uint64_t rows,
                                zf_encode_job *jobs, zf_error *error) {
@@ -74,6 +80,10 @@ static zf_status match_columns(const zf_table *table, const zf_encode_column *co
         for (; column != NULL && strcmp(column->name, columns[c].name) != 0; column = column->next) index++;
         if (column == NULL) return usage(error, "the table has no column `%s`", columns[c].name);
         if (jobs[index].column != NULL) return usage(error, "column `%s` is given twice", columns[c].name);
+        if (rows > rows_most(column)) {
+            return zf_raise(error, ZF_E_ARGUMENT, "column `%s` cannot have %llu rows: memory holds at most %llu", columns[c].name,
+                            (ull)rows, (ull)rows_most(column));
+        }
         if (columns[c].values == NULL && rows > 0 && column->type.kind != ZF_K_STRING) {
             return usage(error, "column `%s` has no values", columns[c].name);
         }

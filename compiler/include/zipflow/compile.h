@@ -79,7 +79,7 @@ typedef struct zf_encode_options {
     /// Elements between the states of ordered stages, at which decoding can start: a power of two from 256 to 65536. 0: 4096, or
     /// 1024 for columns that are scans. Fewer states store fewer bytes; the interval affects the speed of GPUs.
     unsigned seek_interval;
-    unsigned threads; ///< at most 256; 0: the context's number
+    unsigned threads; ///< more than 256 count as 256; 0: the context's number
     bool overwrite;   ///< replace an existing file
     /// Ordered stages that get kernels and states of their own instead of being fused with their consumer, by the streams that
     /// they make: "COLUMN.STREAM" or "COLUMN.STREAM.STREAM" between commas, or "all"; NULL: none. GPUs decode fused stages
@@ -101,7 +101,8 @@ typedef struct zf_encode_stats {
 
 /// Encodes a table to a file.
 ///
-/// `table`: NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows each. Each
+/// `table`: NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows each. An
+/// array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. Each
 /// block is decoded and compared before it is written. The file appears under its name when it is complete; after an error
 /// nothing new is there, except after ZF1507: the file is there, but its name may not survive a crash. `options` may be NULL.
 /// `stats` may be NULL; otherwise it has one entry per column, in the table's order, and the size of the first is that of all.

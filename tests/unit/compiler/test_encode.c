@@ -408,6 +408,12 @@ static void test_usage(void) {
     CHECK(zf_encode(program, NULL, columns, 2, 4, NULL, path, NULL, &error) == ZF_ERR_USAGE, "twice");
     columns[1].name = "d";
     CHECK(zf_encode(program, "u", columns, 2, 4, NULL, path, NULL, &error) == ZF_ERR_USAGE, "no such table");
+    const uint64_t many[] = {UINT64_MAX, UINT64_MAX - 4096, PTRDIFF_MAX / sizeof values[0] + 1};
+    for (size_t k = 0; k < sizeof many / sizeof many[0]; k++) {
+        zf_status status = zf_encode(program, NULL, columns, 2, many[k], NULL, path, NULL, &error);
+        CHECK(status == ZF_ERR_USAGE && strstr(error.message, "column `c` cannot have") != NULL, "%s: %s", error.code,
+              error.message);
+    }
     zf_encode_options options = {.rows_per_block = 1000};
     CHECK(zf_encode(program, NULL, columns, 2, 4, &options, path, NULL, &error) == ZF_ERR_USAGE, "rows per block");
     CHECK(zf_encode(program, NULL, columns, 2, 4, NULL, path, NULL, &error) == ZF_ERR_IO, "%s", error.message);
@@ -510,6 +516,8 @@ static void test_offsets(void) {
     zf_encode_column column = {.name = "c", .values = "abc", .offsets = offsets};
     zf_status status = zf_encode(program, NULL, &column, 1, 2, NULL, path_of("never.zfd"), NULL, &error);
     CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1101") == 0, "%s: %s", error.code, error.message);
+    status = zf_encode(program, NULL, &column, 1, UINT64_MAX, NULL, path_of("never.zfd"), NULL, &error);
+    CHECK(status == ZF_ERR_USAGE && strstr(error.message, "cannot have") != NULL, "%s: %s", error.code, error.message);
     zf_program_free(program);
 }
 
