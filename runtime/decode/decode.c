@@ -236,8 +236,10 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
                             needed[i].alignment);
         }
         if (needed[i].has < needed[i].bytes) {
-            return zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %zu bytes; the decode needs %zu", needed[i].name,
-                            needed[i].has, needed[i].bytes);
+            zf_status status = zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %zu bytes; the decode needs %zu",
+                                        needed[i].name, needed[i].has, needed[i].bytes);
+            if (strcmp(needed[i].name, "workspace") != 0) return status;
+            return zf_fail_hint(error, status, "call zf_decode_size with exactly the same `threads`");
         }
     }
     return ZF_OK;

@@ -12,6 +12,19 @@
 
 typedef unsigned long long ull;
 
+static zf_status refuse_range(const zf_selection *s, uint64_t begin, uint64_t count, zf_error *error) {
+    zf_status status;
+    if (count < 2 || count == UINT64_MAX) {
+        status = zf_raise(error, ZF_E_ROW_RANGE, "rows from %llu are wanted, but the column has %llu", (ull)begin, (ull)s->rows);
+    } else {
+        uint64_t last = begin <= UINT64_MAX - count ? begin + count - 1 : UINT64_MAX;
+        status = zf_raise(error, ZF_E_ROW_RANGE, "rows %llu to %llu are wanted, but the column has %llu", (ull)begin, (ull)last,
+                          (ull)s->rows);
+    }
+    zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    return zf_fail_hint(error, status, "rows count from 0; `--rows BEGIN..` and a row_count of UINT64_MAX end at the last row");
+}
+
 static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, zf_error *error) {
     uint64_t rows = s->rows;
     s->begin = 0;
@@ -20,11 +33,7 @@ static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, 
         bool fits = options->row_begin <= rows;
         if (fits && options->row_count != UINT64_MAX) fits = options->row_count <= rows - options->row_begin;
         if (!fits) {
-            zf_status status = options->row_count == UINT64_MAX
-                                   ? zf_raise(error, ZF_E_ROW_RANGE, "row %llu of %llu", (ull)options->row_begin, (ull)rows)
-                                   : zf_raise(error, ZF_E_ROW_RANGE, "%llu rows from row %llu of %llu", (ull)options->row_count,
-                                              (ull)options->row_begin, (ull)rows);
-            return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+            return refuse_range(s, options->row_begin, options->row_count, error);
         }
         s->begin = options->row_begin;
         if (options->row_count != UINT64_MAX) s->end = options->row_begin + options->row_count;

@@ -293,7 +293,9 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
     if (!good) return no_memory(error);
     if (chosen == NULL) {
         zf_status status = zf_raise(error, ZF_E_UNKNOWN_DEVICE, "no device is called \"%.64s\"", name);
-        return zf_fail_hint(error, status, "`auto` takes the best one; `zfc devices` lists them");
+        return zf_fail_hint(error, status,
+                            "`auto` takes the best one; `zfc devices` lists them, in C zf_device_get; "
+                            "zf_emulator_register adds `emu`");
     }
     if (!chosen->info.present) {
         return zf_raise(error, ZF_E_DEVICE_ABSENT, "device `%.64s` is not present: %s", name, chosen->info.reason);

@@ -102,7 +102,7 @@ typedef struct zf_context_options {
     /// ignores all of them. $ZIPFLOW_CACHE_SIZE ("512M"; default 1 GiB) limits the compiled code; a value that is not a size is
     /// ZF_ERR_USAGE.
     const char *cache_dir;
-    unsigned threads; ///< for encoding and CPU decoding, at most 256; 0: one per core that this process may use
+    unsigned threads; ///< for encoding and CPU decoding; more than 256 count as 256; 0: one per core that this process may use
 } zf_context_options;
 
 /// Makes a context. `options` may be NULL.
@@ -266,7 +266,7 @@ typedef struct zf_decode_options {
     uint64_t row_begin;  ///< first row, 0 to the column's rows
     uint64_t row_count;  ///< number of rows; UINT64_MAX: to the end
     bool skip_checksums; ///< do not verify the checksums of blocks
-    unsigned threads;    ///< for CPUs and for checking blocks, at most 256; 0: the context's number
+    unsigned threads;    ///< for CPUs and for checking blocks; more than 256 count as 256; 0: the context's number
     /// Returns true to cancel the call, which then returns ZF_ERR_CANCELLED (ZF1115). NULL: never.
     ///
     /// Called before each block and before each kernel of a block, by several threads at once. It must be fast and must not call
@@ -330,8 +330,8 @@ typedef struct zf_decode_stats {
 /// Returns the sizes of the buffers for a decode.
 ///
 /// Reads the index, and no block, except that a range of rows of strings reads two. Gets the column's plans from a module or the
-/// compiler, but makes no code. `workspace` is for CPUs, with the number of threads of `options`; it is 0 if a module has no code
-/// for CPUs. Fails without a module or a compiler, as zf_decode does.
+/// compiler, but makes no code. `workspace` is for CPUs: decode with exactly the same `threads`, because fewer threads may need
+/// more. It is 0 if a module has no code for CPUs. Fails without a module or a compiler, as zf_decode does.
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 
@@ -366,11 +366,11 @@ typedef struct zf_code_stats {
 
 /// Gets and loads the code that later decodes of these requests need, over several threads.
 ///
-/// `threads`: at most 256; 0: the context's number. Examines at most 256 blocks per column. Failures are reported by the decode
-/// that needs the code: this call changes neither which errors occur nor which comes first. It fails only for wrong arguments, an
-/// absent device, missing memory, or if `cancelled` of a request returns true (ZF_ERR_CANCELLED). `each` (may be NULL) has one
-/// entry per request; the size of the first is that of all. `all` may be NULL. Both are zero where arguments or the device are
-/// wrong. Codes are counted per request: those of a column that is requested twice count twice in `all`.
+/// `threads`: more than 256 count as 256; 0: the context's number. Examines at most 256 blocks per column. Failures are reported
+/// by the decode that needs the code: this call changes neither which errors occur nor which comes first. It fails only for wrong
+/// arguments, an absent device, missing memory, or if `cancelled` of a request returns true (ZF_ERR_CANCELLED). `each` (may be
+/// NULL) has one entry per request; the size of the first is that of all. `all` may be NULL. Both are zero where arguments or the
+/// device are wrong. Codes are counted per request: those of a column that is requested twice count twice in `all`.
 ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                                 unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 

@@ -136,6 +136,7 @@ static void test_threads(zf_container *container) {
     zf_status status = zf_decode(container, 0, "cpu", &more, &buffers, NULL, &error);
     CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strstr(error.message, "`workspace`") != NULL, "%s %s",
           error.code, error.message);
+    CHECK(strstr(error.hint, "`threads`") != NULL, "hint: %s", error.hint);
     CHECK(zf_decode(container, 0, "cpu", &one, &buffers, NULL, &error) == ZF_OK, "%s", error.message);
 }
 
