@@ -724,6 +724,9 @@ class Usage(Case):
         for rows in ("0..18446744073709551614", "11..", "18446744073709551614..", "3..11"):
             self.bad(2, "ZF1106", "decode", "-o", self.dir / "d", "--rows", rows, container)
             self.assertIn("rows", self.bad(2, "ZF", "decode", "-o", self.dir / "d", "--format", "csv", "--rows", rows, container))
+        self.bad(2, "takes one IN.zfd, but `again` is given too", "verify", container, "again")
+        self.bad(2, "takes no operand", "manual", "again")
+        self.bad(1, "is a file: -o names a directory", "decode", "-o", container, container)
         self.assertIn("did you mean", self.zfc("decod").stderr)
 
     def test_completion(self):

@@ -102,7 +102,10 @@ bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_argument
     }
     if (out->operand_count < verb->least) return usage(verb, "wants more:", verb->operands, NULL);
     if (verb->most >= 0 && out->operand_count > verb->most) {
-        return usage(verb, "does not know what to do with", words[verb->most], NULL);
+        if (verb->most == 0) return usage(verb, "takes no operand, so this is too many:", words[0], NULL);
+        fprintf(stderr, "zfc %s: takes one %s, but `%s` is given too\n", verb->name, verb->operands, words[verb->most]);
+        fprintf(stderr, "  see: zfc %s --help\n", verb->name);
+        return false;
     }
     return true;
 }

@@ -237,6 +237,10 @@ int zf_run_decode(zf_arguments *arguments) {
     int number = errno;
     if (made) zf_watch_directory(j.directory);
     zf_watch_resume(&before);
+    struct stat existing;
+    if (status == ZF_OK && !made && number == EEXIST && stat(j.directory, &existing) == 0 && !S_ISDIR(existing.st_mode)) {
+        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "%s is a file: -o names a directory", j.directory);
+    }
     if (status == ZF_OK && !made && number != EEXIST) {
         status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(number));
     }
