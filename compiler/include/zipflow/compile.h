@@ -102,10 +102,10 @@ typedef struct zf_encode_stats {
 /// Encodes a table to a file.
 ///
 /// `table`: NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows each. An
-/// array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. Each
-/// block is decoded and compared before it is written. The file appears under its name when it is complete; after an error
-/// nothing new is there, except after ZF1507: the file is there, but its name may not survive a crash. `options` may be NULL.
-/// `stats` may be NULL; otherwise it has one entry per column, in the table's order, and the size of the first is that of all.
+/// array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. Each block is decoded and compared before it is written. The file
+/// appears under its name when it is complete; after an error nothing new is there, except after ZF1507: the file is there, but
+/// its name may not survive a crash. `options` may be NULL. `stats` may be NULL; otherwise it has one entry per column, in the
+/// table's order, and the size of the first is that of all.
 ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
                            uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
                            zf_error *error);
