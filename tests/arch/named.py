@@ -1,5 +1,5 @@
-"""Every source file of a directory with a README.md is named in it: by its name without the ending, as a word, or by a pattern with
-a star in backticks (`verb_*.c`).
+"""Every folder of a room has a README.md, which names each source file of the folder: by its name without the ending, as a word, or by a
+pattern with a star in backticks (`verb_*.c`). Other folders may have one, with the same duty. No folder has more sources than a reader sees at once.
 
 Usage: named.py ROOT
 """
@@ -14,7 +14,19 @@ TREES = ("bench", "cmake", "codegen", "compiler", "dsl", "emulator", "examples",
          "tests", "tuner", "zfc")
 ENDINGS = {".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map", ".in"}
 
+ROOMS = ("scheduler", "runtime", "emulator", "frontend", "patterns", "codegen", "compiler", "measure", "tuner", "zfc")
+MOST = 48  # sources of a folder
+
 seen, missing = 0, []
+folders = {}
+for path in (path for tree in TREES for path in (ROOT / tree).rglob("*") if path.suffix in ENDINGS and path.is_file()):
+    folders.setdefault(path.parent, []).append(path)
+for folder, sources in sorted(folders.items()):
+    place = folder.relative_to(ROOT)
+    if place.parts[0] in ROOMS and "include" not in place.parts and not (folder / "README.md").is_file():
+        missing.append(f"{place} has no README.md")
+    if len([path for path in sources if path.suffix != ".zf"]) > MOST:
+        missing.append(f"{place} has {len(sources)} sources: at most {MOST}")
 for tree in TREES:
     for page in sorted((ROOT / tree).rglob("README.md")):
         text = page.read_text()
