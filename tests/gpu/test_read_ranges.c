@@ -6,6 +6,7 @@
 
 #include "bench/tpch/read_ranges.h"
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/unit/check.h"
 
@@ -88,7 +89,7 @@ int main(void) {
     for (size_t i = 0; i < BYTES; i++) content[i] = (uint8_t)(i * 2654435761u >> 11);
     CHECK(fd >= 0 && write(fd, content, BYTES) == BYTES, "write");
     CHECK(read_file_open(&file, path, &error) == ZF_OK && file.bytes == BYTES, "%s", error.message);
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
     late_begin(&l, emu, 300);
