@@ -375,6 +375,12 @@ static bool take_states(const diff_comparing *k, diff_records *records) {
     if (from == NULL || k->wanted != NULL || records->trees == 0 || from->edge_count != k->block->edge_count) return false;
     for (uint32_t e = 0; e < from->edge_count; e++)
         if (from->counts[e] != k->block->counts[e]) return false;
+    // Code for the damaged block's shaping values must not run on a block that has others: its checks are those of the block.
+    bool special = !k->general && k->recorder_code == k->code;
+    for (uint32_t p = 0; special && p < k->decoder->plan->shaping_count; p++) {
+        uint32_t param = k->decoder->plan->shaping[p];
+        if (diff_param(k->decoder, from, param) != diff_param(k->decoder, k->block, param)) return false;
+    }
     diff_comparing honest = *k;
     diff_laid laid;
     diff_result got;
