@@ -146,17 +146,25 @@ def lanes(records):
 
 def lanes_said(rows):
     """How much faster than fsst its groups are, and where nvCOMP's fastest is faster than all of ours."""
-    groups, losses = [], []
+    groups = []
     for name, title in DATA.items():
-        mine, theirs = good(rows, data=name, by="zipflow"), good(rows, data=name, by="nvcomp")
-        of = {r["name"]: r for r in mine}
+        of = {r["name"]: r for r in good(rows, data=name, by="zipflow")}
         if "fsst" in of and "fsst_groups" in of:
             groups.append(f"{title}, {of_rows.speed(of['fsst_groups']) / of_rows.speed(of['fsst']):.0f}")
-        ours, other = (max(side, key=of_rows.speed, default=None) for side in (mine, theirs))
-        if ours and other and of_rows.speed(other) > of_rows.speed(ours):
-            losses.append(f"{title}: {speed(other)} GB/s at a ratio of {ratio(other)}, `{ours['name']}` {speed(ours)} at {ratio(ours)}")
+    losses = [f"{title}: {speed(other)} GB/s at a ratio of {ratio(other)}, `{ours['name']}` {speed(ours)} at {ratio(ours)}"
+              for title, ours, other in slower_lanes(rows)]
     return ([f"How many times as fast `fsst_groups` is as `fsst`: {'; '.join(groups)}."] if groups else []) + \
            ([f"nvCOMP is faster on: {'; '.join(losses)}."] if losses else [])
+
+
+def slower_lanes(rows):
+    """(title, ours, theirs) of data whose fastest codec is nvCOMP's."""
+    found = []
+    for name, title in DATA.items():
+        ours, other = (max(good(rows, data=name, by=who), key=of_rows.speed, default=None) for who in ("zipflow", "nvcomp"))
+        if ours and other and of_rows.speed(other) > of_rows.speed(ours):
+            found.append((title, ours, other))
+    return found
 
 
 def choice(row):
@@ -529,10 +537,8 @@ def beside_peers(records):
             f"- Copy and decode over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s: faster than nvCOMP on {means['sooner']} of {means['columns']} columns."]
     losses = [[f"`{name}`", f"{ratio(mine)}, {speed(mine)}", f"{choice(fast)}: {ratio(fast)}, {speed(fast)}", f"`{path.name}`"] for name, mine, fast in slower_columns(rows)]
     lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
-    for name, title in DATA.items() if lanes_of else ():
-        ours, other = (max(good(lanes_of[1]["results"], data=name, by=who), key=of_rows.speed, default=None) for who in ("zipflow", "nvcomp"))
-        if ours and other and of_rows.speed(other) > of_rows.speed(ours):
-            losses.append([title, f"{ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
+    for title, ours, other in slower_lanes(lanes_of[1]["results"]) if lanes_of else ():
+        losses.append([title, f"{ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
     heads = ("data that nvCOMP decodes faster", "zipflow: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
     return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said)
 
