@@ -9,7 +9,7 @@
 
 #include "codegen/target/target.h"
 #include "compiler/compile_sizes.h"
-#include "compiler/decoder_cache.h"
+#include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"

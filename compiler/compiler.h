@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "compiler/provider.h"
-#include "compiler/tuned.h"
+#include "compiler/tuned/tuned.h"
 #include "runtime/base/private.h"
 
 /// Tuned results of one device, read from the disk cache once.

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "codegen/encode/encode_support.h"
-#include "compiler/decoder_cache.h"
+#include "compiler/decoder/decoder_cache.h"
 #include "frontend/diag/diag_status.h"
 #include "frontend/spec/spec.h"
 #include "zipflow/compile.h"

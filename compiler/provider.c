@@ -11,7 +11,7 @@
 
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
-#include "compiler/decoder_cache.h"
+#include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 

@@ -2,7 +2,7 @@
 #ifndef ZF_COMPILER_PROVIDER_H
 #define ZF_COMPILER_PROVIDER_H
 
-#include "compiler/plan_request.h"
+#include "compiler/decoder/plan_request.h"
 #include "runtime/base/private.h"
 #include "zipflow/compile.h"
 

@@ -2,7 +2,7 @@
 // rows are compared with what the kernels make by default; and the bytes that a kernel reads and writes of it.
 #include <string.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "measure/measure_codes.h"
 #include "measure/measure_compare.h"
 #include "runtime/base/error_codes.h"

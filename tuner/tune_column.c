@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/kernel_shape.h"
+#include "compiler/tuned/kernel_shape.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"

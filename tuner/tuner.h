@@ -4,7 +4,7 @@
 
 #include "codegen/simt/simt_choices.h"
 #include "compiler/compiler.h"
-#include "compiler/tuned.h"
+#include "compiler/tuned/tuned.h"
 #include "measure/measure_decoded.h"
 #include "runtime/decode/kernel_clock.h"
 #include "runtime/device/device.h"

@@ -2,7 +2,7 @@
 #ifndef ZF_DRIVER_SESSION_H
 #define ZF_DRIVER_SESSION_H
 
-#include "compiler/plan_request.h"
+#include "compiler/decoder/plan_request.h"
 #include "zfc/verbs/verbs.h"
 #include "zipflow/compile.h"
 

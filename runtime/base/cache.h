@@ -4,7 +4,7 @@
 // `kernels` has compiled code (objects of the host; a GPU's driver keeps what it makes of PTX), a file for each key. An entry
 // holds its whole key, so two keys never share one, and a checksum, so a damaged one counts as missing. Its size is bounded
 // (cache_limit.c). `rates` has measured speeds of devices (runtime/pipeline/rates_file.c), `tuned` results of tuning
-// (compiler/tuned_file.c): a small file for each device, which stays.
+// (compiler/tuned/tuned_file.c): a small file for each device, which stays.
 #ifndef ZF_BASE_CACHE_H
 #define ZF_BASE_CACHE_H
 

@@ -42,7 +42,7 @@ codegen/simt/a.c "codegen/host/host.h"
 codegen/simt/forms/a.c "codegen/host/host.h"
 codegen/kernel/a.c "codegen/host/host.h"
 codegen/kernel/a.c "codegen/simt/simt.h"
-codegen/host/a.c "compiler/decoder.h"
+codegen/host/a.c "compiler/decoder/decoder.h"
 codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"
 codegen/host/a.c <cuda.h>

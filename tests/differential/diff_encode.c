@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/encode_tree.h"
+#include "compiler/encode/encode_tree.h"
 #include "tests/differential/diff_text.h"
 #include "tests/interp/interp_internal.h"
 

@@ -3,7 +3,7 @@
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "emulator/emu.h"
 #include "tests/interp/interp.h"
 

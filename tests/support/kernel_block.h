@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "runtime/decode/block_check.h"
 
 enum { KB_PADDING = 16, KB_STREAMS = 16, KB_PARAMS = 16, KB_EDGES = 16, KB_TREES = 4, KB_FIELDS = 8 };

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "compiler/compiler.h"
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "emulator/emu.h"
 #include "frontend/spec/spec.h"
 #include "runtime/decode/decode_unit.h"

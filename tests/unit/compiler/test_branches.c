@@ -2,7 +2,7 @@
 // The vectors of alternatives of a column: all of them once.
 #include <string.h>
 
-#include "compiler/branches.h"
+#include "compiler/module/branches.h"
 #include "tests/unit/check.h"
 
 static const char text[] =

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/encode_tree.h"
+#include "compiler/encode/encode_tree.h"
 #include "compiler/program.h"
 #include "tests/unit/check.h"
 

@@ -9,7 +9,7 @@
 
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
-#include "compiler/decoder_cache.h"
+#include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/clock.h"
 #include "tests/unit/check.h"
 

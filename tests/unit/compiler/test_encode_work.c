@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "codegen/encode/cg_encode.h"
-#include "compiler/encode_tree.h"
+#include "compiler/encode/encode_tree.h"
 #include "compiler/program.h"
 #include "tests/unit/check.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codegen/encode/cg_encode.h"
-#include "compiler/encode_tree.h"
+#include "compiler/encode/encode_tree.h"
 #include "compiler/program.h"
 #include "tests/unit/check.h"
 

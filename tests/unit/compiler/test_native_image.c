@@ -11,7 +11,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
-#include "compiler/native_image.h"
+#include "compiler/module/native_image.h"
 #include "runtime/base/imports.h"
 #include "runtime/module/module_format.h"
 #include "tests/unit/check.h"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 
 /// Decodes 4096 elements from `words` words, without the check that would refuse. Returns the sum of what it made.
 static uint64_t decode(zf_decoder *decoder, const zf_abi_code *code, uint64_t words) {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "compiler/compiler.h"
-#include "compiler/kernel_shape.h"
+#include "compiler/tuned/kernel_shape.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "tests/support/emulated.h"

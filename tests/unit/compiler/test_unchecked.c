@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "compiler/program.h"
 #include "tests/unit/check.h"
 

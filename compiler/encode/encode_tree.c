@@ -1,5 +1,5 @@
 // Encoding one block: bodies top down, sizes bottom up.
-#include "compiler/encode_tree.h"
+#include "compiler/encode/encode_tree.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // A block's way: rows -> tree of pushed streams -> numbered as in the graph -> laid out -> states recorded -> decoded and
 // compared.
-#include "compiler/encode_block.h"
+#include "compiler/encode/encode_block.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-#include "compiler/tuned.h"
+#include "compiler/tuned/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/codegen.h"
-#include "compiler/kernel_shape.h"
+#include "compiler/tuned/kernel_shape.h"
 
 static void free_kernels(zf_tuned_kernel *kernels, size_t count) {
     for (size_t k = 0; k < count; k++) {

@@ -2,8 +2,8 @@
 #ifndef ZF_COMPILER_MODULE_BUILD_H
 #define ZF_COMPILER_MODULE_BUILD_H
 
-#include "compiler/decoder.h"
-#include "compiler/native_image.h"
+#include "compiler/decoder/decoder.h"
+#include "compiler/module/native_image.h"
 #include "runtime/module/module_format.h"
 
 /// A piece of code to compile.

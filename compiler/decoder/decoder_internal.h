@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 
 typedef struct decoder {
     zf_decoder base; ///< first

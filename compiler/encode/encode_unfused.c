@@ -1,4 +1,4 @@
-#include "compiler/encode_unfused.h"
+#include "compiler/encode/encode_unfused.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef ZF_COMPILER_DECODER_CACHE_H
 #define ZF_COMPILER_DECODER_CACHE_H
 
-#include "compiler/decoder.h"
+#include "compiler/decoder/decoder.h"
 #include "frontend/spec/spec.h"
 
 enum { ZF_DECODERS_MOST = 256 }; ///< kept, unless more are held

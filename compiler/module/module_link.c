@@ -4,7 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "compiler/compiler.h"
-#include "compiler/module_build.h"
+#include "compiler/module/module_build.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"
 #include "runtime/base/pool.h"

@@ -4,7 +4,7 @@
 #define ZF_COMPILER_DECODER_H
 
 #include "codegen/codegen.h"
-#include "compiler/plan_request.h"
+#include "compiler/decoder/plan_request.h"
 #include "patterns/plan/plan.h"
 #include "runtime/container/container.h"
 #include "zipflow/compile.h"

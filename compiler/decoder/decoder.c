@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
-#include "compiler/decoder_internal.h"
+#include "compiler/decoder/decoder_internal.h"
 #include "compiler/program.h"
 #include "patterns/plan/block_checks.h"
 #include "patterns/plan/steps.h"

@@ -4,7 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "compiler/compiler.h"
-#include "compiler/decoder_internal.h"
+#include "compiler/decoder/decoder_internal.h"
 #include "runtime/base/error_codes.h"
 
 enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own

@@ -1,16 +1,16 @@
 // Modules: which columns, alternatives, targets and tuples of params get code. The text of a table is read as the provider reads
 // a container's (provider.c), canonical and without std, so a module's plans are those that the compiler would make for the file.
-#include "compiler/module_build.h"
+#include "compiler/module/module_build.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/branches.h"
 #include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
+#include "compiler/module/branches.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"

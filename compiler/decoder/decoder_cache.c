@@ -1,4 +1,4 @@
-#include "compiler/decoder_cache.h"
+#include "compiler/decoder/decoder_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "compiler/kernel_shape.h"
+#include "compiler/tuned/kernel_shape.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/native_image.h"
+#include "compiler/module/native_image.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "compiler/tuned.h"
+#include "compiler/tuned/tuned.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/read_whole.h"

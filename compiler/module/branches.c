@@ -1,4 +1,4 @@
-#include "compiler/branches.h"
+#include "compiler/module/branches.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #ifndef ZF_COMPILER_ENCODE_BLOCK_H
 #define ZF_COMPILER_ENCODE_BLOCK_H
 
-#include "compiler/decoder.h"
-#include "compiler/encode_tree.h"
+#include "compiler/decoder/decoder.h"
+#include "compiler/encode/encode_tree.h"
 #include "compiler/program.h"
 
 /// The decoder for a vector of branches, and the number of its shape in the file.
