@@ -154,7 +154,7 @@ zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
 zf_context *zf_compiler_context(zf_compiler *compiler) { return compiler->context; }
 const zf_plan_request *zf_compiler_request(const zf_compiler *compiler) { return &compiler->request; }
 
-// ---- What is logged ---------------------------------------------------------------------------------------------
+// ---- The log ----------------------------------------------------------------------------------------------------
 
 // Who logs may use the library, and close containers: so lines wait until no lock of ours is held.
 void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *format, ...) {
@@ -191,7 +191,7 @@ void zf_compiler_log_noted(zf_compiler *compiler) {
     }
 }
 
-// ---- What was found best ----------------------------------------------------------------------------------------
+// ---- Tuned results ----------------------------------------------------------------------------------------------
 
 static zf_kept_tuned *find_kept(const zf_compiler *compiler, const char *device) {
     zf_kept_tuned *kept = compiler->kept;

@@ -31,7 +31,7 @@ struct zf_program {
 static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
 
 /// Compiles the encode bodies of all instances below some choices, with all alternatives, once for each program.
-/// Uses up to `threads` threads. Of several errors the first in the order of choices is returned.
+/// Uses up to `threads` threads. If several fail, the first error in the order of choices is returned.
 zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
                              zf_error *error);
 /// Returns the encoder of an instance after zf_program_compile, or NULL if it was never compiled.

@@ -358,8 +358,8 @@ static const zf_accelerator_ops operations = {
     .event_seconds = event_seconds,
 };
 
-/// $ZIPFLOW_EMU_SEED: a number in decimal, octal (0...) or hexadecimal (0x...). What is none must not pass for the order by
-/// number.
+/// Reads $ZIPFLOW_EMU_SEED: a number in decimal, octal (0...) or hexadecimal (0x...). An invalid number is an error, because it
+/// must not silently select the default order.
 static zf_status read_seed(uint64_t *seed, zf_error *error) {
     const char *text = getenv("ZIPFLOW_EMU_SEED");
     *seed = 0;

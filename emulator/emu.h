@@ -27,7 +27,7 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
     /* Waits for all threads of the block; orders their accesses of memory. All must come to the same call. */                   \
     X(zf_emu_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                        \
-    /* Of the warp, all of whose lanes must come to the same call: the value that lane `lane` of it brings; bit i says        */ \
+    /* All lanes of the warp must come to the same call. Shuffle returns the value of lane `lane`; bit i of a ballot says     */ \
     /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
     X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
     X(zf_emu_ballot, uint64_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \

@@ -22,7 +22,8 @@ void zf_fiber_stacks_free(zf_fiber *fibers, unsigned count);
 /// The fiber that runs now becomes `host`: its stack is the thread's own.
 void zf_fiber_host(zf_fiber *host);
 
-/// Makes the fiber begin at `entry(user)` when it is switched to. `entry` must not return. What it was doing before is forgotten.
+/// Makes the fiber begin at `entry(user)` when it is switched to. `entry` must not return. The fiber's previous work is
+/// discarded.
 void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user);
 
 /// Leaves `from`, which runs, for `to`. Comes back when someone switches to `from`. `last`: nobody ever will.

@@ -34,9 +34,10 @@ zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
 // ---- Races ----------------------------------------------------------------------------------------------------
 
-/// Of a byte of shared memory: who touched it since a barrier. A thread block's time is its number of barriers, a warp's that of
-/// its own; those order what its threads did, as long as no other warp's did anything. Every kind of access has threads of its
-/// own: what a thread does later must not hide what it did before.
+/// The threads that touched a byte of shared memory since a barrier. The time of a thread block is its number of barriers, and
+/// that of a warp the number of its own barriers. Barriers of a warp order the accesses of its threads as long as no other warp
+/// touches the byte. Each kind of access records its own threads, because a later access of another kind must not hide an
+/// earlier one.
 typedef struct zf_emu_shadow {
     uint32_t time;      ///< barriers so far + 1, of what follows; 0: nobody touched it
     uint32_t warp_time; ///< of `warp`

@@ -75,8 +75,8 @@ struct zf_measure_device {
     zf_status (*land)(void *self, size_t bytes, zf_host_pages *out, zf_error *error);
     zf_status (*fill)(void *self, void *at, int byte, size_t bytes, zf_error *error);
 
-    /// Seconds from `start` until everything that was started in between is complete. What `start` opens `stop` closes, also
-    /// where something failed in between; a `start` that fails leaves nothing open.
+    /// Seconds from `start` until everything that was started in between is complete. `stop` releases everything that `start`
+    /// acquired, also after a failure in between. A `start` that fails leaves nothing acquired.
     zf_status (*start)(void *self, zf_measure_clock *clock, zf_error *error);
     zf_status (*stop)(void *self, zf_measure_clock *clock, double *seconds, zf_error *error);
     /// Copies within the device's memory: the limit that decoding is compared with. It may still run on return.

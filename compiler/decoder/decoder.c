@@ -14,7 +14,7 @@
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
-// ---- What the runtime sees ------------------------------------------------------------------------------------
+// ---- The interface for the runtime ----------------------------------------------------------------------------
 
 static const char *joined(zf_arena *arena, const char *path, const char *name) {
     return path[0] == 0 ? zf_arena_copy(arena, name, strlen(name)) : zf_arena_printf(arena, "%s.%s", path, name);
@@ -171,7 +171,7 @@ static void describe_shape(decoder *d, size_t branch_count) {
 
 // ---- Creation -------------------------------------------------------------------------------------------------
 
-// What is generated relies on the plan without looking again, and plans come from files.
+// Generated code relies on the plan without checking it again, and plans come from files.
 static zf_status verify(const decoder *d, zf_error *error) {
     zf_text reason = {0};
     zf_status status = ZF_OK;

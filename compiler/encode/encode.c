@@ -33,7 +33,7 @@ typedef struct task {
     zf_error error;
 } task;
 
-// ---- What is asked for ----------------------------------------------------------------------------------------
+// ---- Arguments ------------------------------------------------------------------------------------------------
 
 static zf_status usage(zf_error *error, const char *format, const char *name) {
     zf_raise(error, ZF_E_ARGUMENT, format, name);

@@ -73,7 +73,7 @@ zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_
     return status;
 }
 
-// ---- What the block is given ----------------------------------------------------------------------------------
+// ---- The block's input ----------------------------------------------------------------------------------------
 
 /// The rows of one block as encode bodies want them.
 typedef struct source {
@@ -156,7 +156,7 @@ static uint8_t *pack_bits(const uint8_t *bytes, uint64_t count) {
     return bits;
 }
 
-/// Of numbers or booleans: what would store others was refused.
+/// Stores a stream of numbers or booleans. Codecs that would store another type were refused.
 static void store_stream(const zf_encode_buffer *buffer, const zf_port *port, flat *f) {
     uint32_t number = f->stream_count++;
     zf_stream_data *stream = &f->streams[number];
@@ -328,7 +328,7 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
     return status;
 }
 
-/// Whether row k came back. What the source has in a row without a value does not matter: it is delivered as 0.
+/// Whether row k was decoded to its source. A row without a value is delivered as 0, so its source is not compared.
 static bool text_equals(const running *r, uint64_t k) {
     const source *s = r->source;
     bool valid = s->validity == NULL || s->validity[k] != 0;
@@ -366,7 +366,7 @@ static uint64_t first_difference(const running *r) {
     return k;
 }
 
-/// What row k came back as.
+/// Prints the decoded value of row k.
 static void decoded_text(const running *r, uint64_t k, char *out, size_t size) {
     zf_type type = r->job->column->type;
     if (type.nullable && !zf_bit_at(r->validity, k)) {

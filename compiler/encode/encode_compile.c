@@ -177,7 +177,8 @@ static void take_out(zf_program *program, zf_encoder *encoder) {
     free(encoder);
 }
 
-/// The first failure in the order of codecs. What failed, or was not tried, is not kept: the next call tries again.
+/// Returns the first failure in the order of codecs. Codecs that failed or were not tried are not kept: the next call tries
+/// again.
 static zf_status end(jobs *all, zf_status status, zf_error *error) {
     bool tried = status == ZF_OK;
     while (all->first != NULL) {

@@ -193,7 +193,7 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
 
 static uint64_t stored_bytes(const zf_encode_buffer *buffer) { return (buffer->length * buffer->width + 7) / 8; }
 
-/// What the directory of a stream takes: its entries are as narrow as the last, the largest, allows.
+/// The bytes of a stream's directory. Its entries are as wide as the last one needs, which is the largest.
 static uint64_t directory_bytes(const zf_encode_buffer *buffer, const zf_port *port) {
     if (!port->per_chunk || port->fixed || buffer->start_count < 2) return 0;
     uint64_t last = buffer->starts[buffer->start_count - 1];

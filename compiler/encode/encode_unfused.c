@@ -41,7 +41,7 @@ void zf_unfused_of_column(const char *list, const zf_column *column, zf_text *ou
     }
 }
 
-// ---- What there is --------------------------------------------------------------------------------------------
+// ---- The streams of a table -----------------------------------------------------------------------------------
 
 static bool is_ordered(const zf_codec_choice *choice) {
     for (uint32_t a = 0; choice != NULL && a < choice->count; a++) {

@@ -28,7 +28,7 @@ zf_status zf_branches_next(const zf_column *column, uint8_t *branches, bool *mor
     *more = false;
     if (r.choices == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for alternatives");
     bool good = reach(&r, column->codec, branches);
-    // The last choice counts up first. What stands behind one in pre-order may be reached no more when it changes.
+    // The last choice counts up first. Changing a choice may make the choices behind it in pre-order unreachable.
     while (good && r.count > 0 && !*more) {
         const zf_codec_choice *choice = r.choices[--r.count];
         *more = branches[choice->index] + 1u < choice->count;

@@ -145,7 +145,7 @@ static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error)
     return ZF_OK;
 }
 
-/// What cannot be lowered is left out, and `reasons`, one per target, say why.
+/// Skips a target that cannot be lowered. `reasons`, one per target, say why.
 static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
                             zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
     const zf_shape *shape = shape_of(t, number, branches, column->choice_count);

@@ -42,7 +42,8 @@ const char *zf_module_target_name(zf_abi_target target);
 void zf_module_note(const zf_module_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /// Compiles all pieces over threads, and fills the codes of the content.
-/// Plans whose general form is not lowered are removed, with a note. Of other errors the first piece's is returned.
+/// Plans whose general form is not lowered are removed, with a note. If several pieces fail with other errors, the first
+/// piece's error is returned.
 zf_status zf_module_link(zf_module_builder *builder, zf_error *error);
 
 #endif

@@ -99,7 +99,7 @@ static zf_status describe(zf_module_builder *b, zf_module_piece *piece, zf_error
     return b->images.failed ? out_of_memory(error) : ZF_OK;
 }
 
-// ---- What could not be made -----------------------------------------------------------------------------------
+// ---- Missing code ---------------------------------------------------------------------------------------------
 
 static const zf_module_piece *piece_of(const zf_module_builder *b, const zf_module_code *code) {
     const zf_module_piece *piece = b->pieces;

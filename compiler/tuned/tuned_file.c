@@ -230,8 +230,9 @@ static int open_directory(const zf_context *context) {
     return cache[0] != 0 ? zf_cache_open(cache, part) : -1;
 }
 
-/// What is kept, or nothing. ZF_ERR_INPUT: what lies there is no table; any other error: whether it is one is not known.
-/// `message` says which file it is, and what of it.
+/// Reads the kept table; `out` is empty if there is none. ZF_ERR_INPUT: the file is no table. Any other error: it could not be
+/// read.
+/// `message` names the file and the reason.
 static zf_status read_kept(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
     void *text = NULL;
     size_t length = 0;
@@ -264,8 +265,9 @@ bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, 
     return good;
 }
 
-/// What is no table is put aside, and not written over: somebody may mend it. So it is not put where another one is; where there
-/// are as many as are kept, it stays, to be written over. `message` says what became of it.
+/// Renames a file that is no table instead of overwriting it, because somebody may repair it. An earlier renamed file is kept,
+/// too. If there are ASIDE_MOST of them already, the file stays and will be overwritten. `message` reports the new name. False:
+/// it could not be renamed.
 static bool put_aside(int directory, const char *name, zf_text *message) {
     char aside[56];
     struct stat facts;
@@ -283,7 +285,7 @@ static bool put_aside(int directory, const char *name, zf_text *message) {
     return true;
 }
 
-/// What is kept already, so that more can be put in. False: it is not known and must stay as it is.
+/// Reads the kept table so that results can be added. False: the file could not be read, and must stay as it is.
 static bool read_to_add(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
     zf_status status = read_kept(context, directory, name, out, message);
     if (status == ZF_OK) return true;

@@ -1,4 +1,4 @@
-// What kernels and their launcher agree on. A provider of code (the compiler, or a module) hands the runtime a
+// The interface between kernels and their launcher. A provider of code (the compiler, or a module) hands the runtime a
 // `zf_abi_plan`, which says how to fill a kernel's arguments, and function pointers. Version it with every change.
 #ifndef ZF_RUNTIME_BASE_ABI_H
 #define ZF_RUNTIME_BASE_ABI_H
@@ -78,13 +78,13 @@ typedef struct zf_abi_work {
     uint32_t element;  ///< bytes an element; 0: bits; strings ZF_ABI_HANDLE_BYTES: where the bytes are, and how many
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
-    /// 1: its bytes are the column's characters, so its kernel is given `out` as that of the column is. Accelerators have no such
-    /// buffer, and store what has a place. Of a CPU the buffer is NULL where all characters of the block are wanted, and then the
-    /// column's kernel copies none.
+    /// 1: its bytes are the column's characters, so its kernel gets the column's `out`. Accelerators have no such buffer and
+    /// store only the bytes that have a place. On a CPU the buffer is NULL if all characters of the block are decoded; the
+    /// column's kernel then copies none.
     uint32_t characters;
 } zf_abi_work;
 
-/// What a field of a seek state holds.
+/// The meaning of a field of a seek state.
 typedef enum zf_abi_field_kind {
     ZF_FIELD_GROUP,  ///< number of a group: from tile to tile it never decreases
     ZF_FIELD_OFFSET, ///< elements of that group that were made
@@ -109,7 +109,7 @@ typedef struct zf_abi_tree {
     const zf_abi_field *fields;
 } zf_abi_tree;
 
-/// What a check is called in an error.
+/// The subject of a check in an error message.
 typedef struct zf_abi_check {
     uint32_t violation; ///< 1 for V01
     const char *path;   ///< of the node: "values.counts"
@@ -162,7 +162,7 @@ typedef enum zf_abi_check_op {
     ZF_CHECK_MAX_S,       ///<
     ZF_CHECK_JUMP,        ///< skip the next a steps
     ZF_CHECK_JUMP_UNLESS, ///< pop; skip the next a steps if it is 0
-    ZF_CHECK_HOLDS,       ///< pop; if it is 0, check a failed. Of several the smallest number counts
+    ZF_CHECK_HOLDS,       ///< pop; if it is 0, check a failed. If several fail, the smallest number counts
     ZF_CHECK_STOP,        ///< end the program if a check failed
     ZF_CHECK_OPS,
 } zf_abi_check_op;
@@ -187,7 +187,7 @@ typedef struct zf_abi_check_program {
     const uint64_t *constants;
 } zf_abi_check_program;
 
-/// What code is made for.
+/// The kind of device that code is made for.
 typedef enum zf_abi_target_family { ZF_TARGET_HOST, ZF_TARGET_EMU, ZF_TARGET_NVPTX } zf_abi_target_family;
 typedef struct zf_abi_target {
     zf_abi_target_family family;

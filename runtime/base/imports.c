@@ -6,7 +6,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/// What LLVM makes of loops whose sum has a closed form: a division of 128 bits, which no machine has.
+/// LLVM replaces loops whose sum has a closed form by a division of 128 bits, which no machine has.
 static uint128 divide(uint128 a, uint128 b) { return a / b; }
 
 const zf_import *zf_imports(size_t *count) {

@@ -38,7 +38,7 @@ static const struct {
     [ZF_PASS_ENCODE] = {"blocks.encode", "encoding", 4},
 };
 
-/// What one thread is in, the innermost last. Those of threads that are in nothing are used again.
+/// The nested passes of one thread, the innermost last. A stack whose thread is in no pass is reused.
 typedef struct stack {
     pthread_t thread;
     unsigned depth;        ///< 0: nobody's
@@ -49,7 +49,7 @@ typedef struct stack {
     struct stack *next;
 } stack;
 
-/// Of a pass, a group, or all.
+/// The times of a pass, of a group, or of all.
 typedef struct node {
     uint64_t count;
     double sum, wall, busy;
@@ -136,7 +136,7 @@ static stack *own(zf_passes *passes) {
     return s;
 }
 
-// ---- What callers do ------------------------------------------------------------------------------------------
+// ---- The interface --------------------------------------------------------------------------------------------
 
 unsigned zf_pass_start(zf_passes *passes, zf_pass pass) {
     unsigned before = 0;

@@ -30,7 +30,7 @@ static zf_status read_at(const zf_byte_source *source, uint64_t offset, uint64_t
     return ZF_OK;
 }
 
-/// What cannot be read now is reported by whoever reads it then.
+/// Bytes that cannot be read now are reported by the read that needs them.
 static void prefetch(const zf_byte_source *source, uint64_t offset, uint64_t bytes) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
     if (source->map != NULL && bytes > 0 &&

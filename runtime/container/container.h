@@ -58,7 +58,7 @@ ZF_PRIVATE_API bool zf_branches_exist(const uint8_t *branches, size_t count, con
 /// of streams in code come from its own.
 ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);
 
-/// What is said, of a column, of a vector that does not.
+/// The message for a column with a vector that does not exist.
 #define ZF_NO_SUCH_BRANCHES "the index says that blocks of column `%s` took alternatives that its codec does not have"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const
 /// Lays out a block exactly as it will stand in the file, in memory that the caller frees: for verification and for writing.
 ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size,
                                          zf_error *error);
-/// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Of `block` only rows
-/// and plain_bytes are read: the rest is in the bytes.
+/// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Reads only rows and
+/// plain_bytes of `block`: the rest is in the bytes.
 ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
                                          const zf_block_data *block, zf_error *error);
 /// Writes the index, syncs, renames. On any failure the temporary file is gone.
@@ -167,7 +167,7 @@ typedef struct zf_unit_identity {
     uint64_t bytes, hash[2]; ///< XXH3-128, low word first
 } zf_unit_identity;
 ZF_PRIVATE_API zf_unit_identity zf_unit_identify(const char *unit, size_t length);
-/// Of the unit that the file carries.
+/// Returns the identity of the unit that the file carries.
 ZF_PRIVATE_API zf_unit_identity zf_container_unit_identity(const zf_container *container);
 /// Number of shapes of a column, and one of them.
 ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);

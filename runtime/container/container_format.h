@@ -15,7 +15,7 @@ _Static_assert(sizeof(size_t) == 8, "sizes of files and of memory are 64 bits");
 #define ZF_FORMAT_MAGIC "\x89ZFD\r\n\x1a\n"
 /// The last 8 bytes of a file.
 #define ZF_FORMAT_END_MAGIC "zfd.end\n"
-/// Of a block, at byte 8.
+/// The magic of a block, at byte 8.
 #define ZF_BLOCK_MAGIC 0x424466a5u // a5 'f' 'D' 'B'
 
 enum {
@@ -121,7 +121,7 @@ static inline bool zf_tree_interval_valid(bool directory, uint32_t interval) {
     return directory ? interval >= 1 && interval <= ZF_CHUNK_MOST : zf_interval_valid(interval);
 }
 
-/// What is wrong with a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.
+/// Returns the fault of a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.
 const char *zf_shape_fault(const zf_shape *shape);
 
 /// Whether so many rows of the shape's column, if it is one of strings, can have these plain bytes: a string is a part of a

@@ -49,11 +49,11 @@ void zf_index_write(const zf_index *index, zf_text *out);
 zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, uint64_t index_offset, const char *path,
                         zf_index *out, zf_error *error);
 
-/// What is wrong with a column's type, or NULL.
+/// Returns the fault of a column's type, or NULL.
 const char *zf_column_type_fault(zf_column_type type);
 /// Whether a table or column can have this name: [A-Za-z_][A-Za-z0-9_]*, at most ZF_IDENTIFIER_MOST bytes.
 bool zf_identifier_valid(const char *name, size_t length);
-/// What is wrong with a text, or NULL: it must be UTF-8 without control characters but line feeds and tabs.
+/// Returns the fault of a text, or NULL: it must be UTF-8 without control characters but line feeds and tabs.
 const char *zf_text_fault(const char *text, size_t length);
 /// Whether a name that is no identifier (a path, a type) can stand in a container: a text of one line, not too long.
 bool zf_name_valid(const char *name, size_t length);

@@ -20,7 +20,7 @@ static void store_field(uint8_t *to, const uint64_t *values, uint64_t entries, u
     for (uint64_t e = 0; e < entries; e++) memcpy(to + e * width, &values[e], width); // little-endian: the low bytes first
 }
 
-/// What the encoder gave must be what a reader will demand.
+/// Checks that the encoder's data meets the demands of a reader.
 static zf_status check_data(const zf_shape *shape, const zf_block_data *block, zf_error *error) {
     const char *fault = zf_shape_fault(shape);
     if (fault != NULL) return zf_raise(error, ZF_E_INTERNAL, "the shape of a block has %s", fault);

@@ -29,8 +29,8 @@ const char *zf_container_short_path(const zf_container *container);
 
 /// Whether the source is still as it was when it was opened: ZF_OK, or ZF1208.
 zf_status zf_container_unchanged(const zf_container *container, zf_error *error);
-/// What work on the file came to, of which `status` (and, where it failed, `*error`) is known: where the file has changed
-/// meanwhile, ZF1208, which explains every other failure and spoils a result without one; else `status`.
+/// Returns the status of work on the file, which ended with `status` and, if it failed, `*error`. If the file changed
+/// meanwhile, the result is ZF1208: the change explains every other failure and invalidates a success.
 zf_status zf_container_explain(const zf_container *container, zf_status status, zf_error *error);
 
 #endif

@@ -184,7 +184,7 @@ void zf_container_close(zf_container *c) {
     free(c);
 }
 
-// ---- What it holds --------------------------------------------------------------------------------------------
+// ---- The contents ---------------------------------------------------------------------------------------------
 
 const char *zf_container_path(const zf_container *c) { return c != NULL ? c->path : NULL; }
 uint64_t zf_container_serial(const zf_container *c) { return c->serial; }
@@ -314,7 +314,7 @@ zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error
     return changed != ZF_OK ? changed : status;
 }
 
-/// What the index says of a block must be what the block says, and its shape must promise enough room for it.
+/// Checks that a block agrees with its entry in the index, and that it fits in the size that its shape promises.
 static zf_status check_against_index(const zf_index_column *column, const zf_index_block *entry, const zf_block_view *view,
                                      const char *place, zf_error *error) {
     const zf_index_shape *shape = &column->shapes[entry->shape];

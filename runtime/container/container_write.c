@@ -11,7 +11,7 @@
 
 typedef unsigned long long ull;
 
-/// What a column may still grow.
+/// The room that a column has left.
 typedef struct column_room {
     uint32_t shapes;
     uint64_t blocks;

@@ -1,4 +1,4 @@
-// What the runtime knows of element types.
+// Properties of element types in the runtime.
 #ifndef ZF_RUNTIME_ELEMENT_H
 #define ZF_RUNTIME_ELEMENT_H
 

@@ -14,7 +14,7 @@
 /// Bytes of one call, of the page cache and past it.
 enum { PAGE = 4096, CACHED_MOST = 1 << 20, DIRECT_MOST = 8 << 20 };
 
-/// Of a file that cannot be read past the page cache; 0: not tried yet.
+/// The file cannot be read past the page cache; 0: not tried yet.
 enum { NO_DIRECT = -1 };
 
 /// The same file, opened for reading past the page cache, or NO_DIRECT.
@@ -48,8 +48,8 @@ static uint64_t read_cached(const zf_byte_source *file, uint64_t at, uint64_t by
     return got > 0 ? (uint64_t)got : 0;
 }
 
-/// Bytes that were read past the page cache; 0: that cannot be. Of a page of which not all is wanted the rest goes nowhere:
-/// beside `to` may lie what others have read, and checked.
+/// Reads past the page cache and returns the number of bytes; 0: that is impossible. If only a part of a page is needed, the
+/// rest is discarded: bytes that others have read and checked may lie beside `to`.
 static uint64_t read_direct(zf_byte_source *file, uint64_t at, uint64_t bytes, uint8_t *to) {
     _Alignas(PAGE) uint8_t page[PAGE];
     uint64_t before = at % PAGE, whole = bytes / PAGE * PAGE;

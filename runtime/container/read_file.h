@@ -5,9 +5,9 @@
 #include "runtime/base/private.h"
 #include "runtime/container/byte_source.h"
 
-/// Reads `bytes` at `offset` of a source that is a file to `to`. What the page cache has is copied from there; what it has not is
-/// read past it (O_DIRECT), which leaves the cache as it is and spares a copy, where the file system can do that: so `to` must be
-/// as far from a multiple of 4096 as `offset` is. No memory beside is written to. Any thread.
+/// Reads `bytes` at `offset` of a source that is a file to `to`. Bytes in the page cache are copied from there. Other bytes are
+/// read past the cache (O_DIRECT) if the file system can do that, which leaves the cache as it is and saves a copy. Therefore
+/// `to` must be as far from a multiple of 4096 as `offset` is. Memory beside it is not written. Any thread.
 ZF_PRIVATE_API zf_status zf_read_file(zf_byte_source *file, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-// What the context offers to the other parts of zipflow: its options as resolved, the log, and the source of code.
+// The context's services for the other parts of zipflow: its options as resolved, the log, and the source of code.
 #ifndef ZF_RUNTIME_CONTEXT_H
 #define ZF_RUNTIME_CONTEXT_H
 
@@ -21,7 +21,7 @@ ZF_PRIVATE_API uint64_t zf_context_cache_bytes(const zf_context *context);
 /// The context's devices (runtime/device/device.h).
 zf_device_list *zf_context_devices(const zf_context *context);
 
-/// What is known of the context's first started device that wants code for a target. False: none is started.
+/// Describes the context's first started device whose code is for a target. False: none is started.
 ZF_PRIVATE_API bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out);
 
 /// Returns the serial of a new container. No other container of the context ever has it. Any thread.

@@ -125,7 +125,7 @@ static uint64_t longest_tile(const zf_abi_plan *plan, uint64_t count) {
     return count < LONG ? LONG : count;
 }
 
-/// Of a tile of the column that a range of rows cuts: its values, or the offsets of its strings.
+/// The bytes for a tile that is cut by the range of rows: its values, or the offsets of its strings.
 static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape, uint64_t count) {
     uint64_t bytes = 0;
     if (shape->edges[0].type == ZF_STRING) return (longest_tile(plan, count) + 1) * sizeof(int64_t);
@@ -210,9 +210,9 @@ static void run_batch(void *user, uint64_t index, unsigned worker) {
     }
 }
 
-// What is worth a hand-over to another thread, in elements; how many of those a thread must have for its start to be worth it
-// whatever they cost. Otherwise, what must be left for it: a thread's start and end took 30 us where half a million elements were
-// unpacked in as much.
+// BATCH_ELEMENTS: the elements that are worth a hand-over to another thread. BATCHES_UNASKED: the batches per thread from which
+// on threads are started without a measurement. With fewer batches the remaining work must be worth seconds_of_a_thread:
+// starting and ending a thread took 30 us, in which half a million elements were unpacked.
 enum { BATCH_ELEMENTS = 65536, BATCHES_UNASKED = 16 };
 static const double seconds_of_a_thread = 100e-6;
 
@@ -227,8 +227,8 @@ static unsigned threads_worth(launch *l, uint64_t batch, unsigned threads) {
     return worth < threads - 1 ? 1 + (unsigned)worth : threads;
 }
 
-/// Runs tiles begin..end and returns the least failure word. Of a few elements the first ones tell whether the others are worth
-/// starting threads: kernels differ a hundredfold in what an element costs.
+/// Runs tiles begin..end and returns the least failure word. If there are few elements, the first ones are timed to decide
+/// whether threads are worth starting for the others: the time of an element differs a hundredfold between kernels.
 static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, uint64_t begin, uint64_t end, uint32_t tile,
                              unsigned threads) {
     if (begin >= end) return ZF_ABI_NO_FAILURE;
@@ -247,7 +247,7 @@ static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, u
     return atomic_load(&l.failure);
 }
 
-/// What kernels that write to the column need beside their arguments.
+/// The needs of kernels that write to the column, beside their arguments.
 typedef struct output {
     uint8_t *out;              ///< of row `begin`
     uint8_t *validity;         ///< nullable: row `begin` is bit `validity_bit`

@@ -47,7 +47,7 @@ typedef struct job {
     zf_decode_stats stats;
 } job;
 
-// ---- What is to be done ---------------------------------------------------------------------------------------
+// ---- The request ----------------------------------------------------------------------------------------------
 
 /// The work memory of the largest block, and the most kernels of a plan.
 static zf_status size_work(job *j, zf_error *error) {

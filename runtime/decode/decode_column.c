@@ -11,7 +11,7 @@ typedef unsigned long long ull;
 enum { ALIGNMENT = 256 };
 #define UNIT_BYTES (UINT64_C(1) << 30)
 
-// ---- What comes out -------------------------------------------------------------------------------------------
+// ---- The output -----------------------------------------------------------------------------------------------
 
 /// Rows of the wanted blocks: bitmaps have a place for all of them.
 static uint64_t whole_rows(const zf_selection *s) {

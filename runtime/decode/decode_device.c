@@ -162,7 +162,7 @@ zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_b
         return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_async needs a prepared decode and buffers");
     zf_device_buffers own = {0};
     ZF_TRY(ZF_TAKE(zf_device_buffers, &own, buffers, error));
-    // What is not queued whole writes no failure words: those in the staging memory are somebody else's.
+    // A decode that is not enqueued whole writes no failure words: those in the staging memory belong to another decode.
     prepared->words = NULL;
     prepared->failure.status = ZF_OK;
     zf_status status = queue(prepared, stream, &own, &prepared->failure);

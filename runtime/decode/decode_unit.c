@@ -281,7 +281,7 @@ static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit *
     return status;
 }
 
-/// What a launch of the kernel counts of a block: its tiles, or spans of them.
+/// The tiles of a block, or spans of tiles, that a launch of the kernel counts.
 static uint64_t turns_of(const zf_unit_block *block, uint32_t kernel) {
     uint64_t span = block->code->simt[kernel].span;
     return span > 1 ? (block->tiles[kernel].count + span - 1) / span : block->tiles[kernel].count;
@@ -374,8 +374,8 @@ static bool are_apart(const zf_units *units) {
     return fits || units->column->options.resident;
 }
 
-/// Of a part the tables of all units come first, then all blocks as they lie in the file, whatever units they are of: one copy
-/// brings them.
+/// Places a part: first the tables of all units, then all blocks in the order of the file, whatever their units. One copy moves
+/// all of them.
 static bool place_part(zf_units *units, uint64_t *next) {
     bool fits = true;
     uint64_t at = 0;

@@ -37,7 +37,7 @@ static zf_status upload_staged(const zf_units *units, const zf_unit *unit, void 
     return ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_stored, stored, at, error);
 }
 
-/// Of a unit's blocks, those that must be copied from the host: the others are these again, so often and in that order.
+/// The number of a unit's blocks that must be copied from the host. The other blocks repeat these in the same order.
 static uint32_t different_blocks(const zf_units *units, const zf_unit *unit) {
     uint32_t copies = units->column->options.copies, different = unit->block_count / copies;
     if (different * copies != unit->block_count) return unit->block_count;
@@ -205,7 +205,7 @@ zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory 
 
 // ---- Failures -------------------------------------------------------------------------------------------------
 
-/// What a kernel says of a unit, or would have said of the tiles that were left out.
+/// The failure word of a kernel for a unit, including the tiles that were skipped because their state is wrong.
 static uint64_t word_of(const zf_units *units, const zf_unit *unit, uint32_t kernel, const uint64_t *words) {
     uint64_t word = words[unit->first_word + kernel];
     for (uint64_t b = 0; b < unit->block_count && b <= word >> (POSITION_BITS + CHECK_BITS); b++) {

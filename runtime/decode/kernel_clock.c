@@ -10,8 +10,8 @@ enum { RUNS_MOST = 15, COPIES = 9 };
 
 static const unsigned LAUNCHES_MOST = 64;
 
-/// What the device does while short kernels are queued: fills of so many bytes, each of which takes it so long at least, of which
-/// there are as many as last while the host queues, for so long each, what follows. Else it is the host's queueing that is timed.
+/// A device fills BUSY_BYTES in at least BUSY_SECONDS. Such fills keep it busy while the host enqueues the launches that follow,
+/// QUEUE_SECONDS for each. Without them the host's enqueueing would be timed.
 static const uint64_t BUSY_BYTES = UINT64_C(256) << 20;
 static const double BUSY_SECONDS = 50e-6, QUEUE_SECONDS = 5e-6;
 
@@ -129,7 +129,7 @@ static zf_status check(zf_units *units, void *stream, const zf_units_memory *mem
     return status;
 }
 
-/// What is queued before the kernels are.
+/// Enqueues the work before the kernels.
 static zf_status begin(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     zf_units_sizes sizes = zf_units_sizes_of(units);
@@ -181,7 +181,7 @@ static zf_status queue_copies(zf_accelerator *accelerator, kernel_clock *clock, 
     return ZF_OK;
 }
 
-/// What was queued is done when this returns, also after a failure: the memory is given back then.
+/// Returns when the enqueued work is done, also after a failure, because the caller then frees the memory.
 static zf_status time_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes, double *rate,
                              zf_error *error) {
     zf_status status = queue_copies(accelerator, clock, at, bytes, rate, error);

@@ -25,7 +25,7 @@ typedef struct zf_simt_args {
     uint64_t failures, failures_bytes;
 } zf_simt_args;
 
-/// What a device's driver made of a kernel.
+/// Properties of a kernel after the device's driver compiled it.
 typedef struct zf_kernel_facts {
     uint32_t threads;   ///< of a thread block; 0: code has no such kernel
     uint32_t registers; ///< of a thread
@@ -34,7 +34,7 @@ typedef struct zf_kernel_facts {
     uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
 } zf_kernel_facts;
 
-/// What a multiprocessor has.
+/// The resources of a multiprocessor.
 typedef struct zf_multiprocessor_facts {
     uint32_t count, registers, threads, blocks, shared, warp; ///< `shared`: bytes, for all of its thread blocks
 } zf_multiprocessor_facts;
@@ -42,7 +42,7 @@ typedef struct zf_multiprocessor_facts {
 typedef struct zf_accelerator_ops {
     const char *name;
 
-    /// What it wants code for; known once it is open.
+    /// Returns the target of the device's code; known once the device is open.
     zf_abi_target (*target)(const zf_accelerator *self);
 
     /// Memory of the device, aligned to 256. ZF_ERR_DEVICE with the sizes wanted and free where there is not enough.
@@ -71,7 +71,7 @@ typedef struct zf_accelerator_ops {
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
     zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                         const zf_simt_args *args, zf_error *error);
-    /// What the driver says of a kernel, and of the device. NULL where nothing is known of either.
+    /// Describes a kernel and the device, by the driver. NULL: both are unknown.
     zf_status (*kernel_facts)(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
                               zf_error *error);
     zf_status (*multiprocessor_facts)(zf_accelerator *self, zf_multiprocessor_facts *out, zf_error *error);
@@ -83,10 +83,10 @@ typedef struct zf_accelerator_ops {
     zf_status (*stream_open)(zf_accelerator *self, void **stream, zf_error *error);
     void (*stream_close)(zf_accelerator *self, void *stream);
 
-    /// An event: `event_note` queues that it happen, and what is queued later on a stream that was told to `stream_follow` it
-    /// happens after what was queued before that note. Of one that is `timed` the time is taken, by the device's clock:
-    /// `event_seconds` waits for `to`, and gives the time from one event to the other. An event may be closed while streams still
-    /// follow it, as CUDA allows: they wait for what was noted all the same.
+    /// An event. `event_note` enqueues it on a stream. A stream that calls `stream_follow` runs its later work after everything
+    /// that was enqueued before the event. A `timed` event records the device's time: `event_seconds` waits for `to` and
+    /// returns the time between two events. An event may be closed while streams still follow it, as CUDA allows: they wait all
+    /// the same.
     zf_status (*event_open)(zf_accelerator *self, bool timed, void **event, zf_error *error);
     void (*event_close)(zf_accelerator *self, void *event);
     zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);

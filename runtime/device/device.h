@@ -11,7 +11,7 @@
 #include "runtime/device/accelerator.h"
 #include "zipflow/zipflow.h"
 
-/// What a device keeps while it is in use; its own business.
+/// The private state of a device in use.
 typedef struct zf_device_state zf_device_state;
 
 /// A C function that generated code calls by name.
@@ -21,11 +21,11 @@ typedef struct zf_device_symbol {
 } zf_device_symbol;
 
 typedef struct zf_device_ops {
-    /// What `--device` takes. Unique.
+    /// The name for `--device`. Unique.
     const char *name;
 
-    /// What the devices of this kind share in a context (a driver's library, say), made when the context first looks for them.
-    /// NULL: nothing. Both or neither; `attach` gives NULL when there is no memory.
+    /// Makes the state that the devices of this kind share in a context (for example a driver's library), when the context
+    /// first looks for them. NULL: nothing is shared. Both functions or neither; `attach` returns NULL if there is no memory.
     void *(*attach)(void);
     void (*detach)(void *shared);
 
@@ -39,7 +39,7 @@ typedef struct zf_device_ops {
 
     // A device has either the next five or the two behind them.
 
-    /// What it wants code for: functions of this process.
+    /// The target of its code: functions of this process.
     zf_abi_target target;
 
     /// Makes the device ready for one decode, and undoes that. `threads`: host threads that it may use.

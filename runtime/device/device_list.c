@@ -251,7 +251,7 @@ static const found_device *choose(const zf_device_list *list, const char *name) 
     return chosen;
 }
 
-/// What stands for a kind of which no device is there: it knows why, also when one of a number is asked for.
+/// Finds the entry of a kind without devices. It holds the reason, also for a request for a numbered device of that kind.
 static const found_device *none_of_kind(const zf_device_list *list, const char *name) {
     for (const found_device *found = list->first; found != NULL; found = found->next) {
         const zf_device_ops *ops = found->device.ops;

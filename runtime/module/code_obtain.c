@@ -51,7 +51,7 @@ typedef struct obtaining {
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of code"); }
 
-// ---- What is needed -------------------------------------------------------------------------------------------
+// ---- The code that requests need ------------------------------------------------------------------------------
 
 /// Whether there is such a piece from `first` on; how many tuples of the plan there are.
 static bool is_known(const piece *first, const zf_abi_plan *plan, const uint64_t *values, uint32_t *tuples) {
@@ -78,7 +78,7 @@ static zf_status add_piece(piece ***last, size_t request, const zf_selection *s,
     return ZF_OK;
 }
 
-/// What block `number` needs, if that is new. A block that cannot be read is for its decode to tell of.
+/// Adds the code of block `number`, if it is new. Skips a block that cannot be read: its decode reports that.
 static zf_status look_at(size_t request, const zf_selection *s, uint64_t number, piece *const *first, piece ***last,
                          zf_error *error) {
     uint32_t shape = s->column->blocks[number].shape, tuples;
@@ -141,7 +141,7 @@ static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *erro
     zf_error reason;
     ZF_TRY(zf_selection_go_on(&o->selections[p->request], error));
     double began = begin(o, &o->compiling);
-    // What fails is kept by the provider, and is told of by the decode that needs it.
+    // The provider keeps a failure, and the decode that needs the code reports it.
     bool good = p->provider->code(p->provider->self, p->plan, p->values, &code, &reason) == ZF_OK && code != NULL;
     pthread_mutex_lock(&o->lock);
     o->each[p->request].compile_seconds += end(&o->compiling, began);

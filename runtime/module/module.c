@@ -64,7 +64,7 @@ static bool runs_on(zf_abi_target made, zf_abi_target device) {
     return made.family == ZF_TARGET_NVPTX ? made.arch <= device.arch : made.arch == device.arch;
 }
 
-/// Of seek states: the size of chunks is no choice of whoever compiled.
+/// Compares the intervals of seek states. The size of chunks is not compared: no compiler can choose it.
 static bool same_intervals(const zf_shape *a, const zf_shape *b) {
     for (uint32_t t = 0; t < a->tree_count && t < b->tree_count; t++) {
         if (!a->trees[t].directory && a->trees[t].interval != b->trees[t].interval) return false;

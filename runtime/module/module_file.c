@@ -109,8 +109,8 @@ static bool all_zero(const uint8_t *bytes, uint64_t size) {
     return true;
 }
 
-/// Sections follow each other without a gap but for their alignment, up to the file's end. What has no meaning is 0: a later
-/// version can give it one.
+/// Sections follow each other without a gap but for their alignment, up to the file's end. Bytes without a meaning are 0, so a
+/// later version can give them one.
 static const char *find_sections(const uint8_t *bytes, size_t size, const uint8_t *sections[ZF_SECTION_COUNT],
                                  uint64_t lengths[ZF_SECTION_COUNT]) {
     uint64_t end = ZF_MODULE_HEADER_BYTES;

@@ -270,7 +270,7 @@ const char *zf_module_manifest_read(zf_arena *arena, const uint8_t *bytes, size_
     return c.fault;
 }
 
-// ---- What contradicts itself ----------------------------------------------------------------------------------
+// ---- Contradictions -------------------------------------------------------------------------------------------
 
 static const char *code_fault(const zf_module_content *content, const zf_abi_plan *plan, const zf_module_code *code) {
     uint64_t native = content->native_bytes;

@@ -7,7 +7,7 @@
 #include "runtime/base/imports.h"
 #include "runtime/module/module_format.h"
 
-// ---- What it may call -----------------------------------------------------------------------------------------
+// ---- Functions that native code may call ----------------------------------------------------------------------
 
 static const void *find_import(const char *name) {
     size_t count;

@@ -5,7 +5,7 @@
 #include "runtime/context/struct_sizes.h"
 #include "runtime/pipeline/batch_parts.h"
 
-/// What units need of an accelerator: events, and memory for their failure words.
+/// Opens the units' resources on an accelerator: events, and memory for their failure words.
 static zf_status open_transfers(zf_batch *batch, zf_error *error) {
     zf_accelerator *a = batch->pipeline->accelerator;
     const zf_pipeline_allocator *allocator = &batch->pipeline->options.allocator;

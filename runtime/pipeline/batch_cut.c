@@ -8,7 +8,7 @@
 
 typedef unsigned long long ull;
 
-/// What is added up of a unit's blocks.
+/// Sums over a unit's blocks.
 typedef struct span {
     uint64_t blocks;
     zf_batch_unit described;

@@ -1,4 +1,4 @@
-// What is known of a batch: what was thought of it, and what came of its last run.
+// Describes a batch: its predictions and the results of its last run.
 #include <math.h>
 
 #include "runtime/context/struct_sizes.h"

@@ -1,4 +1,4 @@
-// What a run shows: when its units were where, and how fast the device was.
+// Learns from a run: the times of its units, and the rates of the device.
 #include <math.h>
 #include <stdlib.h>
 
@@ -105,8 +105,8 @@ typedef struct seen_decodes {
     unsigned count;
 } seen_decodes;
 
-/// Of an accelerator: the seconds that a unit takes besides its bytes, by units of which some have at most half of the bytes of
-/// those that have most; 0: there are none, or those of more bytes took no longer, which says nothing.
+/// On an accelerator: the seconds that a unit takes whatever its bytes. Compares small units, of at most half of the most
+/// bytes, with large ones. 0: there are none of either, or the large ones took no longer, so their times do not show it.
 static double decode_cost(const seen_decodes *small, const seen_decodes *large) {
     if (small->count == 0 || large->count == 0) return 0;
     double few = small->bytes / small->count, short_time = small->seconds / small->count;
@@ -122,8 +122,8 @@ typedef struct seen_copies {
     unsigned count;
 } seen_copies;
 
-/// What a column's decodes say of its codec's rate; its copies go to `copies`. Units that take little more than what any of them
-/// costs say nothing, unless they take less than was thought.
+/// Learns the rate of a column's codec from its decodes; its copies are added to `copies`. Units that take little more than the
+/// fixed cost of a unit are ignored, unless they take less than predicted.
 static void learn_column(const zf_batch *batch, const zf_requested *request, double part, bool first, seen_copies *copies) {
     const zf_pipeline *p = batch->pipeline;
     bool host = p->accelerator == NULL;
@@ -156,7 +156,8 @@ static void learn_column(const zf_batch *batch, const zf_requested *request, dou
     double besides = host ? 0 : cost > 0 ? cost : known > 0 && !first ? known : ZF_DECODE_COST;
     double decoding = all.seconds - besides * all.count;
     if (decoding < all.seconds / 10) decoding = all.seconds / 10;
-    // Of a rate says something what takes long beside what any unit costs, as far as that is known; and what is faster.
+    // Decodes show a rate if they take long compared with the fixed cost of a unit, as far as that is known, or if they are
+    // faster than predicted.
     double usual = host ? 0 : larger((TELLING + 1) * ZF_DECODE_COST, 2 * known);
     bool tells = all.seconds > usual * all.count;
     bool faster = !first && thought > 0 && all.bytes > thought * decoding;
@@ -165,8 +166,8 @@ static void learn_column(const zf_batch *batch, const zf_requested *request, dou
                              first);
 }
 
-/// What a batch's copies say of the link. Those of a run that gets code wait for the driver, too: they say nothing of a link
-/// whose rate is known.
+/// Learns the rate of the link from a batch's copies. Copies of a run that gets code wait for the driver, too: they do not
+/// replace a known rate.
 static void learn_link(const zf_batch *batch, const seen_copies *copies, bool first) {
     const zf_pipeline *p = batch->pipeline;
     bool known;
@@ -177,7 +178,7 @@ static void learn_link(const zf_batch *batch, const seen_copies *copies, bool fi
     zf_rates_link_seen(p->rates, seen);
 }
 
-/// What the batch's times say of rates. Columns that failed or were cancelled did not do all that was asked of them.
+/// Learns rates from the batch's times. Columns that failed or were cancelled are skipped: they did only a part of their work.
 static void learn(const zf_batch *batch) {
     zf_pipeline *p = batch->pipeline;
     bool first = waited_for_code(batch);
@@ -195,7 +196,7 @@ static void learn(const zf_batch *batch) {
         }
     }
     learn_link(batch, &copies, first);
-    // Of an accelerator's unit all readers read blocks, on the CPU each one reads a unit.
+    // On an accelerator all readers read blocks of one unit; on the CPU each reader reads a unit.
     double at_once = p->accelerator == NULL ? p->options.readers : 1;
     if (reading > 0 && read >= LEAST_BYTES) zf_rates_read_seen(p->rates, read * at_once / reading, first);
 }

@@ -70,7 +70,7 @@ static zf_order_status choose(const zf_batch *batch, const zf_order_problem *pro
     return zf_order_find(problem, STEPS, scratch, bytes, order, &found, bad);
 }
 
-/// What would be without overlap: one unit behind the other.
+/// The times without overlap: one unit after the other.
 static void apart(const zf_order_problem *problem, const uint32_t *order, zf_order_times *times, zf_order_summary *summary) {
     double now = 0;
     for (uint32_t k = 0; k < problem->count; k++) {

@@ -1,4 +1,4 @@
-// What a column needs: of a request, and of a batch for it.
+// The needs of a column: of a request, and of a batch for it.
 #include <stdlib.h>
 #include <xxhash.h>
 

@@ -39,7 +39,7 @@ typedef enum zf_stage {
     ZF_STAGES
 } zf_stage;
 
-/// What threads wait for. The CPU's all wait for ZF_WORK_ANY, as do callers.
+/// The events that threads wait for. The CPU's threads all wait for ZF_WORK_ANY, as do callers.
 typedef enum zf_pipeline_work {
     ZF_WORK_ANY,
     ZF_WORK_READ,
@@ -245,8 +245,8 @@ void *zf_pipeline_host_decoder(void *pipeline);
 
 /// Estimates times of all units and puts them in order.
 zf_status zf_batch_order(zf_batch *batch, zf_error *error);
-/// Takes the times of events, and what they show of the device, of all batches of the pipeline that are over. That is not done
-/// when a batch ends, since somebody waits for it then. Without the lock.
+/// Takes the times of events, and learns from them, for all batches of the pipeline that are over. The end of a batch does not
+/// do it, because somebody waits for that. Without the lock.
 void zf_pipeline_learn(zf_pipeline *pipeline);
 /// Takes the lock when no thread has the batch in hand, and no run of it that is over is still to be learnt of.
 void zf_batch_lock_learnt(const zf_batch *batch);

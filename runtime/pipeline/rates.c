@@ -28,7 +28,7 @@ struct zf_rates {
 
 // ---- Keeping --------------------------------------------------------------------------------------------------
 
-/// What lies in the cache. NULL: nothing that can be used.
+/// Reads the cached rates. NULL: there are none that can be used.
 static zf_rates_table *read_kept(zf_rates *rates, int directory) {
     void *text = NULL;
     size_t length = 0;
@@ -44,7 +44,7 @@ static zf_rates_table *read_kept(zf_rates *rates, int directory) {
     return NULL;
 }
 
-/// What others have kept counts where nothing was seen here, or first runs alone.
+/// A cached rate replaces ours if this process has measured none, or only in first runs.
 static void merge_rate(zf_seen_rate *ours, const zf_seen_rate *theirs) {
     if (theirs->value > 0 && (!ours->here || (ours->first && !theirs->first))) *ours = *theirs;
 }

@@ -26,14 +26,14 @@ void zf_rates_keep(zf_rates *rates, bool now);
 double zf_rates_link(zf_rates *rates, bool *known);
 /// Stored bytes into memory of the host, of all readers together.
 double zf_rates_read(zf_rates *rates);
-/// Plain bytes of a codec; `codec` is any number that tells codecs apart. Of one that was not met: `otherwise`. `*cost`: seconds
-/// that a unit takes besides, whatever its bytes; 0: not measured.
+/// Plain bytes of a codec; `codec` is any number that tells codecs apart. A codec without a rate has `otherwise`. `*cost`:
+/// seconds that a unit takes besides, whatever its bytes; 0: not measured.
 double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise, double *cost);
 
-/// What a run has shown. Rates move towards it by half. In a `first` run readers and decoders waited for code, which makes it
-/// slower: what it shows is replaced, not moved, by what another one does, and itself moves that upwards alone. `name` is the
-/// codec's, for people; `rate` and `cost` are 0 where the run has not shown one; of a first run a cost does not count, nor that
-/// of a codec without a rate.
+/// Records the rates of a run. A known rate moves half of the way towards the new one. In a `first` run readers and decoders
+/// waited for code, which makes it slower: its rate only moves a known rate upwards, and the next run's rate replaces it.
+/// `name` is the codec's, for people; `rate` and `cost` are 0 if the run has not shown one. The cost of a first run, and that
+/// of a codec without a rate, are ignored.
 void zf_rates_link_seen(zf_rates *rates, double rate);
 void zf_rates_read_seen(zf_rates *rates, double rate, bool first);
 void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, double cost, bool first);

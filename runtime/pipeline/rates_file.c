@@ -64,7 +64,7 @@ void zf_rates_table_print(const zf_rates_table *table, const char *device, zf_te
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-/// What is left of a text.
+/// The rest of a text.
 typedef struct cursor {
     const char *at, *end;
 } cursor;

@@ -35,7 +35,8 @@ typedef struct zf_rates_table {
 
 /// NULL: it is not there.
 zf_codec_rate *zf_rates_table_find(zf_rates_table *table, uint64_t codec);
-/// A codec that is not there, without a rate. Of the name, what is not ASCII's becomes question marks, and white space blanks.
+/// Adds a codec that is not in the table, without a rate. In the name, bytes outside ASCII become question marks, and white
+/// space becomes blanks.
 zf_codec_rate *zf_rates_table_add(zf_rates_table *table, uint64_t codec, const char *name);
 
 /// `device` is one line of text, of which the device's rates are.

@@ -53,7 +53,7 @@ static void end_unit(zf_pipeline *p, zf_transfer *transfer) {
     zf_pipeline_wake(p, ZF_WORK_QUEUE);
 }
 
-/// What is left when no block is: without the lock, which the caller has and gets back.
+/// Ends a unit whose blocks are all read. Leaves the lock, which the caller holds, meanwhile.
 static void finish_unit(zf_pipeline *p, zf_transfer *transfer) {
     zf_requested *request = zf_transfer_request(transfer);
     bool failed = request->failed < transfer->last || transfer->cut_short; // a block of it, or one before

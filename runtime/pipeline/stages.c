@@ -16,7 +16,7 @@ static void give_back_oldest(zf_pipeline *p) {
 
 static void decode_oldest(zf_pipeline *p);
 
-/// Of the units whose copies were queued, the one `behind` the oldest.
+/// Returns the unit `behind` the oldest one whose copy was enqueued.
 static zf_transfer *copied_unit(const zf_copied_units *copied, unsigned behind) {
     return copied->units[(copied->first + behind) % ZF_PIPELINE_MOST_AHEAD];
 }
@@ -94,8 +94,8 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, zf_error *e
     return ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_END], error);
 }
 
-/// A unit is queued, or will not be. Of one that failed nothing is under way. Its memory is given back in its turn. Under the
-/// lock.
+/// Ends the queueing of a unit that is enqueued, or will not be. A unit that failed has no work in progress. Its memory is
+/// released in its turn. Under the lock.
 static void end_queueing(zf_pipeline *p, zf_transfer *transfer, bool wanted, zf_status status, const zf_error *error) {
     zf_requested *request = zf_transfer_request(transfer);
     transfer->queued = wanted && status == ZF_OK;
@@ -182,9 +182,9 @@ void zf_pipeline_feed_now(zf_pipeline *p) {
     zf_pipeline_wake(p, ZF_WORK_QUEUE);
 }
 
-/// Kernels that wait for a copy in a device's queues may cost the copies before it some of the link's rate (seen on an H200: up
-/// to 3% for each of two units). So the decode of a large unit is queued when its copy has ended, where that of another large one
-/// keeps the link at work meanwhile and staging has room for it. What small ones wait for is the host, which queues them ahead.
+/// Waits for the copy of a large unit before its decode is enqueued. Kernels that wait for a copy in a device's queues may cost
+/// the copies before it some of the link's rate (seen on an H200: up to 3% for each of two units). This is done only if another
+/// large unit keeps the link busy meanwhile and staging has room for it. Small units do not wait: the host enqueues them ahead.
 /// With the lock, which it leaves meanwhile. A failure is the device's: queueing meets it again.
 static void await_copy(zf_pipeline *p) {
     const zf_copied_units *copied = &p->copied;
@@ -295,7 +295,7 @@ void *zf_pipeline_finisher(void *pipeline) {
             if (status == ZF_OK) status = zf_units_status(units, transfer->words, &error);
             did = zf_units_stats(units);
         }
-        // What lies in memory for good is checked once. Without that a unit goes before its column may.
+        // A unit whose bytes stay on the device is checked once and kept. Others are freed here, before their column may be done.
         transfer->head_there = transfer->head_at != 0 && transfer->queued && status == ZF_OK;
         if (!transfer->head_there) {
             zf_units_free(units);

@@ -1,4 +1,4 @@
-// What a problem must be, and the caller's memory.
+// Checks a problem, and measures the caller's memory.
 #include <float.h>
 
 #include "scheduler/order/order_internal.h"

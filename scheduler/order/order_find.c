@@ -3,7 +3,7 @@
 
 #include "scheduler/order/order_internal.h"
 
-/// What an order must gain to replace another: less is not worth columns that are torn apart for it.
+/// The least gain of an order that replaces another. A smaller gain is not worth splitting columns.
 static const double worth = 1e-3;
 
 /// How many measures of what may wait to be decoded are tried for each pair: halves of the whole down to a 256th, and nothing.
@@ -126,7 +126,7 @@ static void search(finding *in) {
         else
             move(in->order, a, b);
         zf_order_summary summary = follow(in, in->order);
-        // Many orders end alike. What is decoded sooner on the mean leads from one of them to others.
+        // Many orders end alike. An order whose units are decoded earlier on average leads from one of them to others.
         bool sooner = summary.makespan <= in->found.makespan && summary.mean_end < in->mean_end * (1 - worth);
         if (gains(in, summary.makespan) || sooner) {
             keep(in, &summary, ZF_ORDER_BY_SEARCHING);

@@ -19,8 +19,9 @@ static uint32_t take(lap *of, uint32_t now, uint64_t bytes) {
     of->taken[now] = 0;
     if (bytes == 0) return 0;
     if (bytes > of->size - of->head) {
-        // What is left at the end goes to the piece before it, which is not yet released, and is released with that. What still
-        // lies there is of the lap before: it must go, because this piece overwrites the first of this lap, which came later.
+        // The rest at the end goes to the piece before it, which is not yet released, and is released with that. Pieces of the
+        // lap before may still lie there. They must be released first, because this piece overwrites the first of this lap,
+        // which came later.
         uint64_t gap = of->size - of->head;
         while (of->tail < now && gap > of->size - of->used) release(of);
         of->taken[of->last] += gap;

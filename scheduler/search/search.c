@@ -1,4 +1,4 @@
-// What to measure next, and what comes of it.
+// Chooses the next measurement, and records the results.
 #include "scheduler/search/search_internal.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static uint32_t fastest(const zf_search *search) {
     return best != NULL ? (uint32_t)(best - search->tries) : search->count;
 }
 
-// ---- What next ------------------------------------------------------------------------------------------------
+// ---- The next measurement -------------------------------------------------------------------------------------
 
 static void ask_new(zf_search *search, const zf_search_point *point, const char *why) {
     search->asked = search->count;
@@ -71,7 +71,8 @@ static void ask_again(zf_search *search, uint32_t number) {
     search->pending = true;
 }
 
-/// Whether memory allows hardly more than the fastest takes. What was faster than that shows that the bound is none.
+/// Whether the fastest choice is close to the memory's bound. A choice that is much faster than the bound shows that the bound
+/// is wrong.
 static bool at_the_least(const zf_search *search) {
     double least = search->space.least_seconds;
     uint32_t best = fastest(search);
@@ -156,7 +157,7 @@ bool zf_search_next(zf_search *search, zf_search_point *out) {
 
 const char *zf_search_reason(const zf_search *search) { return search->why != NULL ? search->why : ""; }
 
-// ---- What was seen --------------------------------------------------------------------------------------------
+// ---- Results --------------------------------------------------------------------------------------------------
 
 void zf_search_add(zf_search_try *seen, double seconds) {
     if (seen->count == ZF_SEARCH_READINGS) return;

@@ -61,7 +61,7 @@ static bool step(around *n, int direction) {
     return false;
 }
 
-/// Of an axis in order: the direction first in which more warps run, or, as many, the one that is better more often.
+/// Tries an ordered axis: first the direction in which more warps run; if they are equal, the one that is better more often.
 static bool along(around *n, const char **why) {
     const zf_search_axis *axis = &n->search->space.axes[n->axis];
     bool threads = axis->role == ZF_SEARCH_THREADS;

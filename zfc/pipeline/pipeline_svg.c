@@ -38,7 +38,7 @@ typedef struct chart {
     unsigned lanes[TRACKS];
 } chart;
 
-/// Text within an element or an attribute. What XML cannot hold becomes a question mark.
+/// Prints text within an element or an attribute. Characters that XML cannot hold become question marks.
 static void put_text(zf_text *out, const char *text) {
     for (size_t left = strlen(text); left > 0;) {
         size_t length = zf_utf8_length(text, left);
@@ -62,7 +62,7 @@ static void put_colour(zf_text *out, size_t column) {
 
 static double x_of(const chart *c, double seconds) { return (double)LEFT + seconds / c->end * (double)(WIDTH - LEFT - RIGHT); }
 
-// ---- What is drawn --------------------------------------------------------------------------------------------
+// ---- Drawing --------------------------------------------------------------------------------------------------
 
 static int by_begin(const void *a, const void *b) {
     const bar *x = a, *y = b;

@@ -79,7 +79,7 @@ static zf_status leave(zf_cuda *cuda, zf_cu_result result, const char *doing, zf
     return status;
 }
 
-/// Makes the context current to give something back. What a lost context held is gone.
+/// Makes the context current to free something. A lost context has freed everything.
 static bool enter_to_release(zf_cuda *cuda) { return zf_cuda_enter(cuda, NULL) == ZF_OK; }
 
 static zf_cuda *of(zf_accelerator *self) { return (zf_cuda *)self; }

@@ -97,9 +97,9 @@ static zf_status check_image(zf_cuda *cuda, zf_cu_result result, const char *log
     }
 }
 
-/// Loads an image. PTX goes straight into a module: the driver's linker, the other way from PTX to machine code, makes code that
-/// can still be moved, which runs 10 to 15% slower. What the driver makes of PTX it keeps in its own cache ($CUDA_CACHE_PATH,
-/// else ~/.nv/ComputeCache), so nothing of it is kept here.
+/// Loads an image. PTX goes straight into a module: the driver's linker, the other way from PTX to machine code, makes code
+/// that can still be moved, which runs 10 to 15% slower. The driver caches the machine code of PTX ($CUDA_CACHE_PATH, else
+/// ~/.nv/ComputeCache), so it is not cached here.
 static zf_status load_image(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module *module, zf_error *error) {
     char *log = calloc(1, LOG_BYTES + 1);
     *module = NULL;

@@ -36,7 +36,7 @@ static bool find_functions(zf_cuda_driver *driver, const char *path, zf_text *re
     return true;
 }
 
-/// What to do about a driver that does not start.
+/// Advice for a driver that does not start.
 static const char *advice(zf_cu_result result) {
     switch (result) {
     case ZF_CU_NO_DEVICE: return "the driver finds no GPU";

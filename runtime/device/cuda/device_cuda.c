@@ -7,7 +7,7 @@
 
 enum { ARCH_LEAST = 80 }; // of the PTX that we make
 
-/// What all GPUs share in a context.
+/// The state that all GPUs share in a context.
 typedef struct cuda_kind {
     zf_cuda_driver driver;
     zf_text reason; ///< why there is no GPU, when driver.devices is 0
