@@ -1,10 +1,9 @@
 // The checker of bodies: its state, and the calls between its files. Only for frontend/check_*.c, instantiate.c,
 // constant.c.
 //
-// A checker makes one instance (or one constant). Expressions are built bottom up; a literal, and an expression of
-// literals only, is "untyped" until it meets a type (zf_ck_convert) or has to settle for u64 or i64 (zf_ck_settle).
-// Untyped nodes never leave the checker. What is known at a place is an environment of facts, which control flow saves,
-// kills and joins.
+// A checker makes one instance (or one constant). Expressions are built bottom up; a literal, and an expression of literals
+// only, is "untyped" until it meets a type (zf_ck_convert) or has to settle for u64 or i64 (zf_ck_settle). Untyped nodes never
+// leave the checker. An environment holds the facts that are known at a place; control flow saves, kills and joins them.
 #ifndef ZF_FRONTEND_CHECK_H
 #define ZF_FRONTEND_CHECK_H
 
@@ -73,7 +72,7 @@ typedef struct zf_fact {
     const struct zf_fact *next;
 } zf_fact;
 
-/// What is known at a place.
+/// The facts that are known at a place.
 typedef struct zf_env {
     const zf_fact *facts;
     bool dead; ///< control cannot get here
@@ -201,7 +200,7 @@ zf_expr *zf_ck_condition(zf_checker *ck, const zf_ast_expr *ast); ///< bool
 zf_expr *zf_ck_sequence(zf_checker *ck, const zf_ast_expr *ast);  ///< a sequence or string, else poison
 zf_expr *zf_ck_unary(zf_checker *ck, zf_op op, zf_expr *a, zf_span span);
 zf_expr *zf_ck_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span);
-/// What a division of integers with its type and operands can rely on: a divisor that is not 0, a quotient that fits. Notes the
+/// Proves for a division of integers with its type and operands that the divisor is not 0 and that the quotient fits. Notes the
 /// check that stays.
 void zf_ck_judge_division(zf_checker *ck, zf_expr *expr);
 zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast);

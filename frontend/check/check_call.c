@@ -161,7 +161,7 @@ static binding bind_scalar(zf_checker *ck, const zf_ast_expr *argument, const zf
     }
     zf_expr *value = zf_ck_scalar(ck, argument);
     out.value = formal->type == NULL ? zf_ck_index(ck, value) : zf_ck_convert(ck, value, type);
-    // What never changes needs no copy: it keeps its name, and with it what is known of it.
+    // An immutable value needs no copy: it keeps its name, and with it the facts about it.
     bool immutable = out.value->kind == ZF_X_CONST || (out.value->kind == ZF_X_LOCAL && out.value->local->kind != ZF_L_VAR) ||
                      (out.value->kind == ZF_X_PARAM && ck->body != ZF_IN_ENCODE);
     out.alias = immutable;

@@ -294,8 +294,9 @@ zf_expr *zf_ck_cast(zf_checker *ck, zf_expr *expr, zf_type type, zf_span span) {
     if (zf_is_poison(expr)) return expr;
     if (type.kind == ZF_K_ERROR) return zf_ck_poison(ck, span);
     if (!expr->is_seq && !type.nullable && zf_kind_is_integer(type.kind)) {
-        // An integer literal that fits takes the type; another is the value modulo 2^w, as for any cast. So is an expression of
-        // literals with a division whose operands do not fit: in the narrow type its quotient would be another.
+        // An integer literal that fits takes the type. Another literal is the value modulo 2^w, as for any cast. An expression
+        // of literals with a division whose operands do not fit is treated likewise: in the narrow type its quotient would be
+        // another.
         zf_untyped sort = zf_untyped_of(expr->type);
         bool integer = sort == ZF_UNTYPED_INT || sort == ZF_UNTYPED_CHAR;
         bool fits = integer && zf_interval_within(expr->range, zf_interval_of_kind(type.kind));

@@ -1,6 +1,6 @@
-// What is known at a place: ranges of expressions, values that they do not have, and which of two is the smaller. Facts
-// come from `require`, `if`, `?:`, `&&`, loop conditions and bounds; they are lists that share their tails, so that a
-// branch starts from a copy for nothing.
+// The facts that are known at a place: ranges of expressions, values that they do not have, and which of two is the smaller.
+// Facts come from `require`, `if`, `?:`, `&&`, loop conditions and bounds. They are lists that share their tails, so a branch
+// copies them for free.
 #include "frontend/check/check.h"
 
 enum {
@@ -63,7 +63,7 @@ bool zf_expr_same_value(const zf_expr *a, const zf_expr *b) {
     return a->b == NULL || zf_expr_same_value(a->b, b->b);
 }
 
-// ---- What facts may be about ----------------------------------------------------------------------------------
+// ---- Subjects of facts ----------------------------------------------------------------------------------------
 
 static bool immutable_sequence(const zf_checker *ck, const zf_expr *seq) {
     switch (seq->kind) {
@@ -265,7 +265,7 @@ void zf_facts_learn(zf_checker *ck, const zf_expr *expr, zf_interval range) {
     bool news = narrow.lo != known.lo || narrow.hi != known.hi;
     if (news && zf_fact_stable(ck, expr)) push_fact(ck, (zf_fact){.kind = ZF_FACT_RANGE, .a = expr, .range = narrow});
 
-    // What follows for the operands.
+    // The range of the result bounds the operands.
     if (expr->kind == ZF_X_CAST && zf_expr_kept(expr) != expr) zf_facts_learn(ck, expr->a, narrow);
     if (expr->kind != ZF_X_BINARY || !is_integer(expr)) return;
     zf_interval b = expr->b->range, a = expr->a->range;

@@ -1,8 +1,8 @@
-// Terms that are computed apart from the place where they are written. A reduction that becomes a scan or a difference
-// of prefix sums has its terms computed for every position, whatever condition stands before it and whichever element
-// asks for it. So nothing that only holds where the reduction stands may be used to prove anything in its terms: they
-// are checked with what holds for every element ("universal"), and may use a value from outside only if that value is
-// safe to compute there.
+// Terms that are computed apart from the place where they are written. A reduction that becomes a scan or a difference of
+// prefix sums has its terms computed for every position, whatever condition stands before it and whichever element uses it.
+// Therefore facts that only hold where the reduction stands must not prove anything in its terms. The terms are checked with
+// facts that hold for every element ("universal"), and may use a value from outside only if that value is safe to compute
+// there.
 #include "frontend/check/check.h"
 
 enum { UNROLL_TRIPS = 64, PLAIN_STEPS = 2000 };
@@ -67,7 +67,7 @@ void zf_ck_hoist_end(zf_checker *ck, zf_hoist saved) {
     ck->hoist_first = saved.hoist_first;
 }
 
-// ---- What holds without the facts of a place ------------------------------------------------------------------
+// ---- Ranges without the facts of a place ----------------------------------------------------------------------
 
 static zf_interval plain(const zf_checker *ck, const zf_expr *expr, int *steps);
 

@@ -1,5 +1,5 @@
-// What a loop's body may change, found in its text before it is checked: facts about that are forgotten, since the
-// second iteration meets what the first one left.
+// Finds the variables that a loop's body may change, in its text, before it is checked. Facts about them are forgotten, since
+// the second iteration sees the values that the first one left.
 #include "frontend/check/check.h"
 
 /// Walks every expression and statement of a text, those of called functions too where `follow` is set.

@@ -1,5 +1,5 @@
-// Loops: what they run over, and which of them end for certain. What their bodies change is forgotten before they are
-// checked.
+// Loops: their ranges, and which of them end for certain. Facts about variables that their bodies change are forgotten before
+// the bodies are checked.
 #include <string.h>
 
 #include "frontend/check/check.h"

@@ -162,7 +162,7 @@ static void begin_body(zf_checker *ck, zf_body_kind kind, zf_local *locals, uint
 }
 
 static void end_body(zf_checker *ck, zf_body *body, const zf_ast_member *member) {
-    // What is known of the indices holds for every element; encode has none, and its loops stay where they are.
+    // Facts about the indices hold for every element. encode has no indices, and its loops stay where they are.
     ck->universal = ck->env.facts;
     ck->universal_first = ck->local_count;
     zf_checked_body checked = zf_ck_function_body(ck, member->value, member->body, member->name_span);
@@ -353,7 +353,7 @@ static void check_encode(zf_checker *ck, const zf_ast_member *encode) {
     zf_expr *use = zf_ck_node(ck, ZF_X_INPUT, inst->result, formal->span);
     use->is_seq = true;
     zf_ck_enter(ck, formal->name, formal->span, NULL, use, false);
-    // What encode has not set yet is 0.
+    // A param that encode has not set yet is 0.
     for (uint32_t k = 0; k < inst->param_count; k++) {
         zf_port *param = inst->params[k];
         if (param->given != NULL || param->type.kind == ZF_K_ERROR || zf_kind_is_float(param->type.kind)) continue;

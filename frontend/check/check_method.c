@@ -1,6 +1,5 @@
-// What is written with a dot: members (.len, .pos, .value), cursors (.next(), .read(n)), bits, and the statements of
-// encode
-// (.push(v), .append(s)). A table for each; one row to add one.
+// Names behind a dot: members (.len, .pos, .value), cursors (.next(), .read(n)), bits, and the statements of encode (.push(v),
+// .append(s)). There is a table for each; one row to add one.
 #include <string.h>
 
 #include "frontend/check/check.h"

@@ -3,7 +3,7 @@
 
 #include "frontend/check/check.h"
 
-// ---- What is known of a sequence ------------------------------------------------------------------------------
+// ---- Facts about sequences ------------------------------------------------------------------------------------
 
 bool zf_is_sequence(const zf_expr *expr) { return expr->is_seq || (expr->type.kind == ZF_K_STRING && !expr->type.nullable); }
 
@@ -51,7 +51,7 @@ zf_expr *zf_ck_length(zf_checker *ck, zf_expr *seq, zf_span span) {
     return zf_ck_finish(ck, length, zf_length_range(ck, seq));
 }
 
-/// What an index is compared with: the declared length of E[n], else `.len`.
+/// The bound of an index: the declared length of E[n], else `.len`.
 static zf_expr *length_to_prove(zf_checker *ck, zf_expr *seq) {
     if (seq->kind == ZF_X_STREAM && seq->port->fixed && seq->port->length != NULL && ck->body != ZF_IN_ENCODE)
         return seq->port->length;

@@ -52,7 +52,7 @@ static void check_let(zf_checker *ck, const zf_ast_stmt *ast) {
     local->range = value->is_seq ? zf_element_range(ck, value) : value->range;
     zf_ck_stmt(ck, ZF_S_LET, ast->span)->local = local;
     zf_bound *bound = zf_ck_enter(ck, ast->name, ast->name_span, local, NULL, false);
-    // What relates its value to others holds for the name, too.
+    // Relations of its value to other values hold for the name, too.
     if (value->kind == ZF_X_BINARY || value->kind == ZF_X_PRIM || value->kind == ZF_X_CAST || value->kind == ZF_X_LOCAL) {
         if (zf_kind_is_integer(value->type.kind) && !value->type.nullable && zf_expr_immutable(ck, value)) {
             zf_expr *use = zf_ck_use(ck, bound, ast->name_span);
@@ -650,7 +650,8 @@ zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, co
     bool never = ends && body.value == NULL && !body.returns_inside; // a loop without an end, say
     if (wants && value == NULL && (!ends || never) && !ck->too_large) {
         const char *text = never ? "`%s` never returns a value" : "`%s` may end without a value";
-        // What else is wrong may be why it never does: in it, or that it was cut off where it nests too deeply.
+        // Another error may be the reason why it never returns: an error in the body, or a body that was cut off where it nests
+        // too deeply.
         const zf_diag *first = zf_diags_first_error(&ck->spec->diags);
         bool why = ck->spec->diags.errors != errors || (first != NULL && first->code == ZF_D_TOO_DEEP);
         if (!never || !why) zf_ck_error(ck, ZF_D_NO_VALUE, span, text, frame->name);

@@ -11,7 +11,7 @@ enum {
 
 __extension__ typedef unsigned __int128 wide_unsigned;
 
-/// What a constant with an error resolves to: its diagnostic stands at its own place, uses are quiet.
+/// A constant with an error resolves to this. The error is reported at the constant, and its uses report nothing.
 static const zf_constant failed_constant;
 
 // ---- Floats as bits -------------------------------------------------------------------------------------------

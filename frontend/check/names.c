@@ -108,7 +108,7 @@ bool zf_name_is_reserved(zf_name name) {
     return zf_name_is_type(name);
 }
 
-/// What bodies have by themselves: locals may take these names, declarations that every body sees may not.
+/// Names that every body has: locals may take them, declarations that every body sees may not.
 static bool is_name_of_bodies(zf_name name) {
     return strcmp(name, "out") == 0 || strcmp(name, "chunk") == 0 || strcmp(name, "lane") == 0;
 }

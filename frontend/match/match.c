@@ -7,7 +7,7 @@
 /// Terms of one unrolled reduction, and of nested ones together.
 enum { UNROLL_LIMIT = 64, UNROLL_NESTED_LIMIT = 4096 };
 
-// ---- What a term depends on -----------------------------------------------------------------------------------
+// ---- Dependencies of a term -----------------------------------------------------------------------------------
 
 /// A walk over a term that looks for what may change from one result to the next. Locals of the term itself, its
 /// binders and the looked-through immutable locals around it are no such thing.

@@ -15,7 +15,7 @@
 
 typedef enum zf_index_kind { ZF_INDEX_OTHER, ZF_INDEX_CONST, ZF_INDEX_LOCAL, ZF_INDEX_SEGMENT } zf_index_kind;
 
-/// What an unsigned expression is, seen through locals, calls and casts that keep the value.
+/// The form of an unsigned expression, seen through locals, calls and casts that keep the value.
 typedef struct zf_index_form {
     zf_index_kind kind;
     zf_local *local; ///< LOCAL, SEGMENT: d

@@ -1,5 +1,5 @@
-// What an index or a bound is. An expression is written as a sum of atoms with coefficients modulo 2^64; the forms are
-// recognised on that, so that `i / 512 * 512 + 1`, `1 + 512 * (i / 512)` and a `let` for either are one thing.
+// Recognises the form of an index or a bound. An expression is written as a sum of atoms with coefficients modulo 2^64; the
+// forms are recognised on that, so that `i / 512 * 512 + 1`, `1 + 512 * (i / 512)` and a `let` for either are one thing.
 #include "frontend/match/match.h"
 
 /// Trees larger than this are not looked into: a chain of `let b = a + a;` doubles with every step.

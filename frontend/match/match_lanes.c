@@ -234,8 +234,8 @@ static bool loop_once(lanes *l, zf_stmt *stmt) {
     return meet(l, &before);
 }
 
-/// What one round taints decides the next. The outermost loop repeats on behalf of those inside it; taints only grow
-/// there, but a program can make that take long, so after a few rounds everything is taken to be tainted.
+/// Taints of one round affect the next. The outermost loop repeats on behalf of those inside it. Taints only grow, but a
+/// program can make that take long, so after a few rounds everything is taken to be tainted.
 static void loop(lanes *l, zf_stmt *stmt) {
     bool added = loop_once(l, stmt);
     if (l->loops > 0) return;
@@ -291,7 +291,7 @@ static void statement(lanes *l, zf_stmt *stmt) {
         return;
     case ZF_S_BREAK:
     case ZF_S_CONTINUE:
-        // What follows the loop is reached from its beginning, too, and a move inside it is an error anyway.
+        // The code after the loop is reached from the loop's beginning, too, and a move inside it is an error anyway.
         l->at.reachable = false;
         return;
     default:

@@ -20,7 +20,7 @@ static bool same_local(const sameness *state, const zf_local *a, const zf_local 
     for (uint32_t k = state->binder_count; k-- > 0;) {
         if (state->binders[k].a == a || state->binders[k].b == b) return state->binders[k].a == a && state->binders[k].b == b;
     }
-    // What a variable holds depends on when it is read, so no variable equals itself.
+    // The value of a variable depends on when it is read, so no variable equals itself.
     return a == b && a->kind != ZF_L_VAR && a->kind != ZF_L_ARRAY && a->kind != ZF_L_GROWING;
 }
 

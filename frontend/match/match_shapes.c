@@ -64,7 +64,8 @@ static bool shape_expr(zf_visitor *visitor, zf_expr *expr) {
     if (state->inside && expr->kind == ZF_X_PARAM) expr->port->shapes = true;
     if (state->inside && expr->kind == ZF_X_LOCAL && expr->local->id < state->local_count && !state->locals[expr->local->id]) {
         state->locals[expr->local->id] = true;
-        // An immutable local is its `init`: done at once. What was assigned to others, the next round sees.
+        // An immutable local is its `init`, which is visited at once. The next round visits the values assigned to other
+        // locals.
         bool now = (expr->local->kind == ZF_L_LET || expr->local->kind == ZF_L_FORMAL) && state->depth < LOOK_DEPTH;
         state->depth++;
         if (now)

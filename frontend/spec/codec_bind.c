@@ -36,7 +36,7 @@ typedef struct binding {
     bool *bound;
 } binding;
 
-/// What T must be so that unsigned(T) or signed(T) is `type`: known only from T's bound.
+/// Solves for T so that unsigned(T) or signed(T) is `type`: known only from T's bound.
 static bool solve_sign(const binding *b, uint32_t index, zf_type type, zf_type *out) {
     const zf_name bound = generic_at(b->algorithm, index)->bound;
     if (bound == NULL || !zf_kind_is_integer(type.kind)) return false;

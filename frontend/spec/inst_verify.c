@@ -1,6 +1,6 @@
-// What later stages rely on, checked: every node has the children, types and ranges of its kind, locals are numbered
-// and belong to their body, statements stand where they may. It stops at the first fault and says where in the tree it
-// is.
+// Verifies the properties that later stages rely on: every node has the children, types and ranges of its kind, locals are
+// numbered and belong to their body, statements stand where they may. It stops at the first fault and reports its place in the
+// tree.
 #include <stdlib.h>
 
 #include "frontend/check/check.h"

@@ -161,7 +161,7 @@ static zf_inst *make_instance(zf_spec *spec, const zf_algorithm *algorithm, cons
     zf_ck_ports(&ck);
     if (!ck.failed) zf_ck_members(&ck);
     if (ck.failed || ck.too_large || !zf_match_inst(spec, inst)) return NULL;
-    // What follows relies on the tree, so a fault of ours must not get further than this.
+    // Later stages rely on the tree, so a fault of ours must not get further than this.
     zf_inst_fault found = {0};
     bool sound = zf_inst_verify(inst, &found);
     if (!sound) {

@@ -144,7 +144,7 @@ static void check_algorithm(zf_spec *spec, zf_symbol *symbol) { zf_check_algorit
 static void check_codec(zf_spec *spec, zf_symbol *symbol) { zf_check_codec(spec, symbol); }
 static void check_table(zf_spec *spec, zf_symbol *symbol) { zf_check_table(spec, symbol); }
 
-/// What is checked, in this order: each kind may use those before it.
+/// The kinds of declarations in the order of their checks: each kind may use those before it.
 static const struct {
     zf_ast_decl_kind kind;
     void (*check)(zf_spec *spec, zf_symbol *symbol);

@@ -1,9 +1,9 @@
 // The checked spec: what the front end hands over. Algorithms instantiated with concrete types, bodies as typed trees with
 // every function inlined, codecs as trees of instances. It is plain data; nothing later changes it.
 //
-// Inlining. A call of a user's function is checked again at every call site (as a template is), with the facts known
-// there. An array or stream given to a function is an alias: the formal's uses are the argument itself. A scalar formal is a
-// local with `init`. So a body never refers to anything outside its instance.
+// Inlining. A call of a user's function is checked again at every call site (as a template is), with the facts known there. An
+// array or stream given to a function is an alias: the formal's uses are the argument itself. A scalar formal is a local with
+// `init`. Therefore a body never refers to anything outside its instance.
 //
 // Purity. An expression has effects only where it contains a CURSOR that advances, an INTERN, or a CALL whose body does;
 // `zf_expr.effect` says so. Immutable locals (LET, FORMAL) with a pure `init` may be looked through.
@@ -85,7 +85,7 @@ typedef enum zf_expr_kind {
     ZF_X_OUT,    ///< out: the instance's result; per chunk in non_parallel
     ZF_X_INPUT,  ///< the formal of encode(x)
     ZF_X_TABLE,  ///< `table`: a constant array
-    ZF_X_SLICE,  ///< a[b..c] of sequence or string a. Of a u8 sequence: a string value (is_seq false, type string)
+    ZF_X_SLICE,  ///< a[b..c] of sequence or string a. If a is a u8 sequence: a string value (is_seq false, type string)
     ZF_X_PARTS,  ///< x.parts: a sequence of sequences (only in `for`)
     ZF_X_CHUNKS, ///< chunks(x) (only in `for`)
 } zf_expr_kind;
@@ -207,7 +207,7 @@ struct zf_expr {
     const zf_table_const *table;
 };
 
-/// What is converted, below all conversions around it: those may make another number of it.
+/// Returns the operand below all conversions, which may change the number.
 static inline const zf_expr *zf_expr_uncast(const zf_expr *expr) {
     while (expr->kind == ZF_X_CAST) expr = expr->a;
     return expr;
@@ -220,8 +220,8 @@ static inline bool zf_cast_keeps(const zf_expr *cast) {
            zf_interval_within(cast->a->range, zf_interval_of_kind(cast->type.kind));
 }
 
-/// What is converted, below the conversions around it that keep it: the same number. What is known at a place goes into that, so
-/// where a guard does not hold it may be another one.
+/// Returns the operand below the conversions that keep it: the same number. The ranges depend on the facts of a place, so it
+/// may be another number where a guard does not hold.
 static inline const zf_expr *zf_expr_kept(const zf_expr *expr) {
     while (expr->kind == ZF_X_CAST && zf_cast_keeps(expr)) expr = expr->a;
     return expr;
@@ -365,7 +365,7 @@ struct zf_inst {
 
 typedef struct zf_codec_node zf_codec_node;
 
-/// What is chosen from on one edge: one codec or several alternatives.
+/// The choice on one edge: one codec or several alternatives.
 typedef struct zf_codec_choice {
     uint32_t count;
     zf_codec_node **alternatives;
@@ -432,8 +432,8 @@ bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t 
 /// Parses a file, alone, and prints it in the canonical layout; *changed tells whether that differs from the file. False when it
 /// does not parse; diagnostics tell.
 bool zf_spec_format_file(zf_spec *spec, const char *path, zf_text *out, bool *changed);
-/// A canonical text, which has a line for a whole algorithm, in the layout of `zfc fmt`, where lines are worth naming: this is
-/// the text that places in a container mean. What does not parse is given as it is. `text` ends in a 0.
+/// Lays out a canonical text, which has a line for a whole algorithm, as `zfc fmt` does, where lines are worth naming: places
+/// in a container refer to this text. A text that does not parse is given unchanged. `text` ends in a 0.
 void zf_lay_out_text(const char *text, size_t length, zf_text *out);
 /// Checks everything that was added. True when there was no error.
 bool zf_spec_check(zf_spec *spec);
@@ -457,8 +457,8 @@ zf_inst *zf_spec_instantiate(zf_spec *spec, const zf_algorithm *algorithm, const
 /// Resolves the text of a codec for an element type, as a column named `name`. NULL and diagnostics on an error.
 zf_column *zf_spec_resolve_codec(zf_spec *spec, const char *name, zf_type type, const char *codec_text);
 
-/// Canonical text. Of one algorithm with all that it uses, and its SHA-256 (language.md section 10); of a table: one unit that
-/// stands alone without std or imports, with every algorithm, codec, function and constant that its columns use.
+/// Print canonical text: one algorithm with all that it uses, and its SHA-256 (language.md section 10); or a table as one unit
+/// that stands alone without std or imports, with every algorithm, codec, function and constant that its columns use.
 bool zf_canonical_algorithm(zf_spec *spec, const zf_algorithm *algorithm, zf_text *out, uint8_t sha256[32]);
 bool zf_canonical_table(zf_spec *spec, const zf_table *table, zf_text *out);
 
@@ -469,7 +469,7 @@ void zf_spec_print(zf_spec *spec, zf_text *out);
 void zf_inst_print(const zf_inst *inst, zf_text *out);
 void zf_expr_print(const zf_expr *expr, zf_text *out);
 
-/// What is wrong with an instance. The caller frees the reason.
+/// A fault of an instance. The caller frees the reason.
 typedef struct zf_inst_fault {
     zf_text reason;
     zf_span place; ///< no source: the whole instance

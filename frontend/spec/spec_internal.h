@@ -1,4 +1,5 @@
-// What the parts of the front end share: modules, names, and the calls from one part to another. Not for other directories.
+// The interface between the parts of the front end: modules, names, and the calls from one part to another. Not for other
+// directories.
 #ifndef ZF_FRONTEND_SPEC_INTERNAL_H
 #define ZF_FRONTEND_SPEC_INTERNAL_H
 

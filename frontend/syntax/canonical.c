@@ -1,6 +1,6 @@
-// Canonical text: a unit that stands alone. Every constant, function and algorithm that is used, in the order of use,
-// each as its tokens with one fixed spacing; named codecs expanded. What a file keeps, and what an algorithm's identity
-// is the hash of.
+// Canonical text: a unit that stands alone. It has every constant, function and algorithm that is used, in the order of use,
+// each as its tokens with one fixed spacing; named codecs are expanded. Files keep this text, and an algorithm's identity is
+// its hash.
 #include <string.h>
 
 #include <sha256.h>
@@ -161,7 +161,7 @@ static const char *name_in_unit(void *user, const zf_algorithm *algorithm) {
     return e == NULL ? algorithm->name : e->name;
 }
 
-// ---- What is asked for ----------------------------------------------------------------------------------------
+// ---- The request ----------------------------------------------------------------------------------------------
 
 typedef struct request {
     const zf_algorithm *algorithm; ///< or

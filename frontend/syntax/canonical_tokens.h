@@ -17,7 +17,7 @@ bool zf_next_token(const char **at, const char *end, zf_canonical_token *out);
 
 enum { ZF_SPACING_DEPTH = 1024 };
 
-/// What spacing depends on beside the two tokens: it follows from the tokens alone, however the text was written.
+/// The state of spacing beside the two tokens: it follows from the tokens alone, however the text was written.
 typedef struct zf_spacing {
     const char *generic_name; ///< the name behind which `<` opens generics; NULL: none does
     zf_canonical_token before;

@@ -1,4 +1,4 @@
-// `zfc fmt`: the one canonical layout. What it keeps of the author's is comments and single blank lines.
+// `zfc fmt`: the one canonical layout. It keeps the author's comments and single blank lines.
 //
 // Rules. 4 spaces, 120 columns. One statement, member or column a line. A block stands on one line when it has at most one
 // statement, at most two blocks deep, no comment inside, and fits. Columns of a table are aligned up to the next blank line.
@@ -20,7 +20,7 @@ static bool is_blank_between(const zf_printer *printer, uint32_t from, uint32_t 
     return newlines >= 2;
 }
 
-// What stands before an item at `begin`: comments on lines of their own, and blank lines, but none first in a block.
+// Prints the comments on lines of their own before an item at `begin`, and the blank lines, but none first in a block.
 static void begin_item(zf_printer *printer, uint32_t begin, unsigned indent, bool *first) {
     zf_layout_end_line(&printer->layout);
     while (printer->pending && printer->pending->span.begin < begin) {
@@ -34,7 +34,7 @@ static void begin_item(zf_printer *printer, uint32_t begin, unsigned indent, boo
     *first = false;
 }
 
-// What stands behind an item on its line; the next thing in the source is at `next`.
+// Prints the comment behind an item on its line; the next thing in the source is at `next`.
 static void end_item(zf_printer *printer, uint32_t end, uint32_t next, unsigned indent) {
     if (printer->last_end < end) printer->last_end = end;
     zf_layout_print(&printer->layout, indent, zf_format_trail(printer, next));
@@ -255,7 +255,7 @@ static zf_doc *simple_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigne
     return list;
 }
 
-// What stands before the block of a statement. Its continuation lines are indented twice, to stand apart from the body.
+// The head of a statement, before its block. Its continuation lines are indented twice, to stand apart from the body.
 static zf_doc *head_of(zf_printer *printer, const zf_ast_stmt *stmt) {
     zf_doc *list = list_of(printer), *value = NULL;
     switch (stmt->kind) {

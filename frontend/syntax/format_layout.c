@@ -154,7 +154,7 @@ static void print_comment(zf_layout *layout, unsigned indent, const zf_doc *doc)
     layout->line_ended = true;
 }
 
-// What is still to be printed: a stack, linked so that it needs no bound.
+// The commands that are still to be printed: a stack, linked so that it needs no bound.
 typedef struct command {
     const zf_doc *doc;
     unsigned indent;

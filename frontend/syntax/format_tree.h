@@ -13,7 +13,7 @@ typedef struct zf_printer {
     uint32_t last_end;             ///< where the thing printed last ends in the source
 } zf_printer;
 
-// What both files make documents of.
+// Makers of documents for both files.
 static inline zf_doc *text(zf_printer *printer, const char *string) { return zf_doc_text(printer->arena, string); }
 static inline zf_doc *list_of(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LIST); }
 static inline zf_doc *line(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LINE); }

@@ -1,8 +1,8 @@
 // A parse: what must hold of the source before it, the tokens' way from scanner to grammar, and recovery from errors.
 //
-// Recovery. The grammar has error rules that end with `;` or `}`. After a syntax error the token stream is bent so that the next
-// such token is one of the level where the error is: braces opened in between are passed over as a whole, a missing `;` or `}`
-// is made up where a keyword shows that a new statement or declaration begins. So one slip gives one error.
+// Recovery. The grammar has error rules that end with `;` or `}`. After a syntax error the token stream is bent so that the
+// next such token is one of the level where the error is. Braces opened in between are skipped as a whole. A missing `;` or `}`
+// is inserted where a keyword shows that a new statement or declaration begins. Therefore one slip gives one error.
 #include "frontend/syntax/parse.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// What the scanner, the grammar and the wording of syntax errors share. Not for other files.
+// The interface between the scanner, the grammar and the wording of syntax errors. Not for other files.
 #ifndef ZF_FRONTEND_PARSE_H
 #define ZF_FRONTEND_PARSE_H
 
@@ -108,7 +108,7 @@ typedef struct zf_parser {
 
 /// The scanner (lexer.l): the next token's kind.
 int zf_scan_token(union zf_syntax_value *value, zf_span *span, void *scanner);
-/// What the grammar asks for tokens (parse.c).
+/// Returns the next token for the grammar (parse.c).
 int zf_syntax_lex(union zf_syntax_value *value, zf_span *span, zf_parser *parser);
 
 /// Reports a token that cannot stand where it is. `expected`: names of symbols as parser.y gives them (parse_error.c).

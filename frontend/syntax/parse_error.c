@@ -50,7 +50,7 @@ static bool is_phrase(const char *symbol) {
     return strncmp(symbol, "a ", 2) == 0 || strncmp(symbol, "an ", 3) == 0 || strncmp(symbol, "the ", 4) == 0;
 }
 
-// What a single name that is expected stands for.
+// The noun for a single name that is expected.
 static const char *name_phrase(const zf_parser *parser) {
     switch (parser->previous.kind) {
     case ':':
@@ -244,7 +244,7 @@ void zf_syntax_report(zf_parser *parser, const char *found, const char *const *e
         expectation wanted = all;
         summarise(parser, &wanted);
         const zf_token *token = &parser->current;
-        // What is missing at the end of a line is shown there, not at the next line's first token.
+        // A token that is missing at the end of a line is shown there, not at the next line's first token.
         bool later = token->kind == 0 || zf_on_later_line(parser, &parser->previous, token);
         bool missing =
             later && (token->kind == 0 || semicolon || (wanted.in_expression && (expects(&all, ")") || expects(&all, "]"))));

@@ -9,7 +9,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/text.h"
 
-/// What stands before a byte of a text: the number of the line that it lies in, and where that line begins.
+/// The line of a byte of a text: its number, and its first byte.
 typedef struct zf_line_mark {
     uint32_t line, begin;
 } zf_line_mark;

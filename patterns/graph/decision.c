@@ -1,4 +1,5 @@
-// What the three patterns allow. Capabilities follow from the pattern and the inputs; decisions are looked up, never computed.
+// The edges that the three patterns allow. Capabilities follow from the pattern and the inputs; decisions are looked up, never
+// computed.
 #include "patterns/graph/decision.h"
 
 const char *const zf_access_names[ZF_ACCESS_COUNT] = {"unused", "aligned i", "aligned g", "gather", "cursor"};
@@ -105,7 +106,7 @@ void zf_decide_inputs(zf_graph *graph, zf_graph_node *node) {
         edge->decision = holds ? cell->decision : cell->fallback;
         edge->reason = holds ? cell->reason : cell->fallback_reason;
         if (edge->capability == ZF_CAP_CHUNKED) chunked_seen = true;
-        // What an earlier kernel has made is as good as stored; a fused step ties its consumer to the order.
+        // The output of an earlier kernel is as good as stored; a fused step ties its consumer to the order.
         if (edge->decision == ZF_EDGE_FUSED) all_random = false;
     }
     node->capability = inst->pattern == ZF_NON_PARALLEL                                              ? ZF_CAP_CHUNKED

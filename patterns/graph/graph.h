@@ -9,14 +9,14 @@
 
 #include "frontend/spec/spec.h"
 
-/// What can be asked of the stream that a node (or a buffer) yields: language.md section 5.
+/// How the stream of a node (or a buffer) can be accessed: language.md section 5.
 typedef enum zf_capability {
     ZF_CAP_RANDOM,  ///< any index, at no cost but its expression
     ZF_CAP_ORDERED, ///< from a state onwards
     ZF_CAP_CHUNKED, ///< chunk by chunk
 } zf_capability;
 
-/// What the table of access and capability demands of an edge. The planner may materialise more, never less.
+/// The decision for an edge by the table of access and capability. The planner may materialise more, never less.
 typedef enum zf_decision {
     ZF_EDGE_STORED,       ///< no producer: a buffer of the block
     ZF_EDGE_INLINED,      ///< an expression of the consumer's

@@ -65,7 +65,7 @@ void zf_graph_print(const zf_graph *graph, zf_text *out) {
 
 enum { BRANCH_LIMIT = 256 };
 
-/// What the text says of a node; instance, codec and ports are what the codec resolved to.
+/// Reads a node's text; instance, codec and ports come from the codec.
 static void read_node(zf_reader *r, zf_graph *graph, uint32_t n) {
     zf_graph_node *node = &graph->nodes[n];
     zf_reader_expect(r, "node");

@@ -1,4 +1,4 @@
-// What every later stage takes for granted about a graph.
+// Verifies the properties of a graph that every later stage relies on.
 #include <string.h>
 
 #include "patterns/graph/decision.h"

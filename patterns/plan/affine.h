@@ -4,7 +4,7 @@
 
 #include "patterns/graph/graph.h"
 
-/// What an index depends on besides params, lengths and constants.
+/// The variables that an index depends on besides params, lengths and constants.
 enum { ZF_USES_I = 1, ZF_USES_G = 2, ZF_USES_BINDER = 4 };
 
 /// An integer expression that never decreases when i, g or an enclosing binder grows, and never wraps.

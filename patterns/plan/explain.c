@@ -126,7 +126,8 @@ static void put_place(zf_span span, zf_text *out) {
 
 // ---- Text -----------------------------------------------------------------------------------------------------
 
-/// What becomes of an edge with a producer: the plan's decision where there is a plan, else what the graph allows.
+/// Prints the decision for an edge with a producer: the plan's decision if there is a plan, else the decision that the graph
+/// allows.
 static void text_decision(const zf_plan *plan, const zf_graph_edge *edge, zf_text *out) {
     static const char suffix[] = ": materialised"; // of the plan's reasons
     if (plan == NULL || plan->edge_work[edge->index] < 0 || edge->decision == ZF_EDGE_MATERIALISED) {

@@ -4,7 +4,7 @@
 
 #include "patterns/plan/plan.h"
 
-/// What the loop over a kernel's elements or groups reads.
+/// The loop over a kernel's elements or groups, by what it reads.
 typedef enum zf_loop {
     ZF_LOOP_MAP,    ///< elements at its own index only
     ZF_LOOP_GATHER, ///< also elements at indices that depend on the data

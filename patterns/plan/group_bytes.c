@@ -38,7 +38,7 @@ const zf_expr *zf_group_string(const zf_plan *plan, const zf_kernel *kernel) {
     return by_j && !moves(e->a, 0) ? e : NULL;
 }
 
-/// 8 * j, in either order, or j << 3. Of a number's bytes j is at most 7, which every conversion keeps.
+/// Whether e is 8 * j, in either order, or j << 3. In the bytes of a number j is at most 7, which every conversion keeps.
 static bool is_bits_before(const zf_expr *e) {
     const zf_expr *j = zf_expr_uncast(e->a), *eight = e->b;
     if (e->kind != ZF_X_BINARY) return false;

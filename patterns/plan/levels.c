@@ -36,7 +36,7 @@ static void add_inputs(walk *w, uint32_t n, zf_access access, uint32_t level) {
     const zf_graph_node *node = &w->plan->graph->nodes[n];
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         const zf_graph_edge *edge = &w->plan->graph->edges[node->inputs[s]];
-        // What is gathered from has no steps.
+        // A producer that is gathered from has no steps.
         if (stays(w->plan, edge) && edge->access == access) add_node(w, (uint32_t)edge->producer, level);
     }
 }

@@ -1,6 +1,6 @@
-// Cutting a graph into kernels. One kernel per tree: what is random is inlined into its consumer, and what keeps a state (a group
-// or a scan) and is asked for in order is a step of its consumer's tile. What the graph demands to be materialised is made by an
-// earlier kernel, and so is what would make a tree's state too large.
+// Cuts a graph into kernels, one per tree. A random node is inlined into its consumer. A node with a state (a group or a scan)
+// that is read in order is a step of its consumer's tile. An earlier kernel makes every edge that the graph materialises, and
+// every edge that would make a tree's state too large.
 #include <string.h>
 
 #include "patterns/graph/decision.h"
@@ -35,9 +35,9 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
     if (diag != NULL) zf_diag_hint(p->diags, diag, "%s", text);
 }
 
-// ---- What this target does not lower --------------------------------------------------------------------------
+// ---- Features that this target does not lower -----------------------------------------------------------------
 
-/// What a stream that no algorithm makes can hold: numbers and booleans.
+/// Whether a stream without a producer can be stored: numbers and booleans can.
 static bool storable(planner *p, const zf_graph_edge *edge, zf_span span) {
     if (edge->stored < 0 || zf_type_storable(edge->type)) return true;
     zf_diag *diag = report(p, ZF_D_NOT_LOWERED, span, "stream `%s` is of %s, which cannot be stored as it is", edge->path,
@@ -97,7 +97,7 @@ bool zf_delivers_strings(const zf_graph *graph, uint32_t node) {
     return graph->nodes[node].output == 0 && graph->edges[0].type.kind == ZF_K_STRING;
 }
 
-// ---- What is inlined ------------------------------------------------------------------------------------------
+// ---- Inlining -------------------------------------------------------------------------------------------------
 
 /// Whether a list of paths between commas has one.
 static bool lists(const char *list, const char *path) {
@@ -249,7 +249,8 @@ static void set_geometry(planner *p, zf_kernel *kernel) {
     kernel->geometry.l = zf_choice_value(&kernel->choice, ZF_CHOICE_L, kernel->geometry.l);
     kernel->geometry.s = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, kernel->geometry.s);
     kernel->geometry.c = zf_choice_value(&kernel->choice, ZF_CHOICE_C, kernel->geometry.c);
-    // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their own.
+    // A kernel with a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their
+    // own.
     if (kernel->domain == ZF_DOMAIN_CHUNKS)
         kernel->tile = zf_chunk_tile(p->graph, kernel->root);
     else if (zf_kernel_is_ordered(p->plan, kernel))

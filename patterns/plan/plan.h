@@ -107,14 +107,14 @@ typedef struct zf_work {
     zf_type type;
     uint32_t kernel;         ///< that makes it
     const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
-    /// Not NULL: these bytes are the column's characters, in their order, and this scan of node 0 says where each row begins: it
-    /// stands where the state of the column's bytes does. What makes it stores into the column, and what makes the column only
-    /// says where rows begin: on accelerators always, on the host where all characters of a block are wanted.
+    /// Not NULL: these bytes are the column's characters, in their order, and this scan of node 0 gives the begin of each row,
+    /// which is the state of the column's bytes there. The kernel of the bytes stores into the column, and the column's kernel
+    /// only stores offsets: on accelerators always, on the host if all characters of a block are decoded.
     const zf_reduce *start;
     /// Not NULL, on accelerators: its elements hold the column's, side by side, in so many bits each as this param of the edge's
     /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).
     const zf_port *packed;
-    /// Of strings, on accelerators: a short one lies in its handle, since groups are made of such strings, one each.
+    /// Strings, on accelerators: a short string lies in its handle, since groups are made of such strings, one each.
     bool short_strings;
 } zf_work;
 

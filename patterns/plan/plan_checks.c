@@ -44,7 +44,7 @@ static void search_prefix(prefix_search *search, const zf_expr *e, bool sometime
         if (at->kind == ZF_X_LOCAL && at->local == search->binder) {
             const zf_expr *known = search->access;
             if (known != NULL && known->a->port != e->a->port) search->several = true;
-            // Of several at the same element, the first that can fail: the range stands for its check.
+            // If several accesses are at the same element, take the first one that can fail: the range stands for its check.
             if (!sometimes && (known == NULL || (known->proved && !e->proved))) search->access = e;
         }
     }

@@ -1,4 +1,4 @@
-// What is particular to kernels of chunks: their tiles and directories, and who walks them.
+// Kernels of chunks: their tiles and directories, and which threads walk them.
 #include "frontend/check/walk.h"
 #include "patterns/plan/plan_internal.h"
 

@@ -1,4 +1,4 @@
-// What the parts of the planner share. Not for other directories.
+// The interface between the parts of the planner. Not for other directories.
 #ifndef ZF_SCHEDULER_PLAN_INTERNAL_H
 #define ZF_SCHEDULER_PLAN_INTERNAL_H
 
@@ -54,7 +54,7 @@ bool zf_edge_gives_strings(const zf_graph_edge *edge);
 /// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.
 bool zf_delivers_strings(const zf_graph *graph, uint32_t node);
 
-/// What an expression stands for: through names, calls of functions without statements, and casts that keep unsigned values.
+/// Returns the expression behind names, calls of functions without statements, and casts that keep unsigned values.
 /// (characters.c)
 const zf_expr *zf_expr_meant(const zf_expr *e);
 /// Where a row begins in `*characters`, a stream of which the rows of an instance are consecutive slices, from its first byte on;
@@ -63,12 +63,12 @@ const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **charac
 /// Marks the work buffer that holds the column's characters, if there is one.
 void zf_plan_find_characters(zf_plan *plan);
 
-/// What zf_work.packed of a buffer is to be, once the plan's checks are known. (unpacking.c)
+/// Returns the value of zf_work.packed for a buffer, once the plan's checks are known. (unpacking.c)
 const zf_port *zf_work_packs(const zf_plan *plan, uint32_t work);
 /// Marks the work buffer whose elements hold the column's, if there is one.
 void zf_plan_find_packed(zf_plan *plan);
 
-/// What zf_work.short_strings of a buffer is to be, once kernels are known. (group_bytes.c)
+/// Returns the value of zf_work.short_strings for a buffer, once kernels are known. (group_bytes.c)
 bool zf_work_has_short_strings(const zf_plan *plan, uint32_t work);
 void zf_plan_find_short_strings(zf_plan *plan);
 

@@ -1,5 +1,5 @@
-// What codegen and the runtime take for granted about a plan. It is checked against the graph, not against the planner: a plan
-// may materialise more than this planner would, never less than the graph demands.
+// Verifies the properties of a plan that codegen and the runtime rely on. It is checked against the graph, not against the
+// planner: a plan may materialise more than this planner would, never less than the graph demands.
 #include <string.h>
 
 #include "patterns/graph/decision.h"
@@ -76,7 +76,7 @@ static bool verify_steps(const zf_plan *plan, const zf_sites *sites, const zf_ke
                "kernel %u: not one scan", k);
         return true;
     }
-    // What is materialised, and the nodes, which were compared with that, leave one list of steps.
+    // The materialised edges and the nodes, which were verified before, determine the list of steps.
     zf_kernel wanted = *kernel;
     zf_kernel_make_steps(plan, sites, &wanted);
     DEMAND(kernel->step_count == wanted.step_count && kernel->level_count == wanted.level_count,
@@ -154,7 +154,7 @@ static bool verify_tree(const zf_plan *plan, const zf_sites *sites, const zf_ker
     return true;
 }
 
-/// What was chosen for a kernel is what it has, and nothing else differs from the default.
+/// Verifies that a kernel has its choices, and the defaults in everything else.
 static bool verify_choice(const zf_plan *plan, const zf_kernel *kernel, zf_text *reason) {
     const zf_choice *choice = &kernel->choice;
     const zf_geometry *is = &kernel->geometry;

@@ -63,7 +63,7 @@ static zf_site *add_here(walker *w, uint32_t violation, const zf_expr *expr, zf_
     return site;
 }
 
-/// What an access is called: "index of packed".
+/// The name of an access: "index of packed".
 static void add_access(walker *w, const zf_expr *e, const char *what) {
     const zf_expr *of = e->a;
     while (of->kind == ZF_X_SLICE) of = of->a;
@@ -324,7 +324,7 @@ void zf_sites_collect(zf_arena *arena, const zf_inst *inst, zf_sites *out) {
     }
 }
 
-// ---- What a site becomes in a graph ----
+// ---- Sites in a graph ------------------
 
 /// All values that a node's result can have.
 static zf_interval result_range(const zf_inst *inst) {

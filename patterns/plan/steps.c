@@ -22,7 +22,7 @@ static void add(counting *c, uint64_t steps) {
     if (c->total > ZF_STEPS_MOST) c->total = ZF_STEPS_MOST;
 }
 
-/// What runs `trips` times begins; returns what `times` was.
+/// Begins a part that runs `trips` times; returns the previous `times`.
 static uint64_t enter(counting *c, uint64_t trips) {
     uint64_t before = c->times;
     add(c, trips);

@@ -57,7 +57,7 @@ static double trips(const zf_site *site) {
     return product;
 }
 
-/// What one element (or group) of a node reads of one of its streams: a factor of its elements, or bits.
+/// The reads of one element (or group) of a node from one of its streams: a factor of its elements, or bits.
 typedef struct rate {
     zf_per per;
     double elements;

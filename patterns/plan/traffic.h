@@ -4,7 +4,7 @@
 
 #include "patterns/plan/plan_internal.h"
 
-/// What an amount counts for.
+/// The unit of an amount.
 typedef enum zf_per {
     ZF_PER_ELEMENT, ///< of the kernel's output
     ZF_PER_GROUP,   ///< how many elements a group has, the data says

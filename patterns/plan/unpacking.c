@@ -151,7 +151,7 @@ const zf_port *zf_work_packs(const zf_plan *plan, uint32_t w) {
     return is_light(plan, 0) ? of.width : NULL;
 }
 
-/// Of a node that makes the column's elements at the same index: whether that index is used for nothing else.
+/// Whether a node that makes the column's elements at the same index uses that index for nothing else.
 typedef struct index_uses {
     const zf_plan *plan;
     uint32_t node;
