@@ -23,7 +23,8 @@ typedef struct building {
     const char *const *files; ///< out: what the kernels' places mean, in the arena
 } building;
 
-// What a container's text is called where code names it. Its path would make other code, in every cache, of each copy of a file.
+// The name of a container's text in code. It is not the path, because each copy of a file would then have its own code in every
+// cache.
 static const char *name_of_text(const building *b) {
     const zf_table *table = b->request->plan->graph->column->table;
     return table == NULL ? NULL : zf_arena_printf(b->arena, "%s.zf", table->name);
@@ -65,7 +66,7 @@ static const char *module_name(const zf_plan *plan) {
     return plan->graph->column->name != NULL ? plan->graph->column->name : "column";
 }
 
-// What is loaded into this process: the host's kernels or the emulator's. `addresses` has them in order.
+// Loads the host's or the emulator's kernels into this process. `addresses` has them in order.
 static zf_status load_here(building *b, zf_codegen_code *code, char (*names)[ZF_CODEGEN_NAME], void **addresses,
                            zf_error *error) {
     const zf_plan *plan = b->request->plan;
@@ -117,7 +118,7 @@ static zf_status assemble(building *b, zf_text *image, zf_error *error) {
     return zf_jit_assemble(b->jit, &request, image, error);
 }
 
-// What accelerators launch.
+// Describes the kernels that accelerators launch.
 static zf_status describe_kernels(building *b, zf_codegen_code *code, char (*names)[ZF_CODEGEN_NAME], void **addresses,
                                   zf_error *error) {
     const zf_plan *plan = b->request->plan;

@@ -1,6 +1,6 @@
-// What all lowerings share: the context in which LLVM IR is built, values, sequences, and the environment through which a body
-// asks for what depends on its surroundings. A body (frontend/spec/spec.h) is lowered by cg_expr.c, cg_bits.c and cg_stmt.c
-// alone, for every target and for encoders; a kernel, or the encoder, gives it an environment.
+// The base of all lowerings: the context in which LLVM IR is built, values, sequences, and the environment that gives a body
+// everything that depends on its surroundings. Only cg_expr.c, cg_bits.c and cg_stmt.c lower a body (frontend/spec/spec.h), for
+// every target and for encoders; a kernel, or the encoder, gives it an environment.
 //
 // Builder. Every emitter appends at the builder's position and leaves it at the end of an unterminated block, maybe a new
 // one. Allocas go to the entry block (zf_cg_alloca). Names: v_ values, bb_ blocks, ty_ types.
@@ -36,7 +36,7 @@ struct zf_cg {
     unsigned wave;   ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_sites.h); NULL: nothing is
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
-    /// What must hold for the code being emitted to count, or NULL: always. Both arms of a conditional may be evaluated and one
+    /// The condition under which the emitted code counts, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.
     LLVMValueRef v_guard;
     uint32_t depth;    ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
@@ -172,7 +172,8 @@ zf_cg_env *zf_cg_frame_env(zf_cg_frame *frame);
 
 /// `a op b` of one type as the language defines it, without checks of its own: the combination of a reduction.
 LLVMValueRef zf_cg_reduce_combine(zf_cg *cg, zf_reduce_op op, zf_type type, LLVMValueRef v_a, LLVMValueRef v_b);
-/// What a reduction of nothing gives; for min and max this is 0 as well, so the first element must be told apart.
+/// Returns the result of a reduction without terms; for min and max this is 0 as well, so the first element must be treated
+/// apart.
 LLVMValueRef zf_cg_reduce_empty(zf_cg *cg, zf_reduce_op op, zf_type type);
 
 /// Tells that v (i64) is v_base + v_k, where v_base is a multiple of `count` and v_k less than that: divided by a multiple of
@@ -218,7 +219,7 @@ LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count);
 /// Prepares a context for building into `module`; target stays NULL.
 void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diags);
 void zf_cg_dispose(zf_cg *cg);
-/// What is built from now on belongs to `v_function`.
+/// Makes the code that is built from now on a part of `v_function`.
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);
 /// Reports ZF0804 and sets cg->failed.
 void zf_cg_unsupported(zf_cg *cg, zf_span span, const char *format, ...) __attribute__((format(printf, 3, 4)));

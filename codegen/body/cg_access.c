@@ -16,7 +16,7 @@ LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned 
         v_ok = zf_cg_select(cg, v_counts, v_ok, zf_cg_i1(cg, true));
     }
     LLVMValueRef v_held = env->check(cg, env, v_ok, violation, span, at);
-    // What is substituted must be harmless where the guard does not hold, too.
+    // The substitute must be harmless where the guard does not hold, too.
     if (cg->v_guard == NULL) return v_held;
     return v_held == NULL ? cg->v_guard : zf_cg_select(cg, cg->v_guard, v_held, zf_cg_i1(cg, false));
 }
@@ -135,7 +135,8 @@ static LLVMValueRef held(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, LLV
     return v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
 }
 
-/// What an access goes to when its check was noted as failed, or its proof rests on a guard that does not hold: `v_safe`.
+/// The operand of an access: `v`, or `v_safe` if its check was noted as failed or its proof rests on a guard that does not
+/// hold.
 static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, LLVMValueRef v_ok, LLVMValueRef v,
                             LLVMValueRef v_safe) {
     LLVMValueRef v_held = held(cg, frame, expr, v_ok);
@@ -245,7 +246,7 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         LLVMValueRef v_held = held(cg, frame, expr, v_ok);
         return v_held != NULL ? text_byte(cg, &a.seq, v_index, v_held) : zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
     }
-    // Of a table with an element at every index of the type any may be read.
+    // A table with an element at every index of the type may be read at any index.
     if (!expr->proved || !has_all(&a.seq, expr->b)) v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));
     return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
 }

@@ -30,7 +30,7 @@ void zf_cg_neighbour(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_base, LLVMValueRe
     cg->neighbours = n;
 }
 
-// What v is known to be, where division by v_by makes no difference to its neighbours.
+// The known neighbour v, if division by v_by makes no difference to its neighbours.
 static const struct zf_cg_neighbour *neighbour_of(const zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
     if (!LLVMIsAConstantInt(v_by)) return NULL;
     const struct zf_cg_neighbour *n = cg->neighbours;
@@ -181,10 +181,10 @@ static uint64_t odd_part(double y) {
 // x / y for a known y and an x that was an integer, where multiplying and adding in one rounding is quick and dividing is not.
 // Nothing overflows or becomes subnormal: 1 <= |x| < 2^64 (or x is 0) and y is of moderate size.
 //
-// x * h + x * l, of which h and l together are 1 / y, is wrong by less than 2^-104 of it before it is rounded. So it becomes what
-// the quotient becomes, unless a number halfway between two others lies as near. But with x = X * 2^a, X of 53 bits, and
-// y = Y * 2^b, Y odd, a number halfway is M * 2^c, M odd and of 54 bits; X * 2^s and M * Y differ by 1 at least (they are not
-// the same, since M * Y is odd and longer than X). So none is nearer than 2^-54 / Y of the quotient, and Y may have 48 bits
+// x * h + x * l, where h + l is 1 / y, has an error of less than 2^-104 of it before it is rounded. It is therefore rounded as
+// the quotient is, unless a number halfway between two others lies as near. But with x = X * 2^a, X of 53 bits, and y = Y *
+// 2^b, Y odd, a number halfway is M * 2^c, M odd and of 54 bits; X * 2^s and M * Y differ by 1 at least (they are not the same,
+// since M * Y is odd and longer than X). No such number is nearer than 2^-54 / Y of the quotient, and Y may have 48 bits
 // (Brisebarre, Muller, "Correctly rounded multiplication by arbitrary precision constants", IEEE Transactions on Computers 57,
 // 2008).
 //

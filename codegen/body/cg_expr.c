@@ -34,7 +34,7 @@ void zf_cg_bind(zf_cg *cg, zf_cg_frame *frame, const zf_local *local, const zf_c
     slot->value = *value;
 }
 
-// ---- What an expression may do when nobody asked --------------------------------------------------------------
+// ---- Speculative evaluation -----------------------------------------------------------------------------------
 
 static zf_cg_arm worse(zf_cg_arm a, zf_cg_arm b) { return a > b ? a : b; }
 

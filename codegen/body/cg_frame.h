@@ -78,7 +78,7 @@ void zf_cg_unreachable_block(zf_cg *cg);
 
 // ---- Parts of zf_cg_expr, by subject ----
 zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a); // cg_arith.c
-/// What is known of a binary operation: from a BINARY expression, or from `place op= value`.
+/// The operands of a binary operation: from a BINARY expression, or from `place op= value`.
 typedef struct zf_cg_operation {
     zf_op op;
     zf_span span;
@@ -145,7 +145,7 @@ void zf_cg_range_end(zf_cg *cg, zf_cg_range_loop *loop);
 zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr); // cg_reduce.c
 zf_cg_value zf_cg_minmax(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 
-/// What evaluating an expression without being asked to may do.
+/// The effects of evaluating an expression speculatively.
 typedef enum zf_cg_arm {
     ZF_CG_ARM_PLAIN,   ///< nothing: arithmetic on values at hand
     ZF_CG_ARM_GUARDED, ///< it may read or divide, so operands need the guard

@@ -14,7 +14,7 @@
 void zf_cg_lines_begin(zf_cg *cg, const char *nameless);
 /// Ends it: before the module is verified. `kept`: PTX will have the places; else they leave the module.
 void zf_cg_lines_end(zf_cg *cg, bool kept);
-/// What follows belongs to `v_function`, called `name`, and stands for `span` until something else is said.
+/// Makes the instructions that follow belong to `v_function`, called `name`, and to `span`, until the next call.
 void zf_cg_lines_function(zf_cg *cg, LLVMValueRef v_function, const char *name, zf_span span);
 
 /// Stands for `span` from now on, unless it has no source. Gives what was before: for zf_cg_lines_leave.

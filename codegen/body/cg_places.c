@@ -42,7 +42,7 @@ static bool add_one(addends *sum, const zf_expr *value, uint64_t factor) {
     return true;
 }
 
-// What `expr` (a natural) times a factor is the sum of.
+// Splits `expr` (a natural) times a factor into addends.
 static bool find(addends *sum, const zf_expr *expr, uint64_t factor) {
     uint64_t constant;
     if (!zf_kind_is_integer(expr->type.kind) || expr->range.lo < 0) return false;

@@ -26,8 +26,8 @@ LLVMValueRef zf_cg_reduce_empty(zf_cg *cg, zf_reduce_op op, zf_type type) {
     return op == ZF_RED_ALL ? zf_cg_i1(cg, true) : zf_cg_zero(cg, type);
 }
 
-/// What combines with any first element to that element. Floats have none (a NaN first must stay): there the first element is
-/// told apart.
+/// The neutral element: it combines with any first element to that element. Floats have none (a NaN first must stay), so their
+/// first element is treated apart.
 static LLVMValueRef identity(zf_cg *cg, zf_reduce_op op, zf_type type) {
     if ((op != ZF_RED_MIN && op != ZF_RED_MAX) || !zf_kind_is_integer(type.kind)) return zf_cg_reduce_empty(cg, op, type);
     zf_interval all = zf_interval_of_kind(type.kind);

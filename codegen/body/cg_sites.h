@@ -1,5 +1,5 @@
-// What keeps a kernel right and would often not be missed: barriers, masks, guards at edges, checks. All of them are emitted
-// through the functions below, each with a word about what it is for.
+// Sites: barriers, masks, guards at edges and checks. They keep a kernel right, and a missing one is often not noticed. All of
+// them are emitted through the functions below, each with a word about its purpose.
 //
 // They are counted while a module is built, in the order in which they are emitted, and one of them can be left out: the fault
 // switch (docs/internals/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
@@ -23,7 +23,7 @@ typedef struct zf_fault_site {
     char function[40]; ///< that it was emitted into
 } zf_fault_site;
 
-/// Of one module. The caller's.
+/// The sites of one module. It belongs to the caller.
 typedef struct zf_fault_sites {
     uint32_t left_out;    ///< number of the site to leave out, from 1; 0: none
     uint32_t count;       ///< sites met

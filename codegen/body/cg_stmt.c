@@ -1,4 +1,4 @@
-// Statements of a body. What only an encoder or a chunk knows (pushes, emits, growing arrays) goes to the environment.
+// Statements of a body. Those that only an encoder or a chunk has (pushes, emits, growing arrays) go to the environment.
 #include <string.h>
 
 #include "codegen/body/cg_emit.h"
@@ -89,7 +89,7 @@ zf_cg_value zf_cg_run(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, const
     return zf_cg_variable_load(cg, &to.result);
 }
 
-/// What a body yields, also when no statement says so.
+/// The type of a body's result, also if no statement returns it.
 static zf_type result_of(const zf_inst *inst, const zf_body *body) {
     if (body == &inst->decode && inst->pattern != ZF_NON_PARALLEL) return inst->result;
     if (body == &inst->groups || body == &inst->size) return zf_type_of(ZF_K_U64);
@@ -317,7 +317,7 @@ void zf_cg_bytes_work(zf_cg *cg, const zf_cg_frame *frame, LLVMValueRef v_bytes,
     frame->env->work(cg, frame->env, v_count, span);
 }
 
-/// What a loop's body may do: break and continue go to its own blocks.
+/// Emits a loop's body: break and continue go to its own blocks.
 void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBasicBlockRef bb_break,
                      LLVMBasicBlockRef bb_continue) {
     LLVMBasicBlockRef bb_outer_break = frame->bb_break, bb_outer_continue = frame->bb_continue;
@@ -418,7 +418,7 @@ static void require(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_held = zf_cg_expr(cg, frame, stmt->value).v;
     if (stmt->value->range.lo >= 1) return; // proved by ranges: there is no check to fail
     v_held = zf_cg_check(cg, frame->env, v_held, 6, stmt->span, NULL);
-    // What follows was proved with what is required; where that was only noted as failed, the proofs do not hold.
+    // Later code was proved with the required condition. If a failure was only noted, those proofs do not hold.
     if (v_held != NULL) cg->v_guard = v_held;
 }
 

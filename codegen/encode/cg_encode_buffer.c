@@ -65,7 +65,7 @@ void zf_cg_buffer_reset(zf_cg *cg, const zf_cg_buffer *buffer) {
     set(cg, buffer->v_bits, v_zero);
 }
 
-// ---- What is there --------------------------------------------------------------------------------------------
+// ---- Existing elements ----------------------------------------------------------------------------------------
 
 static LLVMValueRef chunk_start(zf_cg *cg, const zf_cg_buffer *buffer) {
     if (buffer->port == NULL || !buffer->port->per_chunk) return NULL;

@@ -1,16 +1,16 @@
 // The table behind `intern`: from a value to the number of its first element in the chunk.
 //
-// Where values hardly repeat, a probe is a cache miss, and misses are what interning costs. So a slot is 8 bytes, whatever the
-// value's size: a tag of 32 bits of its hash, and the element's number, through which equal tags are told apart. The place is the
-// tag's highest bits: a table that grows is read and written in order, and needs no value for it. Loops in generated code ask
-// for the slots of elements ahead (cg_encode_buffer.c).
+// If values hardly repeat, a probe is a cache miss, and misses are the cost of interning. Therefore a slot has 8 bytes,
+// whatever the value's size: a tag of 32 bits of its hash, and the element's number, by which equal tags are distinguished. The
+// place is the tag's highest bits: a table that grows is read and written in order, and needs no value for it. Loops in
+// generated code prefetch the slots of elements (cg_encode_buffer.c).
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "codegen/encode/encode_support.h"
 
-/// What an index points at before it has slots: one that is empty. Never written, so the cast is harmless.
+/// The target of an index before it has slots: one that is empty. Never written, so the cast is harmless.
 static const uint64_t no_slots[1];
 
 void zf_encode_index_reset(zf_encode_buffer *buffer) {

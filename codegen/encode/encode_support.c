@@ -9,7 +9,7 @@
 
 struct zf_encode_block {
     zf_encode_block *next;
-    uint64_t mapped; // bytes of the mapping that this begins, or 0: from calloc. What follows is aligned to 16
+    uint64_t mapped; // bytes of the mapping that this begins, or 0: from calloc. The data behind it are aligned to 16
 };
 
 enum {

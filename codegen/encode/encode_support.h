@@ -1,5 +1,5 @@
-// What a compiled `encode` body works on, and the C functions it calls where inlining gains nothing: growing a buffer, interning,
-// sorting, strings. The layout of these structs is known to the generated code (cg_encode.c).
+// The data of a compiled `encode` body, and the C functions that it calls where inlining gains nothing: growing a buffer,
+// interning, sorting, strings. The layout of these structs is known to the generated code (cg_encode.c).
 //
 // Memory. Buffers belong to the frame. A buffer that grows leaves its old memory in place until the frame is cleared, so that a
 // slice taken before stays readable. Sizes are limited by the frame, not by what the body asks for.
@@ -24,10 +24,10 @@ typedef struct zf_encode_index {
     uint64_t entered; ///< elements of the buffer that were looked at
 } zf_encode_index;
 
-/// What tags are made with: both odd. A tag is, of a value above 32 bits, the high half of ((v * a) ^ (v * a >> 32)) * b; of
-/// others the same in 32 bits with a shift by 16, all of it. Generated code computes the same. They are drawn anew for every
-/// frame, so that nobody can choose values that all want one slot; what is written does not depend on them, since elements are
-/// numbered by their first occurrence.
+/// The multipliers of tags, both odd. The tag of a value above 32 bits is the high half of ((v * a) ^ (v * a >> 32)) * b. The
+/// tag of another value is the same in 32 bits with a shift by 16, all of it. Generated code computes the same. They are drawn
+/// anew for every frame, so that nobody can choose values that all hash to one slot. The output does not depend on them, since
+/// elements are numbered by their first occurrence.
 typedef struct zf_encode_hash {
     uint64_t a, b;
 } zf_encode_hash;
@@ -119,7 +119,7 @@ static inline uint64_t zf_encode_word(const zf_encode_buffer *buffer, uint64_t a
 /// Ends every stream: pending bits become elements, padded with zeroes.
 void zf_encode_finish(zf_encode_buffer *buffer);
 
-/// What zf_cg_sort is told beside the bytes of an element: generated code passes it.
+/// Flags for zf_cg_sort, added to the bytes of an element by generated code.
 enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
 
 /// Every function that generated code calls: X(name, returns, arguments).

@@ -10,7 +10,7 @@
 
 typedef struct zf_strip zf_strip;
 
-/// What only loops over tiles have of a kernel.
+/// The state that only loops over tiles add to a kernel.
 typedef struct zf_host_state {
     LLVMValueRef v_out;          ///< argument: where the column goes
     LLVMValueRef v_limit;        ///< slot (i64): strips that begin below may read their bits in whole vectors

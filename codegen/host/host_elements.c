@@ -12,7 +12,7 @@ LLVMValueRef zf_lower_whole_strips(zf_kernel_build *lower, const zf_lower_tiles 
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lo = tiles->v_lo, v_hi = tiles->v_hi, v_six = zf_cg_i64(cg, 6), v_zero = zf_cg_i64(cg, 0);
     if (lower->one_by_one) return v_zero;
-    // Of every scan; the streams of some may end before the outputs do.
+    // Applies to every scan; the streams of some may end before the outputs do.
     for (uint32_t k = 0; k < lower->running_count; k++) {
         const zf_running *r = &lower->runnings[k];
         LLVMValueRef v_count = tiles->v_count;

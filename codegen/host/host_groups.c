@@ -1,8 +1,8 @@
 // Groups: the output is walked from a state (g, o), group by group.
 //
 // Sizes, and the elements that a body pulls at g, are made for 64 groups at a time (a strip along g), so that they unpack and
-// vectorise as maps do. A group's elements are then stored a vector at a time, beyond its end where the tile has room: what is
-// written too much is written again by the groups that follow. That makes short groups cost one store each.
+// vectorise as maps do. A group's elements are then stored a vector at a time, beyond its end if the tile has room: later
+// groups overwrite the excess. Short groups therefore cost one store each.
 //
 // The walk ends where the tile is full and stands in a group that has elements left, or behind the last group: the state that the
 // next tile starts from. It stops at the group that the file says is the next tile's, so it cannot tell whether that one has
@@ -10,8 +10,8 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/host/host.h"
 
-// What a vector of a group's elements has, and of groups that are all short: a store of 64 bytes nearly always touches two lines
-// of a cache, which for runs of two takes as long as all else.
+// The bytes of a vector of a group's elements, and of one where all groups are short. A store of 64 bytes nearly always touches
+// two cache lines, which takes as long as everything else for runs of two.
 enum { VECTOR_BYTES = 64, SHORT_BYTES = 16 };
 
 typedef struct pulled {
@@ -186,8 +186,8 @@ static unsigned lanes_in(const zf_kernel_build *lower, const sink *to, unsigned 
     return access->proved && lower->cg->target->simt == NULL ? ZF_TEXT_STEP : 0; // where checks fail there may be no string
 }
 
-// A vector of `lanes` elements from element o of group g, stored from v_at. What lies beyond the `left` that the group has is
-// nobody's element: it may be stored, but not fail, nor read what only proofs allow.
+// Stores a vector of `lanes` elements from element o of group g at v_at. Elements beyond the `left` ones of the group may be
+// stored, but must not fail, nor read by proofs that hold for real elements only.
 static void emit_vector(zf_kernel_build *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o,
                         LLVMValueRef v_left, LLVMValueRef v_at, unsigned lanes) {
     zf_cg *cg = lower->cg;

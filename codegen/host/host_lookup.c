@@ -115,8 +115,8 @@ static LLVMValueRef take_lanes(zf_cg *cg, LLVMValueRef v, unsigned from, unsigne
     return LLVMBuildShuffleVector(cg->builder, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(v_mask, count), "");
 }
 
-// Loads the elements that there are, once a call of the kernel. Of bytes at most 16: any processor permutes so many by one
-// instruction, and few do more.
+// Loads the table once per call of the kernel. A table of bytes has at most 16: any processor permutes these by one
+// instruction, and few permute more.
 static table load_table(zf_kernel_build *lower, uint32_t edge, unsigned size, LLVMValueRef v_length) {
     zf_cg *cg = lower->cg;
     table t = {.bits = size == 8 ? 32 : size * 8};

@@ -1,9 +1,9 @@
 // Strips: 64 elements at a time, their bits unpacked by vectors.
 //
-// Elements of `count` bits that lie `stride` bits apart: 64 of them, and any multiple of 8, begin on a byte. So a vector of N
-// lanes (N * stride bits, at most 512 with the rest of the first byte) is one load, two shuffles that bring each lane the word
-// with its first bit and the next one, a funnel shift by constants, and a mask. The buffer they go to is as a rule never stored:
-// LLVM unrolls the loops over the strip and forwards it.
+// Elements of `count` bits that lie `stride` bits apart: 64 of them, and any multiple of 8, begin on a byte. A vector of N
+// lanes (N * stride bits, at most 512 with the rest of the first byte) is therefore one load, two shuffles that bring each lane
+// the word with its first bit and the next one, a funnel shift by constants, and a mask. The buffer that they go to is usually
+// never stored: LLVM unrolls the loops over the strip and forwards it.
 #include "codegen/host/host.h"
 
 enum { VECTOR_BITS = 512, LEAST_LOAD_BITS = 128 };
@@ -138,7 +138,7 @@ LLVMValueRef zf_strip_bits(zf_kernel_build *lower, zf_strip *strip, uint32_t edg
     }
     LLVMTypeRef ty = s->lane == 32 ? cg->ty_i32 : cg->ty_i64;
     LLVMValueRef v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, s->v_buffer, strip->v_k), s->lane / 8);
-    // What is loaded is masked already, but LLVM sees that only where it forwards the buffer.
+    // The loaded value is masked already, but LLVM sees that only where it forwards the buffer.
     return zf_cg_resize(cg, v, cg->ty_i64, false);
 }
 

@@ -39,13 +39,13 @@ typedef struct zf_delivery {
     struct zf_simt_text *text;               ///< strings that a warp copies (simt_text.h)
 } zf_delivery;
 
-/// What a plan's code is made from.
+/// The input of a plan's code.
 struct zf_kernel_input {
     const zf_plan *plan;
     const uint64_t *shaping; ///< values in the order of plan->shaping; NULL: the general form
 };
 
-/// What a family of targets (host/, simt/) does in its own way.
+/// Functions that each family of targets (host/, simt/) implements.
 typedef struct zf_kernel_ops {
     /// Makes the environment of a body; zf_lower_env_common has what all have alike.
     zf_kernel_env (*env)(zf_kernel_build *lower, uint32_t node);
@@ -234,14 +234,14 @@ zf_running *zf_lower_scan_find(zf_kernel_build *lower, uint32_t node, const zf_r
 /// Makes a scan's value at index `v_index`; then, when all was made there, goes on behind it, unless it is the last of `v_count`.
 void zf_lower_scan_value(zf_kernel_build *lower, zf_running *running, LLVMValueRef v_index);
 void zf_lower_scan_next(zf_kernel_build *lower, zf_running *running, LLVMValueRef v_index, LLVMValueRef v_count);
-/// What the state of a scan is at position `v_index`, as a word.
+/// Returns the state of a scan at position `v_index`, as a word.
 LLVMValueRef zf_lower_scan_state(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_index);
 
 // ---- Levels (kernel_levels.c) ----
 
-/// Where a tile ends in a node's groups, as the file says, which is checked there: groups beyond are not this tile's. So no group
-/// is looked at by two tiles for nothing, whatever the file says. Where it says nothing (the last tile, a recording): behind all
-/// groups.
+/// The end of a tile in a node's groups, as the file gives it, where it is checked. Groups beyond belong to other tiles, so a
+/// damaged file cannot make two tiles walk the same groups. Without a next state (the last tile, a recording) the end is behind
+/// all groups.
 typedef struct zf_lower_end {
     LLVMValueRef v_last;   ///< the group in which it ends
     LLVMValueRef v_end;    ///< behind those that it enters
@@ -305,7 +305,7 @@ void zf_lower_store_tile_bits(zf_kernel_build *lower, LLVMValueRef v_bytes, LLVM
 /// The same for a bitmap whose bit 0 is that of element 0.
 void zf_lower_pack_bits(zf_kernel_build *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo,
                         LLVMValueRef v_hi);
-/// What is stored for a value as an element of `type`: of bool a byte.
+/// Returns the stored form of a value as an element of `type`: of bool a byte.
 LLVMValueRef zf_lower_memory_form(zf_kernel_build *lower, zf_type type, zf_cg_value value);
 /// True when the kernel stores its elements as bits, through the functions above. Nullable booleans are bits, too, but those are
 /// seen to by zf_lower_store.
@@ -316,8 +316,8 @@ void zf_lower_deliver_begin(zf_kernel_build *lower, const zf_lower_tiles *tiles)
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_deliver_end(zf_kernel_build *lower, const zf_lower_tiles *tiles);
-/// Stores the elements of the column that element v_index of the kernel (below its count) holds, those that are wanted, one after
-/// the other. What fails is reported here as the column's kernel would, or (lower->v_any) noted. (kernel_unpack.c)
+/// Stores the requested elements of the column that element v_index of the kernel (below its count) holds, one after the other.
+/// A failure is reported here as the column's kernel would report it, or (lower->v_any) noted. (kernel_unpack.c)
 void zf_lower_unpack(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index);
 /// Element v_index of the column, made of v_bits (i64) and of what else it takes.
 zf_cg_value zf_lower_unpacked(zf_kernel_build *lower, LLVMValueRef v_bits, LLVMValueRef v_index);
@@ -329,8 +329,8 @@ bool zf_lower_can_deliver(zf_kernel_build *lower, const zf_cg_value *value);
 LLVMValueRef zf_lower_text_address(zf_kernel_build *lower, const zf_cg_value *value); ///< i64
 void zf_lower_store_handle(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_store_valid_byte(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef v_index);
-/// Bytes that are copied together on the host, of however few a string has: so many can be read behind any string. What is
-/// written too much is written again.
+/// Bytes that the host copies together, however few a string has: so many can be read behind any string. Later strings
+/// overwrite the excess.
 enum { ZF_TEXT_STEP = 16 };
 void zf_lower_copy_step(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
 /// Copies `v_length` bytes, at most `v_room`, and writes at most that many: on the host by steps where those fit.

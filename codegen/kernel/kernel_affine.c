@@ -56,7 +56,7 @@ bool zf_lower_affine(const zf_kernel_env *env, const zf_expr *expr, uint64_t *st
     return affine(env, expr, &steps, stride, from);
 }
 
-// What an expression is behind names, calls that only return, and conversions that keep every value.
+// Returns the expression behind names, calls that only return, and conversions that keep every value.
 static const zf_expr *behind(const zf_kernel_env *env, const zf_expr *e) {
     for (unsigned steps = 0; e != NULL && steps < STEP_LIMIT && !e->is_seq && !e->effect; steps++) {
         if (zf_lower_is_index(env, e)) return e;

@@ -1,4 +1,4 @@
-// What holds for a whole block or tile: descriptor words, failures, the loop over tiles, seek states.
+// Code for a whole block or tile: descriptor words, failures, the loop over tiles, seek states.
 #include "codegen/kernel/kernel.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ void zf_lower_clear(zf_kernel_build *lower) {
     LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail);
 }
 
-// What a failure word says above the check: the position in the block, and above it the block.
+// The part of a failure word above the check: the position in the block, and above it the block.
 static LLVMValueRef position_in_unit(zf_kernel_build *lower, LLVMValueRef v_position) {
     zf_cg *cg = lower->cg;
     if (lower->v_block == NULL) return v_position;

@@ -63,7 +63,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMVal
     return chunk->block_bits(cg, env, port, v_at, v_count, access);
 }
 
-// ---- What was emitted -----------------------------------------------------------------------------------------
+// ---- Emitted elements -----------------------------------------------------------------------------------------
 
 static LLVMValueRef emitted(zf_cg *cg, const zf_chunk *chunk) {
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");

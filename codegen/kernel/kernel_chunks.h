@@ -1,6 +1,6 @@
-// What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
-// fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (form_warp.c), but for
-// the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (form_lanes.c): then
+// The interface between the lowerings of chunks. A chunk is walked by one thread: its body is straight code with branches, and
+// a failed check leaves the chunk at once, so later code may rely on it. Or all threads of a warp do the same (form_warp.c),
+// but for the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (form_lanes.c): then
 // the body is straight code without branches around reads, and failures are noted. Not for other files.
 #ifndef ZF_CODEGEN_KERNEL_CHUNKS_H
 #define ZF_CODEGEN_KERNEL_CHUNKS_H
@@ -31,7 +31,7 @@ typedef struct zf_chunk_scan {
 typedef struct zf_chunk zf_chunk;
 typedef struct zf_chunk_region zf_chunk_region;
 
-/// What threads of a GPU do otherwise where a warp walks a chunk, or its lanes walk it together; each of its kind only.
+/// Overrides for GPUs where a warp walks a chunk, or its lanes walk it together. Each form sets its own members.
 typedef struct zf_chunk_ops {
     // ---- A warp that walks chunks (form_warp.c)
     /// Entry v_entry of a field of the directory, without a branch.
@@ -45,10 +45,10 @@ typedef struct zf_chunk_ops {
     /// Measures and makes a region over two binders, whose values of the first one, and then whose elements, the lanes share. To
     /// be called by `share`.
     void (*share_rows)(void *region);
-    /// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
+    /// The number of v_count elements (i64) that a lane makes, and the element of its turn v_turn.
     LLVMValueRef (*share_turns)(zf_chunk *chunk, LLVMValueRef v_count);
     LLVMValueRef (*share_index)(zf_chunk *chunk, LLVMValueRef v_turn);
-    /// What lanes stored can be read by all of them from here on, where the program reads it.
+    /// Makes the stores of all lanes visible to all of them, if the program reads its output.
     void (*meet)(zf_chunk *chunk);
 
     // ---- Lanes that walk a chunk together (form_lanes.c)
@@ -64,7 +64,7 @@ struct zf_chunk {
     const zf_chunk_ops *ops; ///< NULL: one thread walks it
     const zf_inst *inst;
     zf_chunk_stream *streams; ///< by slot
-    /// What the environment of other kernels does: it reaches elements by their number in the block.
+    /// The access of other kernels' environments: by the element's number in the block.
     zf_cg_value (*block_element)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access);
     LLVMValueRef (*block_bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
                                const zf_expr *access);
@@ -133,7 +133,7 @@ struct zf_chunk_region {
     LLVMValueRef v_lo, v_count; ///< values of the first binder
     LLVMValueRef v_at;          ///< over two: slot: behind what was measured, or made, so far
 };
-/// Of a binder: how many values it has (UINT64_MAX where there are 2^64), and one of them.
+/// The number of a binder's values (UINT64_MAX if there are 2^64), and one of them.
 LLVMValueRef zf_chunk_region_size(zf_cg *cg, const zf_cg_range *range);
 void zf_chunk_region_bind(const zf_chunk_region *region, const zf_binder *binder, LLVMValueRef v);
 /// V03 unless there is room for v_more elements behind v_pos.

@@ -71,7 +71,7 @@ static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
     return v_from;
 }
 
-/// So many elements in the position's unit.
+/// Converts a number of elements to the position's unit.
 static LLVMValueRef in_units(const cursor *c, LLVMValueRef v_elements) {
     return c->s->by_bits ? zf_cg_mul(c->cg, v_elements, zf_cg_i64(c->cg, c->width)) : v_elements;
 }

@@ -198,7 +198,8 @@ static void deliver_text(zf_kernel_build *lower, zf_cg_value value, LLVMValueRef
     zf_cg_enter(cg, bb_there);
 }
 
-// The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.
+// The bytes end in the next state, those of the last tile with the block's. An earlier failure takes precedence, because it
+// causes later ones.
 static void end_text(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;

@@ -1,5 +1,5 @@
-// What chunks emit: elements one at a time, and regions. The room of a region is checked once, before; all its terms see the
-// chunk as it was when the statement began, so `out.pos` moves only at its end.
+// Stores the elements that chunks emit: one at a time, and regions. The room of a region is checked once, before; all its terms
+// see the chunk as it was when the statement began, so `out.pos` moves only at its end.
 #include "codegen/kernel/kernel_chunks.h"
 
 #include "frontend/check/walk.h"

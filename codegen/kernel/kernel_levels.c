@@ -1,10 +1,10 @@
-// What runs along the levels of a kernel (patterns/plan/plan.h), element by element: scans, and the groups of ordered stages that
+// Runs along the levels of a kernel (patterns/plan/plan.h), element by element: scans, and the groups of ordered stages that
 // are steps of their consumer's tile.
 //
 // An expansion stands at element o of group g. Before an element is made at an index, all expansions along its level *settle*:
-// groups that are done, and empty ones, are left behind. A group that is entered settles the level of its groups, makes what runs
-// along that, and learns its size. So each level's code stands once within that of the level above, and the state of a level that
-// has settled is the one that the file keeps.
+// they skip groups that are done, and empty ones. Entering a group settles the level of its groups, makes the elements along
+// that level, and gives the group's size. Each level's code therefore stands once within that of the level above, and the file
+// keeps the state of a level that has settled.
 //
 // Nothing in a file is trusted: a state may lie. A tile leaves no group at which the next state says that it ends, so no group is
 // looked at by two tiles for nothing, and an element is made only inside a group that exists.

@@ -68,8 +68,8 @@ void zf_lower_scan_store(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v
     LLVMBuildStore(cg->builder, v, v_to);
 }
 
-// Prefix sums run along all of a stream, but the places that ask for differences may be known to lie in a part of it. What is
-// proved of a term is proved there alone: beyond it a term may not fail, nor divide or read as the proofs allow. NULL: it is all.
+// Prefix sums run along all of a stream, but the places that use differences may be known to lie in a part of it. Proofs about
+// a term hold only in that part: beyond it a term must not fail, nor divide or read by these proofs. NULL: the part is all.
 static LLVMValueRef in_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_interval range = reduce->binders[0].local->range;
     LLVMValueRef v_inside = NULL;

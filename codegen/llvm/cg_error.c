@@ -31,8 +31,8 @@ typedef struct landing {
 
 static _Thread_local landing *here;
 static new_handler *handler_before;
-// Memory may end while LLVM holds a lock of the process, or makes something that is made once: whoever comes after would wait
-// for ever. So no one is let in again.
+// Memory may end while LLVM holds a lock of the process, or builds something that is built once. A later call would wait for
+// ever, so no call enters LLVM again.
 static atomic_bool lost;
 
 static void land(const char *reason, bool no_memory) {
@@ -48,7 +48,8 @@ static void on_fatal(const char *reason) {
     land(reason, false); // returns where it is not ours: LLVM ends the process, as it would have without us
 }
 
-// Of `new`, which calls it until there is memory. What is not ours goes on as without us: to the handler before, or by bad_alloc.
+// The handler of `new`, which calls it until there is memory. Calls from outside go to the previous handler, or end with
+// bad_alloc.
 static void on_no_memory(void) {
     land("out of memory", true);
     if (handler_before != NULL)
@@ -59,7 +60,7 @@ static void on_no_memory(void) {
         zf_cpp_set_new_handler(NULL); // `new` looks again, and throws
 }
 
-// Of LLVM's uses of malloc. It may not return: where there is no landing the error is a fatal one, which ends the process.
+// The handler of LLVM's uses of malloc. It must not return: without a landing the error is a fatal one, which ends the process.
 static void on_bad_alloc(void *user, const char *reason, bool dump) {
     (void)user;
     (void)dump;
@@ -70,13 +71,13 @@ static void on_bad_alloc(void *user, const char *reason, bool dump) {
 static void set_options(void) {
     static const char *const words[] = {
         "zipflow",
-        // LLVM 19 vectorises a conditional division of values that stay the same wrongly where it keeps it conditional: it
-        // divides once, if the first lane's condition holds, and gives the others what no one computed. So it is told to make
-        // divisors harmless instead.
+        // LLVM 19 vectorises a conditional division of loop-invariant values wrongly if it keeps it conditional: it divides
+        // once, if the first lane's condition holds, and gives the other lanes an undefined value. This option makes divisors
+        // harmless instead.
         "-force-widen-divrem-via-safe-divisor=true",
 #ifdef ZF_SANITIZE
-        // Generated code hands no address of its own frame to anyone beyond the call. So it needs no second stack on which frames
-        // outlive their calls, which each thread of the emulated GPU would get of its own, and lose at its end.
+        // Generated code never passes an address of its own frame beyond the call. It therefore needs no second stack on which
+        // frames outlive their calls. Each thread of the emulated GPU would get one, and lose it at its end.
         "-asan-use-after-return=never",
 #endif
     };

@@ -16,10 +16,10 @@ void zf_cg_llvm_start(void);
 /// ZF_ERR_MEMORY once memory has ended inside LLVM, in whatever thread: this process makes no more code.
 zf_status zf_cg_let_in(zf_error *error);
 
-/// Runs `body`. A fatal error of LLVM inside it, on this thread, ends it at once and gives ZF_ERR_INTERNAL; so does a want of
-/// memory, which gives ZF_ERR_MEMORY and is the last: from then on no guard of this process runs its body. `*abandoned` says
-/// whether either was so. What LLVM held then is leaked, since nothing is known of its state: `body` must reach only LLVM objects
-/// that are not used afterwards. A body holds no lock of ours where it calls LLVM.
+/// Runs `body`. A fatal error of LLVM inside it, on this thread, ends it at once and gives ZF_ERR_INTERNAL. Missing memory
+/// gives ZF_ERR_MEMORY and is the last error: from then on no guard of this process runs its body. `*abandoned` is true after
+/// either. LLVM's objects are leaked then, since their state is unknown: `body` must reach only LLVM objects that are not used
+/// afterwards. A body holds no lock of ours where it calls LLVM.
 zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
 
 /// Collects the first error diagnostic of a context. `sink` lives as long as the context's use.

@@ -247,7 +247,7 @@ static void print_module(compilation *c) {
     LLVMDisposeMessage(text);
 }
 
-// The key of an object: the compiler and the machine, and the module itself. So whatever the code depends on is in it.
+// The key of an object: the compiler, the machine, and the module itself. It contains everything that the code depends on.
 static bool make_key(compilation *c) {
     zf_jit *jit = c->jit;
     if (jit->cache < 0 || c->request->key == NULL || c->text != NULL) return false;

@@ -36,7 +36,7 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
 /// Frees it with all code that came from it.
 void zf_jit_free(zf_jit *jit);
 
-/// What to compile.
+/// A request to compile.
 typedef struct zf_jit_request {
     const char *name;  ///< of the module: in errors and printed text
     const char *key;   ///< NULL: the object is not kept on disk. Else it is kept under a key that holds the module itself,

@@ -1,4 +1,4 @@
-// What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+// The begin of SIMT kernels (block, tile, pointers), and code that their forms share.
 #include "codegen/simt/simt_block.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_text.h"
@@ -10,7 +10,7 @@
 #include "codegen/body/cg_lines.h"
 #include "runtime/base/abi.h"
 
-// ---- What a kernel stores and scans ---------------------------------------------------------------------------
+// ---- Stores and scans of a kernel -----------------------------------------------------------------------------
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -334,7 +334,7 @@ zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower) {
     tile.v_begin = v_lo;
     tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
     tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
-    // Of strings the offsets are what vectors store.
+    // For strings, vectors store the offsets.
     LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
     LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, "");
     tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
@@ -512,7 +512,7 @@ bool zf_simt_adds_up(zf_kernel_build *lower, LLVMTypeRef ty) {
     return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
 }
 
-// What a lane and those up to `step` before it have together, of `v` that each knows of itself and those less than `step` before.
+// One step of a scan: combines `v`, which covers a lane and those less than `step` before it, with the lane `step` before.
 static LLVMValueRef scan_step(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane, uint32_t step, bool most) {
     zf_cg *cg = lower->cg;
     if (!most && zf_simt_adds_up(lower, LLVMTypeOf(v))) return cg->target->simt->add_up(cg, v, step);

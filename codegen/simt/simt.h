@@ -14,7 +14,7 @@ enum {
     ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
 
-/// What only kernels of GPUs have.
+/// The state that only kernels of GPUs have.
 typedef struct zf_simt_state {
     LLVMValueRef v_blocks;      ///< of the unit (i64)
     LLVMValueRef v_thread;      ///< i32
@@ -43,17 +43,17 @@ zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.
 bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce);
 
-// ---- What lanes have of a scan (simt_combine.c) ----
+// ---- Partial scans of lanes (simt_combine.c) -------
 
-/// What combines with anything to that.
+/// The neutral element of a scan.
 LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
 LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b);
 enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at most
-/// What stands before each lane in `count` consecutive rows, in each of which it has v_own[row]; the running value goes on behind
-/// them. A row begins anew where v_anew[row] (i1; NULL: none does).
+/// Returns the value before each lane in `count` consecutive rows, in each of which the lane has v_own[row]; the running value
+/// continues behind them. A row begins anew where v_anew[row] (i1; NULL: none does).
 void zf_simt_combine_rows(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before);
-/// Of `v_count` elements (i64) those whose term is some element's: an exclusive scan has none for its node's last.
+/// Returns how many of `v_count` elements (i64) have a term: an exclusive scan has none for its node's last element.
 LLVMValueRef zf_simt_terms(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
 LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
@@ -120,7 +120,7 @@ bool zf_simt_rows_fit(const zf_kernel_build *lower);
 /// Stores them, from element v_from (i64) of the kernel on, a multiple of the wave beyond a tile's first: all are wanted.
 void zf_simt_store_rows(zf_kernel_build *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
 
-// ---- What four bits of a coder's element become (simt_nibbles.c) ----
+// ---- Tables of four bits of a coder's element (simt_nibbles.c) ------
 
 /// Bytes of shared memory that it takes where the column's elements follow from their bits alone, whatever the width: reserved in
 /// all code of such a kernel, also where none is made (no width is known, or it is above 4). Else 0.
@@ -174,7 +174,8 @@ LLVMValueRef zf_simt_lane(zf_kernel_build *lower); ///< of this thread in its wa
 LLVMValueRef zf_simt_warp(zf_kernel_build *lower); ///< of this thread in its block (i64)
 /// Bits of a lane's number: a shift by so many divides by the lanes of a warp.
 uint32_t zf_simt_lane_bits_of(const zf_cg *cg);
-/// Sets of lanes: i32, or i64 where a warp has 64 lanes. That of the lanes below v_lane (i32), and how many a set has (i32).
+/// Sets of lanes: i32, or i64 where a warp has 64 lanes. The set of the lanes below v_lane (i32), and the number of lanes in a
+/// set (i32).
 LLVMTypeRef zf_simt_set_type(zf_cg *cg);
 LLVMValueRef zf_simt_lanes_below(zf_cg *cg, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set);
@@ -192,14 +193,14 @@ void zf_simt_barrier(zf_kernel_build *lower, const char *what);                 
 void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what);                       ///< of the threads of a warp
 LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
-/// What several bodies of one thread read, loaded before all of them.
+/// The loads of several bodies of one thread, before all of them.
 typedef struct zf_simt_stage {
     LLVMBasicBlockRef bb_loads; ///< runs before the bodies; open while they are built
     LLVMBasicBlockRef bb_bodies;
     struct zf_simt_window *windows; ///< what was loaded
 } zf_simt_stage;
 
-/// `count` neighbours whose ranks never fall, and rise by 1 at most from one to the next. What they read of packed bits is
+/// `count` neighbours whose ranks never fall, and rise by 1 at most from one to the next. The packed bits that they read are
 /// loaded for several of them at once.
 typedef struct zf_simt_neighbours {
     LLVMValueRef v_ranks[ZF_NEIGHBOURS];
@@ -251,9 +252,9 @@ void zf_simt_count_end(zf_kernel_build *lower, zf_simt_count *count);
 /// Whether everything that is counted by `v_more` (i32) more ones exists (i1); where it does, the rows that count them, and are
 /// made next, need not ask.
 LLVMValueRef zf_simt_count_fits(zf_kernel_build *lower, zf_simt_count *count, LLVMValueRef v_more);
-/// What `access` takes by such an index at the output that is being made; NULL: it takes nothing so.
+/// Finds the counted index that `access` uses at the output that is being made; NULL: it uses none.
 const zf_simt_counted *zf_simt_counted_at(const zf_kernel_env *env, const zf_expr *access);
-/// That element, checked.
+/// Loads that element, checked.
 zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *counted, const zf_expr *access);
 
 // ---- Lanes (simt_lane_loads.c) ----

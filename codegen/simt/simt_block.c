@@ -5,7 +5,7 @@ LLVMValueRef zf_simt_first_tile(zf_cg *cg, const zf_simt_tiles *tiles, LLVMValue
     return zf_cg_load(cg, cg->ty_i32, v_at, 4);
 }
 
-// What is found: slots of the block and its first tile.
+// The result of the search: slots of the block and its first tile.
 typedef struct found {
     LLVMValueRef v_block, v_begin;
 } found;

@@ -22,7 +22,7 @@ struct zf_choice_space {
     zf_choice otherwise;     ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
 };
 
-/// What the forms (forms/forms.def) say of their choices: values, powers of two, 0..most.
+/// The forms (forms/forms.def) add their choices by these: values, powers of two, 0..most.
 void zf_choice_allow(zf_choice_space *space, zf_choice_kind kind, uint32_t value);
 void zf_choice_allow_powers(zf_choice_space *space, zf_choice_kind kind, uint32_t least, uint32_t most);
 void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t most);
@@ -33,7 +33,7 @@ void zf_choice_allow_prefetch(zf_choice_space *space, const zf_simt_shape *shape
 /// The most threads of a thread block that makes a tile of groups, and no fewer than `least`.
 uint32_t zf_choice_threads_of_tile(const zf_plan *plan, const zf_kernel *kernel, uint32_t least);
 
-/// Of a kernel of a plan for an accelerator, whatever is chosen for it; its form is the one that it has by default.
+/// Fills the space of a kernel of a plan for an accelerator, whatever is chosen for it, with the form that it has by default.
 ZF_PRIVATE_API void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
 /// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).
 ZF_PRIVATE_API bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);

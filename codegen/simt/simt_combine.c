@@ -1,4 +1,4 @@
-// What lanes of a warp have of a scan, brought together by shuffles: for scans along the elements (form_scan.c), along groups
+// Combines the partial scans of a warp's lanes by shuffles: for scans along the elements (form_scan.c), along groups
 // (form_groups.c) and of segments (simt_segments.c).
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_tree.h"

@@ -65,7 +65,7 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_
 
 // ---- Sizes ----------------------------------------------------------------------------------------------------
 
-// A size as i32. What is larger than any tile is as good as any such number.
+// A size as i32. All sizes above the largest tile are alike.
 static LLVMValueRef bounded(zf_simt_heads *t, LLVMValueRef v_size) {
     zf_cg *cg = t->lower->cg;
     v_size = zf_cg_clamp(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->tile, 0), "sizes larger than a tile");
@@ -475,7 +475,7 @@ static void place_walk(zf_simt_heads *t) {
     t->v_rest = zf_cg_resize(cg, v_rest, ty, false);
 }
 
-// What is visited, and the sum of the sizes before (slot, i32).
+// The visited groups, and the sum of the sizes before (slot, i32).
 typedef struct walk {
     zf_simt_visit visit;
     const void *context;
@@ -588,7 +588,7 @@ static unsigned words_each(uint32_t wave, uint32_t words) {
     return each;
 }
 
-// What a word's own heads say: how many they are, or where the last of them is.
+// The number of a word's own heads, or the place of the last of them.
 static LLVMValueRef word_count(zf_simt_heads *t, bool places, LLVMValueRef v_word, LLVMValueRef v_bits) {
     zf_cg *cg = t->lower->cg;
     LLVMTypeRef ty = cg->ty_i32;
@@ -684,8 +684,7 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
-// What is in front of an element of the group in which the tile begins, beside what the tile has of it; else 0. Of the type of
-// offsets.
+// The offset that the tile's first element has in its group, for elements of that group; else 0. It has the type of offsets.
 static LLVMValueRef before_tile(const zf_simt_heads *t, LLVMValueRef v_rank, LLVMTypeRef ty) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_rank, zf_cg_i32(cg, 0));

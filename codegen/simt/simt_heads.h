@@ -61,8 +61,7 @@ void zf_simt_heads_count_groups(zf_simt_heads *t);
 /// consumer ends inside the group that has it; `v_exists` (i1): the stage has that element.
 void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists);
 void zf_simt_heads_clear(zf_simt_heads *t);
-/// What is done with `each` groups from v_first on (i64), of which the tile has v_sizes elements (i32), the first of them at
-/// place v_at.
+/// Visits `each` groups from v_first on (i64), of which the tile has v_sizes elements (i32), the first of them at place v_at.
 typedef void (*zf_simt_visit)(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                               LLVMValueRef v_at);
 /// Walks the tile's groups; the sum of their sizes, which all threads know (i32). Meets at barriers before any visit.
@@ -73,7 +72,7 @@ LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t);
 LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total);
 /// Counts what stands before each word, when all heads are marked.
 void zf_simt_heads_count(zf_simt_heads *t);
-/// What is in front of an element in its group, as i64.
+/// Returns an element's offset in its group, as i64.
 LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place);
 /// The places of `count` elements from v_q on, which lie in one word of bits.
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places);

@@ -13,7 +13,7 @@ static bool is_looked_up(const zf_plan *plan, const zf_graph_node *node, const z
     const zf_graph_edge *edge = &plan->graph->edges[node->inputs[port->slot]];
     if (port->access != ZF_ACCESS_GATHER || port->bitwise || port->whole || port->per_chunk) return false;
     if (edge->stored < 0 && plan->edge_work[edge->index] < 0) return false;
-    // Of bytes no more than 256 differ, which the first-level cache has in two lines.
+    // A stream of bytes has at most 256 different elements, which the first-level cache has in two lines.
     if (edge->type.nullable || !zf_type_storable(edge->type) || zf_kind_size(edge->type.kind) < 2) return false;
     for (uint32_t h = 0; h < plan->hoisted_count; h++) { // such an index grows with the element's: nothing is taken twice
         const zf_expr *access = plan->hoisted[h].access;
@@ -41,7 +41,8 @@ bool zf_simt_looks_up(const zf_plan *plan, const zf_kernel *kernel) {
 
 uint32_t zf_simt_lookup_bytes(const zf_plan *plan, const zf_kernel *kernel, uint32_t others) {
     if (!zf_simt_looks_up(plan, kernel)) return 0;
-    // What is copied comes through the second-level cache, as what the tile stores does: by more than most of that it is slower.
+    // The copy passes through the second-level cache, as the tile's stores do: a copy of more than most of their bytes is
+    // slower.
     uint64_t wanted = (uint64_t)zf_choice_value(&kernel->choice, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT) * KIB;
     uint64_t stored = (uint64_t)kernel->tile * zf_kind_size(zf_simt_type_of(plan, kernel).kind) / 4 * 3;
     uint64_t left = plan->target->shared_bytes - others, least = wanted < stored ? wanted : stored;
@@ -49,7 +50,7 @@ uint32_t zf_simt_lookup_bytes(const zf_plan *plan, const zf_kernel *kernel, uint
     return least <= SMALL ? 0 : (uint32_t)least / ZF_SIMT_PIECE * ZF_SIMT_PIECE;
 }
 
-// What a stream takes, in whole pieces (i64). One also where it has no element: element 0 is read wherever an index was wrong.
+// The bytes of a stream, in whole pieces (i64). At least one piece: element 0 is read wherever an index was wrong.
 static LLVMValueRef bytes_of(zf_kernel_build *lower, uint32_t edge) {
     zf_cg *cg = lower->cg;
     uint64_t size = zf_kind_size(lower->graph->edges[edge].type.kind);

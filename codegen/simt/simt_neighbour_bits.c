@@ -1,9 +1,9 @@
-// What the first neighbour of a row loads, and what the others take of it. Three pieces of code follow each other:
+// Loads for the first neighbour of a row, whose words the others share. Three pieces of code follow each other:
 //
 //   1. the first neighbours of all rows, which load their words;
-//   2. where codes are so narrow that all neighbours' should lie in two words: the others, which load nothing. That each does lie
-//      there is looked at, since places are what data say;
-//   3. where they are wider, or one did not: all of them as if there were no neighbours, which is the caller's.
+//   2. the others, which load nothing, if codes are so narrow that those of all neighbours should lie in two words. Each is
+//      checked to lie there, since the data give its place;
+//   3. if codes are wider, or a check failed: all of them as if there were no neighbours, by the caller.
 #include "codegen/simt/simt_neighbour_bits.h"
 
 #include "codegen/body/cg_sites.h"
@@ -77,7 +77,7 @@ LLVMValueRef zf_simt_neighbour_bits_take(zf_kernel_env *env, const zf_cg_bit_pla
     v_inside = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_count, w->v_count));
     v_inside = zf_cg_within(cg, v_inside, "a neighbour's bits in the first one's words");
     places->v_inside = places->v_inside == NULL ? v_inside : zf_cg_and(cg, places->v_inside, v_inside);
-    // Of bits that lie elsewhere these are not used; no more is wanted of a shift than that it has a value.
+    // Bits that lie elsewhere do not use this value; their shift must only be defined.
     LLVMValueRef v = LLVMBuildLShr(cg->builder, w->v_both, zf_cg_resize(cg, v_away, cg->ty_i64, false), "");
     v = zf_cg_resize(cg, zf_cg_resize(cg, LLVMBuildFreeze(cg->builder, v, ""), cg->ty_i32, false), cg->ty_i64, false);
     return zf_cg_mask(cg, v, w->v_mask, "bits of an element");

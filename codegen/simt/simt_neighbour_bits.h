@@ -1,6 +1,6 @@
-// Bits that neighbours take at places which data say (cg_places.c). Their words are not known to be the same, but mostly are:
-// codes of a few bits lie side by side. So the first neighbour's two words are loaded, and the others take their bits from these
-// where they are in them.
+// Bits that neighbours take at offsets from the data (cg_places.c). Their words may differ, but mostly are the same: codes of a
+// few bits lie side by side. Therefore the first neighbour's two words are loaded, and the others take their bits from these if
+// they are in them.
 #ifndef ZF_CODEGEN_SIMT_PLACES_H
 #define ZF_CODEGEN_SIMT_PLACES_H
 

@@ -53,7 +53,7 @@ void zf_simt_nibbles_make(zf_kernel_build *lower, uint32_t offset) {
     lower->simt->v_nibbles = v_table;
 }
 
-/// What four bits become, as words, or as the low bytes of one. v_nibble: i32.
+/// The elements for four bits, as words, or as the low bytes of one. v_nibble: i32.
 static void look_up(zf_kernel_build *lower, LLVMValueRef v_nibble, LLVMValueRef *v_words) {
     zf_cg *cg = lower->cg;
     uint32_t bytes = entry_bytes(lower);

@@ -1,7 +1,7 @@
-// A map of few bits reads little beside what it stores, and what it reads waits behind the stores of all that run: memory that
-// turns from stores to a few loads and back does neither at full speed. So one thread block of many asks for the words of as many
-// later tiles, side by side, into the second-level cache: of those tiles that begin when all that are under way are done. Where
-// they are not of this block they are of a later one, by the tiles that this one has: launches have mostly blocks of one size.
+// A map of few bits reads little beside its stores, and its loads wait behind the stores of all resident threads: memory that
+// turns from stores to a few loads and back does neither at full speed. Therefore one thread block of many prefetches the words
+// of as many later tiles, side by side, into the second-level cache. These tiles begin when all resident ones are done. If they
+// are not of this block they are of a later one, by the number of this block's tiles: launches mostly have blocks of one size.
 #include "codegen/simt/simt_prefetch_distant.h"
 
 #include "codegen/body/cg_frame.h"

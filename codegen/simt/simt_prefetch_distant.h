@@ -1,5 +1,4 @@
-// What later tiles of a map will read, asked for from memory while this one is made (the choice AHEAD of maps that take bits at
-// known places).
+// Prefetches for later tiles of a map (the choice AHEAD of maps that take bits at known places).
 #ifndef ZF_CODEGEN_SIMT_LATER_H
 #define ZF_CODEGEN_SIMT_LATER_H
 

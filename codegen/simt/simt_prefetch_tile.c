@@ -10,9 +10,9 @@ enum {
     MOST_ROUNDS = 16, // pieces that a thread asks for of an edge
 };
 
-// Of how many bits of outputs an edge has one at most where it must have few (on an H200: runs of plain values were asked for at
-// a loss where they had 16 elements, by a tenth at four, and with a gain of 2% at 64 and more; of packed ones at a gain of 8% at
-// two and a half, whose values have a fifth of the bits).
+// The bits of outputs for one bit of an edge, at least, where the edge must have few. On an H200, prefetching runs of plain
+// values was a loss at 16 elements, at a tenth at four, and a gain of 2% at 64 and more. Prefetching packed ones, whose values
+// have a fifth of the bits, gained 8% at two and a half.
 enum { FEW_PLAIN = 32, FEW_PACKED = 4 };
 
 void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,

@@ -1,4 +1,4 @@
-// What a tile will read of streams by index, asked for from memory before its first element is made (the choice AHEAD).
+// Prefetches the stream elements that a tile will index, before its first element is made (the choice AHEAD).
 #ifndef ZF_CODEGEN_SIMT_FETCH_H
 #define ZF_CODEGEN_SIMT_FETCH_H
 

@@ -33,7 +33,7 @@ void zf_simt_readahead_begin(zf_simt_readahead *a, zf_kernel_build *lower, uint3
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_piece = LLVMBuildUDiv(cg->builder, v_first, v_each, "");
     LLVMValueRef v_into = zf_cg_resize(cg, LLVMBuildURem(cg->builder, v_first, v_each, ""), cg->ty_i32, false);
     a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, ZF_SIMT_PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
-    // Of the stream, not of the chunk: what lies behind is some other's, and nobody takes it.
+    // The end of the stream, not of the chunk: elements behind the chunk belong to others, and nobody uses them.
     LLVMValueRef v_all = zf_lower_count(lower, edge);
     LLVMValueRef v_last = zf_cg_sub(cg, LLVMBuildUDiv(cg->builder, zf_cg_last(cg, v_all), v_each, ""), v_piece);
     // A part that begins behind the last element has none: the 16 bytes there may be read, but no others.

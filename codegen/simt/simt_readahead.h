@@ -26,7 +26,8 @@ uint32_t zf_simt_readahead_bytes(uint32_t wave);
 /// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
 void zf_simt_readahead_begin(zf_simt_readahead *ahead, zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_ring,
                              LLVMValueRef v_first, LLVMValueRef v_count);
-/// Element v_before (i32, less than 32) from the position on. What does not exist is any: the end tells.
+/// Returns element v_before (i32, less than 32) from the position on. An element that does not exist has any value: the end
+/// reports it.
 LLVMValueRef zf_simt_readahead_read(zf_simt_readahead *ahead, LLVMValueRef v_before);
 /// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: what is built runs in any case after what
 /// was built before, so that some moves share a question for the next row; zf_simt_readahead_settle asks for the last of them.

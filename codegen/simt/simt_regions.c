@@ -1,9 +1,9 @@
 // An `emit` over two ranges (`emit r in 0..n, j in 0..size(r): e`) where a warp walks the chunk: its lanes share the values of
 // the first range, the *rows*, one a lane at a time, and then those rows' elements.
 //
-// Each lane measures a row; a scan over their sizes says where they begin. Of every element a lane those are marked that are the
-// first of a row: the marks up to a lane's own say which row it is in. An element that does not depend on j is made once for its
-// row, by the lane that has it, and told to the others by a shuffle.
+// Each lane measures a row; a scan over their sizes gives their begins. For 32 elements at a time, one a lane, each row marks
+// its first element: the marks up to a lane's own give the lane's row. An element that does not depend on j is made once for
+// its row, by the lane that has the row, and a shuffle brings it to the others.
 //
 // One thread would measure all rows before it makes any element. Here both happen a row a lane at a time, so what fails first may
 // come second; then all lanes do as one thread does (zf_chunk_ops).
@@ -47,7 +47,7 @@ bool zf_simt_rows_alike(const zf_reduce *reduce) {
 
 // ---- Rows -----------------------------------------------------------------------------------------------------
 
-// What shuffles take of an element, and back.
+// The type of an element in a shuffle, and conversions.
 static LLVMTypeRef word_type(const row_batch *b) {
     unsigned bits = zf_kind_bits(b->region->stmt->reduce->term->type.kind);
     return bits <= 32 ? b->cg->ty_i32 : b->cg->ty_i64;
@@ -66,7 +66,7 @@ static taken take_begin(row_batch *b) {
     return t;
 }
 
-// What it took counts `v_times` (i64) more.
+// Charges the work since take_begin `v_times` (i64) more times.
 static void take_again(row_batch *b, const taken *t, LLVMValueRef v_times) {
     zf_cg *cg = b->cg;
     zf_chunk *chunk = b->chunk;
@@ -87,7 +87,7 @@ static void make_own(row_batch *b, LLVMValueRef v_size) {
     take_again(b, &t, zf_cg_sub(cg, v_size, zf_cg_i64(cg, 1)));
 }
 
-// This lane's row; a lane that has none is one of size 0. What fails ends the row, not the lane.
+// This lane's row; a lane without one has a row of size 0. A failure ends the row, not the lane.
 static void measure_row(row_batch *b) {
     zf_cg *cg = b->cg;
     zf_chunk *chunk = b->chunk;
@@ -224,7 +224,7 @@ static LLVMValueRef before_row(row_batch *b, LLVMValueRef v_index, LLVMValueRef 
     return zf_cg_resize(cg, zf_cg_umin(cg, v, zf_cg_resize(cg, v_most, cg->ty_i64, false)), cg->ty_i32, false);
 }
 
-// Of the rows' elements those that are to be made, v_begin..v_end (i32). What its row's lane has made needs no other check.
+// The requested elements of the rows, v_begin..v_end (i32). An element that its row's lane has made needs no other check.
 static void find_wanted(row_batch *b, LLVMValueRef v_at, LLVMValueRef *v_begin, LLVMValueRef *v_end) {
     zf_cg *cg = b->cg;
     *v_begin = zf_cg_i32(cg, 0);
@@ -279,8 +279,7 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     zf_simt_unroll(cg, &loop, 1);
 }
 
-/// Of rows that are kept until all are known: marks these, the first of which begins at v_at (i64). Returns how many elements
-/// they have (i64).
+/// Marks rows that are kept until all are known; the first begins at v_at (i64). Returns the number of their elements (i64).
 static LLVMValueRef mark_rows(row_batch *b, zf_simt_row_bitmap *marks, LLVMValueRef v_at) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i32, b->v_size, ""),

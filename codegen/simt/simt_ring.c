@@ -1,4 +1,4 @@
-// What outputs take of another stage by their group, made once a group instead of once an output.
+// Elements of another stage that outputs use by their group, made once a group instead of once an output.
 //
 // The root's groups that a row of outputs touches are consecutive, and rows follow each other: so a window of elements moves
 // along the groups, as wide as the rows that are made together and a round. Before them the warp makes elements, EACH contiguous

@@ -1,9 +1,9 @@
 // Rows of an `emit` over two ranges (`emit r in 0..n, j in 0..size(r): e`, where e does not depend on j), kept in shared memory
 // until all of the region are known.
 //
-// A row is a bit at the place where it begins, and its element, by its number. What is at a place then is known from the bits up
-// to it, wherever it is in its row: so lanes store 16 bytes of neighbours at a time, whatever rows they are of. This is for
-// chunks whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
+// A row is a bit at the place where it begins, and its element, by its number. The bits up to a place then give its element,
+// wherever it is in its row. Lanes therefore store 16 bytes of neighbours at a time, whatever their rows. This is for chunks
+// whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
 // (simt_regions.c).
 #include "codegen/simt/simt_row_bitmap.h"
 #include "codegen/body/cg_sites.h"
@@ -21,7 +21,7 @@ uint32_t zf_simt_row_bitmap_bytes(const zf_plan *plan, const zf_kernel *kernel) 
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     zf_type type = zf_simt_type_of(plan, kernel);
     uint64_t places = node->codec->chunk_size;
-    // What a program reads of its output must be stored before it is read.
+    // Elements of the output that a program reads must be stored before they are read.
     if (places > (uint64_t)WORD * plan->target->wave || node->inst->reads_out || type.nullable || type.kind == ZF_K_BOOL ||
         type.kind == ZF_K_STRING)
         return 0;

@@ -8,7 +8,7 @@
 /// Bytes of shared memory that a warp needs to keep the rows of its chunk; 0: they are not kept.
 uint32_t zf_simt_row_bitmap_bytes(const zf_plan *plan, const zf_kernel *kernel);
 
-/// Of the warp's chunk.
+/// The rows of the warp's chunk.
 typedef struct zf_simt_row_bitmap {
     zf_chunk *chunk;
     zf_kernel_build *lower;

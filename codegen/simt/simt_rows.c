@@ -8,8 +8,9 @@ enum { MOST_ROWS = 4 };
 
 // ---- Turning rows around --------------------------------------------------------------------------------------
 
-/// What a lane has of consecutive rows, as bytes of a word, becomes bytes of consecutive lanes of one row: lanes exchange with
-/// the one whose number differs by `distance`. Even ones (by that bit) keep what `even` says, others what `odd` does.
+/// One step of a transposition. A lane's bytes of a word are those of consecutive rows; in the end they are those of
+/// consecutive lanes of one row. Each lane exchanges with the one whose number differs by `distance`. Even lanes (by that bit)
+/// keep the bytes that `even` selects, odd lanes those of `odd`.
 static LLVMValueRef exchange(zf_kernel_build *lower, LLVMValueRef v_lane, LLVMValueRef v, uint32_t distance, uint32_t even,
                              uint32_t odd) {
     zf_cg *cg = lower->cg;

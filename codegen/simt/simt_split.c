@@ -12,7 +12,7 @@ static bool is_of_block(const zf_kernel_build *lower, LLVMValueRef v) {
     return false;
 }
 
-// What an unsigned value is at most, by the instructions that made it.
+// The largest value of an unsigned value, by the instructions that made it.
 static uint64_t most_of(LLVMValueRef v) {
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(v));
     uint64_t all = width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;

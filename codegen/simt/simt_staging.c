@@ -35,7 +35,7 @@ uint32_t zf_simt_staging_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     return way == ZF_STAGE_NONE ? 0 : bytes < most ? bytes : most;
 }
 
-// Of each warp as much as its outputs take.
+// The bytes of all warps: each stages as many as its outputs have.
 uint32_t zf_simt_staging_warp_bytes(uint32_t most, zf_simt_stage_way way, uint32_t tile, uint32_t size, uint32_t warps) {
     uint32_t bytes = warps * (tile * size + BEHIND);
     return way == ZF_STAGE_NONE ? 0 : bytes < most ? bytes : most;
@@ -223,7 +223,7 @@ static void make_copies(zf_simt_staging *s, staged *stream, uint32_t room) {
 
 LLVMValueRef zf_simt_staged_bits(zf_simt_staging *s, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count) {
     if (s == NULL || s->way == ZF_STAGE_NONE || stride == 0) return NULL;
-    // Of an element's bits the last ones that nobody takes may not be there: as many as may be read behind any stream.
+    // The last bits of an element, if nobody takes them, may be missing: as many as may be read behind any stream.
     if (from + count > stride || stride - from - count > 64 || s->outputs % ZF_STAGED_OUTPUTS != 0) return NULL;
     staged *stream = s->streams;
     while (stream != NULL && (stream->edge != edge || stream->stride != stride)) stream = stream->next;

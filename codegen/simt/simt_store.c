@@ -1,9 +1,9 @@
 // Storing what a warp's lanes made, C contiguous elements each: rows of which all are wanted, and rows that are cut.
 //
-// Elements go out as vectors. Booleans, and the validity of a column, are bits: lanes whose bits share a byte bring them together
-// by shuffles. In a work buffer validity is a byte, and a string where its bytes are; those of a column are copied by all lanes
-// together (simt_text.c), behind one another from the tile's place on, which its state says. So where bits or strings are stored
-// all lanes of the warp take part, those without an element, too.
+// Elements are stored as vectors. Booleans, and the validity of a column, are bits: lanes whose bits share a byte join them by
+// shuffles. In a work buffer validity is a byte, and a string is a handle. Strings of a column are copied by all lanes together
+// (simt_text.c), behind one another from the tile's place on, which its state gives. Where bits or strings are stored, all
+// lanes of the warp therefore take part, including those without an element.
 #include "codegen/simt/simt_text.h"
 
 static bool to_column(const zf_kernel_build *lower) { return lower->kernel->sink < 0; }
@@ -222,7 +222,8 @@ static void store_text(zf_kernel_build *lower, zf_simt_text_row *row, LLVMValueR
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_byte, v_total), d->v_byte);
 }
 
-// The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.
+// The bytes end in the next state, those of the last tile with the block's. An earlier failure takes precedence, because it
+// causes later ones.
 void zf_simt_store_end(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;

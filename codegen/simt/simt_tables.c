@@ -40,7 +40,8 @@ typedef struct tables {
     uint32_t slots[MOST], sizes[MOST];
 } tables;
 
-/// What a thread block may have for tables: of chunks what lanes leave. Other forms get by with what two tables leave.
+/// The room of a thread block for tables. Chunks have the memory that lanes leave. Other forms manage with the memory that two
+/// tables leave.
 static uint32_t room_of(const zf_plan *plan, const zf_kernel *kernel) {
     if (kernel->domain != ZF_DOMAIN_CHUNKS) return MOST * MOST_BYTES;
     return plan->target->shared_bytes - zf_simt_lanes_bytes(plan, kernel);

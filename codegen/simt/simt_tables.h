@@ -5,8 +5,8 @@
 
 #include "codegen/simt/simt.h"
 
-/// Bytes of shared memory that a kernel's tables take together, a multiple of 16; 0: it has none. What does not fit beside the
-/// rest of the kernel's shared memory is none.
+/// Bytes of shared memory that a kernel's tables take together, a multiple of 16; 0: it has none. A stream that does not fit
+/// beside the rest of the kernel's shared memory is no table.
 uint32_t zf_simt_tables_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// All `threads` threads of the block make the tables, in the first bytes of shared memory, and meet; from then on bodies read
 /// them there (lower->simt->v_tables).

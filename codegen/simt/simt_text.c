@@ -8,8 +8,8 @@
 // bytes of what comes out, wherever they begin: it finds the string of the first byte by halving, and goes on from string to
 // string until the word is full. Strings of many megabytes are copied one after the other by all lanes.
 //
-// What is loaded are aligned words; what is stored are aligned words but for those at both ends of the row, which are stored byte
-// by byte, since the bytes around them are others'.
+// Loads are of aligned words. Stores are of aligned words but for those at both ends of the row, which are stored byte by byte,
+// since the bytes around them belong to other rows.
 #include "codegen/simt/simt_text.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 enum { ZF_TEXT_EACH = 4 }; ///< strings a lane brings
 
-/// What a warp copies from. Made once a kernel; all lanes use it together.
+/// The source of a warp's copies. Made once a kernel; all lanes use it together.
 typedef struct zf_simt_text {
     zf_kernel_build *lower;
     LLVMValueRef v_stage;   ///< shared: where short strings are put together

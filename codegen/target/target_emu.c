@@ -63,7 +63,7 @@ static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane
 
 // ---- Accesses -------------------------------------------------------------------------------------------------
 
-// What a pointer was made from: a local array, a constant table, or something that is not known here.
+// The object that a pointer was made from: a local array, a constant table, or something that is not known here.
 static LLVMValueRef object_of(LLVMValueRef v_pointer) {
     while (LLVMIsAGetElementPtrInst(v_pointer) ||
            (LLVMIsAConstantExpr(v_pointer) && LLVMGetConstOpcode(v_pointer) == LLVMGetElementPtr)) {

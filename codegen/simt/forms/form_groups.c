@@ -42,7 +42,7 @@ static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
     return (kernel->tile / 32 * parts + 31) & ~31u; // whole words of bits
 }
 
-// Of a scan's values. Neighbours of a group that is sure to lie in the array may lie behind.
+// The bytes of a scan's values. Neighbours of a group that is sure to lie in the array may lie behind it.
 static uint32_t array_bytes(const zf_kernel *kernel, const zf_step *step) {
     return (room_of(kernel, step) + ZF_NEIGHBOURS) * zf_kind_size(step->reduce->term->type.kind);
 }
@@ -144,16 +144,17 @@ enum {
     LONG_TILE = 32 << 10, // bytes of outputs
 };
 
-// Whether a tree's tile has so many bytes that few warps keep memory busy: then what each has under way counts for more than how
-// many they are, and the GPU ends with tiles that take half as long. l_orderkey on an H200: 16 warps a multiprocessor, which
-// prefetch their groups' words, 94% of the limit; 32 warps 86, 87 with prefetching. Of shorter tiles (ps_partkey) 32 are best.
+// Whether a tree's tile has so many bytes that few warps keep memory busy. The loads in flight of each warp then count for more
+// than the number of warps, and the last tiles of a launch take half as long. l_orderkey on an H200: 16 warps a multiprocessor,
+// which prefetch their groups' words, reach 94% of the limit; 32 warps 86, 87 with prefetching. Shorter tiles (ps_partkey) are
+// best with 32.
 static bool has_long_tile(const zf_kernel *kernel, zf_type type) {
     return kernel->domain == ZF_DOMAIN_GROUPS && type.kind != ZF_K_STRING && kernel->tile * zf_kind_size(type.kind) >= LONG_TILE;
 }
 
-// Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
-// 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
-// that ask for the place in a group of the root, most have not.
+// Registers a thread of a tree's kernel, a warp a thread block: the fewest that let all blocks run for which there is shared
+// memory (of 228 KiB a block takes one KiB beside its own), and no fewer than the code uses well. The memory for several warps,
+// and for bodies that use the place in a group of the root, is not counted: most kernels have neither.
 static uint32_t tree_registers(const zf_kernel *kernel, zf_type type, uint32_t shared_bytes) {
     if (has_long_tile(kernel, type)) return LONG_TILE_REGISTERS;
     uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
@@ -185,7 +186,7 @@ zf_simt_shape zf_form_groups_shape(const zf_plan *plan, const zf_kernel *kernel)
     uint32_t shared = 0;
     (void)stages_fit(plan, kernel, &shared);
     shared += zf_form_text_bytes(plan, kernel);
-    // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is made.
+    // With several stages a warp makes a tile: most of its work is for groups, which are few, before any output is made.
     bool one_stage = zf_form_makes_groups(plan, kernel) && !zf_simt_delivers_text(type, kernel);
     uint32_t threads = one_stage ? kernel->geometry.s : plan->target->wave;
     return (zf_simt_shape){.threads = threads,
@@ -320,8 +321,8 @@ zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *sta
     child.v_counts = env->v_counts;
     if (v_has != NULL) child.v_counts = env->v_counts == NULL ? v_has : zf_cg_and(cg, env->v_counts, v_has);
     child.v_alive = env->v_alive;
-    // What the tile does not have stands for nothing: of streams along the elements the first is read, and of the stages
-    // beneath what they have, if anything.
+    // An element outside the tile has no value: of streams along the elements the first one is read, and stages beneath read
+    // their own, if any.
     child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
     child.v_j = zf_simt_heads_offset(stage, place);
@@ -534,7 +535,7 @@ static bool pulls_sizes(const zf_simt_tree *tree, uint32_t node) {
     return e->kind == ZF_X_INDEX && e->a->kind == ZF_X_STREAM && made_of_stages(tree, at->inputs[e->a->port->slot]);
 }
 
-// Of a tile made by a warp the root has many groups.
+// In a tile that a warp makes, the root has many groups.
 static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
     if (tree->shape->threads > tree->lower->cg->wave) return ZF_SIMT_GROUPS_EACH;
     return step->level == 0 ? ZF_SIMT_GROUPS_MOST : ZF_SIMT_GROUPS_EACH;
@@ -642,9 +643,9 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_simt_barrier(lower, "heads are set");
 }
 
-// What each stage reads by its groups, those that the tile touches, is asked for when they are known. Of a tile
-// that a warp makes not where groups are short: what they have is read in rows as long as the outputs', and asking for it costs
-// as much as reading it. Of one that a thread block makes only where they are few beside the outputs (simt_prefetch_tile.c).
+// Prefetches the streams that each stage reads by the tile's groups, when these are known. A tile of a warp does not prefetch
+// where groups are short: their elements are read in rows as long as the outputs', and a prefetch costs as much as the read. A
+// tile of a thread block prefetches only where groups are few beside the outputs (simt_prefetch_tile.c).
 enum {
     ASKED_LENGTH_WARP = 2, // elements that groups of tiles have on the mean which a warp makes, with few loads under way
 };

@@ -2,9 +2,9 @@
 // in registers. A cursor that lanes share stands at one position for all of them; who reads is found by a ballot (or, where
 // amounts differ, by a scan), so that each lane reads behind those before it, which is what the language says of lanes.
 //
-// For that all lanes must come to every read together: bodies are straight code here, and an `if` around a read becomes a
-// condition of the read and of what is assigned. What is shaped otherwise (zf_form_lanes_fits) is walked by one thread a chunk. A
-// failed check is noted only; then one thread walks the chunk again, from its begin, and tells what it is.
+// All lanes must therefore come to every read together: bodies are straight code here, and an `if` around a read becomes a
+// condition of the read and of the assignments. One thread a chunk walks bodies of another shape (zf_form_lanes_fits). A failed
+// check is noted only; then one thread walks the chunk again, from its begin, and reports the failure.
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_readahead.h"
@@ -88,7 +88,7 @@ static bool has_effect(const zf_stmt *stmts) {
     return false;
 }
 
-/// Of an `if` around reads: assignments of values to states and variables.
+/// Whether the body of an `if` around reads consists of assignments of values to states and variables.
 static bool can_be_predicated(const zf_stmt *stmt) {
     if (stmt->value->effect || stmt->else_part != NULL) return false;
     for (const zf_stmt *s = stmt->body; s != NULL; s = s->next) {
@@ -174,7 +174,8 @@ static LLVMValueRef and_both(zf_cg *cg, LLVMValueRef a, LLVMValueRef b) {
     return a == NULL ? b : b == NULL ? a : zf_cg_and(cg, a, b);
 }
 
-/// What the lanes below this one read, and all together (i32): each v_amount (i64, at most 64), where v_reads (i1; NULL: always).
+/// The amounts read by the lanes below this one, and by all (i32): each lane reads v_amount (i64, at most 64), where v_reads
+/// (i1; NULL: always).
 static void amounts(walk *w, LLVMValueRef v_amount, LLVMValueRef v_reads, LLVMValueRef *v_before, LLVMValueRef *v_all) {
     zf_kernel_build *lower = w->chunk.env.lower;
     zf_cg *cg = lower->cg;

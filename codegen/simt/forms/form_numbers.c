@@ -6,8 +6,8 @@
 // four bytes. A word that several lanes share is stored by the one that has its last byte; then the others add theirs by atomic
 // or. From there whole chunks of 16 bytes are stored to memory, and what remains moves to the front.
 //
-// What the root reads from tables in shared memory is checked there, all elements before any is used. Where anything is not as it
-// should be one thread makes the tiles one by one, as on the host (lower->simt->v_slow): it tells what is wrong, and where.
+// The root's tables in shared memory are checked there, all elements before any is used. If anything is wrong, one thread makes
+// the tiles one by one, as on the host (lower->simt->v_slow), and reports the failure and its place.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
@@ -64,7 +64,7 @@ void zf_form_numbers_choices(const zf_plan *plan, const zf_kernel *kernel, const
     zf_choice_allow(space, ZF_CHOICE_THREADS, shape->threads); // the layout of shared memory is for so many
 }
 
-// Of a thread block's tiles, those that a warp makes.
+// The tiles of a thread block that one warp makes.
 static uint32_t tiles_of_warp(const zf_simt_shape *shape) { return shape->span / (shape->threads / shape->warp); }
 
 // ---- Groups ---------------------------------------------------------------------------------------------------
@@ -145,14 +145,14 @@ static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place,
         store_where(cg, v_two, v_words[1], zf_cg_byte_at(cg, v_at, 4));
         *v_word = zf_cg_select(cg, v_two, v_words[2], zf_cg_select(cg, v_one, v_words[1], v_words[0]));
         *v_place = zf_cg_add(cg, *v_place, r->v_lengths[k]);
-        // What stands behind the number's bytes is in no whole word.
+        // Bytes behind the number's bytes are in no whole word.
         v_up = LLVMBuildShl(cg->builder, *v_place, v_three, "");
         LLVMValueRef v_behind = zf_cg_funnel(cg, true, zf_cg_i32(cg, UINT32_MAX), v_zero, v_up);
         *v_word = zf_cg_mask(cg, *v_word, LLVMBuildNot(cg->builder, v_behind, ""), "bytes behind a number");
     }
 }
 
-// Of v_here bytes (the lead counted with them) whole chunks were stored, and the rest remained in the stage.
+// The bytes stored out of v_here (the lead counted with them): whole chunks. The rest remains in the stage.
 static LLVMValueRef stored_of(zf_cg *cg, LLVMValueRef v_here) {
     return zf_cg_and(cg, v_here, zf_cg_i32(cg, ~(uint32_t)(ZF_SPAN_CHUNK - 1)));
 }

@@ -98,7 +98,7 @@ static bool patched_of(const zf_inst *inst, patched *p) {
     return along(p->from, ZF_L_DOMAIN_G, false, 0) && along(p->regular ? e->b : e->c, ZF_L_DOMAIN_I, true, 0);
 }
 
-// What lies in shared memory behind the sums of warps: a bit for each output of the tile, and room for each one's value.
+// Shared memory behind the sums of warps: a bit for each output of the tile, and room for each one's value.
 typedef struct staged {
     LLVMValueRef v_bits, v_values; // of i32, and of the column's type; NULL: exceptions are stored over what stands there
 } staged;
@@ -208,7 +208,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, ROWS);
 
-    // What is left, one by one.
+    // The rest is stored one by one.
     zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
     v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
     zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), v_from, v_size);
@@ -230,7 +230,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p, const staged *
 
 // ---- Exceptions -----------------------------------------------------------------------------------------------
 
-// What is done with the groups of a tile.
+// The visit of a tile's groups.
 typedef struct patching {
     patched p;
     staged staged;
@@ -243,7 +243,7 @@ typedef struct exceptions {
     LLVMValueRef v_some;               // i1
 } exceptions;
 
-// Of group v_g, of whose elements the tile has v_size (i32) from place v_at (i32) on.
+// Finds the exceptions of group v_g, of whose elements the tile has v_size (i32) from place v_at (i32) on.
 static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
@@ -338,8 +338,8 @@ static void stand_for(zf_cg *cg, const exceptions *found, unsigned count, except
     }
 }
 
-// Most groups have one exception: those of all of a thread's are read before the first is stored, so that their loads are under
-// way together. Of groups that are not in the tile one that is stands for them.
+// Most groups have one exception. Those of all groups of a thread are read before the first is stored, so that their loads are
+// in flight together. A group outside the tile is replaced by one inside.
 static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                          LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;

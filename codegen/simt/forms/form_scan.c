@@ -16,7 +16,7 @@
 
 #include "codegen/kernel/kernel_scan.h"
 
-// What a lane knows of one scan in the row that is being made.
+// A lane's data of one scan in the row that is being made.
 typedef struct row_scan {
     zf_running *running;
     LLVMValueRef v_terms[ZF_NEIGHBOURS]; // slots
@@ -214,7 +214,7 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
 
 // ---- Elements -------------------------------------------------------------------------------------------------
 
-// What the first `scans` scans of the kernel are at an element, where bodies look for it.
+// Sets the values of the kernel's first `scans` scans at an element, for bodies.
 static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans) {
     zf_cg *cg = r->lower->cg;
     for (uint32_t s = 0; s < scans; s++) {
@@ -353,7 +353,7 @@ static void end_lanes(row *rows, unsigned count, zf_simt_lanes *lanes) {
     for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(rows->lower, &lanes[r]);
 }
 
-// What rows store. Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the
+// Stores rows. Storing validity takes shuffles, and no load is moved across these: all rows' elements are then made before the
 // first is stored.
 static void store_rows(row *rows, unsigned count, zf_simt_lanes *lanes) {
     zf_kernel_build *lower = rows->lower;
@@ -425,9 +425,9 @@ static void check_end(row *r) {
     }
 }
 
-// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: rows
-// of them find out together, where their codes are narrow. Of nullable values, which are gathered, fewer at once are faster,
-// since more warps run.
+// Rows of strings take long to make, and so do those of trees. Layouts of segments have the width of their codes in the data:
+// their rows find out together whether codes are narrow. Nullable values are gathered, and fewer rows at once are faster, since
+// more warps run.
 static unsigned batch_of(const zf_kernel_build *lower, const zf_simt_tree *tree) {
     const zf_choice *choice = &lower->kernel->choice;
     if (tree == NULL && zf_is_chosen(choice, ZF_CHOICE_L)) return choice->values[ZF_CHOICE_L];
@@ -502,7 +502,7 @@ static void batch_beside(row *rows, unsigned batch, LLVMValueRef v_first, LLVMVa
     zf_cg_enter(cg, bb_done);
 }
 
-// Of the first v_whole rows of the tile, which are whole, as many as make full batches; returns how many that was.
+// Makes as many of the first v_whole rows of the tile, which are whole, as fill batches; returns their number.
 static LLVMValueRef make_batches(row *rows, unsigned batch, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_cg *cg = rows->lower->cg;
     LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
@@ -690,7 +690,7 @@ void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf
     // How many rows are best by default follows from what is scanned; of counted bits so many are known at once.
     uint32_t rows = COUNTED_ROWS_LANES / zf_simt_lane_count(type);
     zf_choice_allow_powers(space, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
-    // Of a whole tile or not at all: each warp has one.
+    // A whole tile or nothing is staged: each warp has one.
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
     zf_choose(&space->otherwise, ZF_CHOICE_STAGE, shape->stage);
     zf_choice_allow_prefetch(space, shape);

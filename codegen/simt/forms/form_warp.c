@@ -1,10 +1,10 @@
-// Chunks that a warp walks: all its threads do the same, so they agree about every branch, and what they read is read for all at
-// once. Only the elements of an `emit` over a range are shared: of 32 lanes each makes every 32nd; over two ranges the values of
-// the first one, too (simt_regions.c). What is emitted one by one the first lane stores. Local arrays each thread has for itself.
+// Chunks that a warp walks. All its threads do the same, so they branch alike, and one read serves all. Only the elements of an
+// `emit` over a range are shared: each of 32 lanes makes every 32nd element; over two ranges also the values of the first range
+// (simt_regions.c). The first lane stores elements that are emitted one by one. Each thread has local arrays of its own.
 //
-// What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
-// lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
-// failure that comes first.
+// Other lanes store the elements of `out` that a program reads, so lanes meet behind every `emit`. A failed element must not
+// lead its lane away from the others, so it only ends that lane's share. Then all lanes go through the elements as one thread
+// does, and find the failure that comes first.
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"

@@ -150,7 +150,7 @@ static void or_piece(words *w, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValu
     or_word(w, v_byte, 4, zf_cg_high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
 }
 
-// So many from an address on. What lanes gather costs by the load.
+// Puts v_count bytes from an address on. The cost of a gather is its number of loads.
 static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
     LLVMValueRef v_low, v_high;
     zf_simt_sixteen(w->span.lower->cg, v_source, v_count, &v_low, &v_high);
@@ -193,7 +193,7 @@ static void put(words *w, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValu
     zf_turns_end(cg, &pieces);
 }
 
-// What is behind the first piece of each long string of the row, by all lanes.
+// Puts the bytes behind the first piece of each long string of the row, by all lanes.
 static void put_long(words *w, const row *r, const LLVMValueRef v_places[STRINGS]) {
     zf_kernel_build *lower = w->span.lower;
     zf_cg *cg = lower->cg;
@@ -225,7 +225,7 @@ static void put_where(words *w, const row *r, const LLVMValueRef v_places[STRING
     zf_cg_enter(cg, bb_done);
 }
 
-// What is behind the first pieces of short strings.
+// Puts the bytes behind the first pieces of short strings.
 static void put_rests(words *w, const row *r, const LLVMValueRef v_places[STRINGS]) {
     zf_cg *cg = w->span.lower->cg;
     for (unsigned k = 0; k < STRINGS; k++) {

@@ -30,7 +30,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     return shape;
 }
 
-// ---- What decides ---------------------------------------------------------------------------------------------
+// ---- Facts that decide about forms ----------------------------------------------------------------------------
 
 zf_form_steps zf_form_steps_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_form_steps of = {.warp = true};

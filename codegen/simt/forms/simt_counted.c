@@ -1,9 +1,8 @@
 // Elements that are numbered by a sum of zeros and ones along the outputs, as a nullable column's values are by its validity.
 //
-// From an output to the next such an index stays or rises by one, and within a tile it stays near that of the tile's begin. So
-// what is read there is addressed from the tile's place by 32 bits, and for several of a lane's outputs at once, as it is for
-// the groups that outputs lie in (simt_lane_loads.c). Beyond the stream's end another element is read instead, and the check
-// fails.
+// From an output to the next such an index stays or rises by one, and within a tile it stays near that of the tile's begin. Its
+// element is therefore addressed from the tile's place by 32 bits, and for several of a lane's outputs at once, as for the
+// groups of outputs (simt_lane_loads.c). Beyond the stream's end another element is read instead, and the check fails.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt.h"
 #include "patterns/plan/sites.h"

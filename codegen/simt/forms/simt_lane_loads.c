@@ -1,5 +1,5 @@
-// What several bodies of one thread read, loaded for all of them at once, before the bodies: what C contiguous elements read at
-// their own index, and what neighbours read near a known index.
+// Loads for several bodies of one thread, all at once and before the bodies: the reads of C contiguous elements at their own
+// index, and the reads of neighbours near a known index.
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
@@ -111,8 +111,8 @@ static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef 
     }
 }
 
-// The word of a stream's bits that holds bit `from` of lane 0's, and *v_shift, where in it that is (in the lower five bits). Of
-// `aligned` ones, multiples of 32 wherever the lane is, the former alone.
+// The word of a stream's bits that holds bit `from` of lane 0's, and *v_shift, the bit's place in it (in the lower five bits).
+// For `aligned` bits, multiples of 32 wherever the lane is, only the word.
 static LLVMValueRef lane_word(zf_kernel_build *lower, const zf_simt_lanes *lanes, LLVMValueRef v_pointer, uint64_t stride,
                               uint64_t from, bool aligned, LLVMValueRef *v_shift) {
     zf_cg *cg = lower->cg;

@@ -73,7 +73,7 @@ static void take_some(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_near
     }
 }
 
-// ---- What few rows ask for ------------------------------------------------------------------------------------
+// ---- Rarely used state ----------------------------------------------------------------------------------------
 
 // It lies in shared memory, where it takes no registers from the others.
 enum {
@@ -95,8 +95,8 @@ static void keep(const zf_simt_span *s, LLVMValueRef v, uint32_t at) {
     zf_cg_store(s->lower->cg, v, kept_at(s, at), LLVMGetIntTypeWidth(LLVMTypeOf(v)) / 8);
 }
 
-// Of groups of other tiles nothing is taken, of the first and the last one a part. `v_number`: the lane's first group, counted
-// from the tiles' first (i32).
+// Cuts the first and the last group, and drops groups of other tiles. `v_number`: the lane's first group, counted from the
+// tiles' first (i32).
 static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
     zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;
@@ -293,7 +293,7 @@ static void find_states(zf_simt_span *s, LLVMValueRef *v_g, LLVMValueRef *v_o) {
     lower->simt->v_tile = v_begin;
 }
 
-// Of the states that lanes have those between the tiles are kept.
+// Keeps those of the lanes' states that lie between the tiles.
 static void find_marks(zf_simt_span *s, LLVMValueRef v_g, LLVMValueRef v_o) {
     zf_kernel_build *lower = s->lower;
     zf_cg *cg = lower->cg;

@@ -19,7 +19,8 @@ typedef struct zf_turns {
 void zf_turns_begin(zf_cg *cg, zf_turns *turns, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name);
 void zf_turns_end(zf_cg *cg, zf_turns *turns);
 
-/// What a form says, what zf_simt_span_begin and zf_simt_span_rows_begin find, and what the groups of a row are put into.
+/// A span: the form's settings, the results of zf_simt_span_begin and zf_simt_span_rows_begin, and the destination of a row's
+/// groups.
 typedef struct zf_simt_span zf_simt_span;
 struct zf_simt_span {
     // ---- Set by the form
@@ -63,7 +64,7 @@ struct zf_simt_span {
     LLVMValueRef v_lengths[ZF_SPAN_EACH]; ///< ty_length: their bytes
 };
 
-/// What a span of so many tiles keeps in shared memory.
+/// The bytes of shared memory that a span of so many tiles keeps.
 uint32_t zf_simt_span_kept_bytes(uint32_t tiles);
 /// Finds where the tiles from lower->simt->v_tile on lie; none of their groups is taken where the states cannot be.
 void zf_simt_span_begin(zf_simt_span *span);

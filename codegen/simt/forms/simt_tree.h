@@ -49,7 +49,7 @@ typedef struct zf_simt_position {
     bool made;                     ///< what is asked for by the root's group stands in its window
 } zf_simt_position;
 
-/// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
+/// Finds `count` outputs from v_q on in every stage along the outputs. zf_simt_found_end closes the loads that it opened.
 zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count);
 void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found);
 /// The same of `count` indices of a level from v_from (i32) on, a multiple of `count`; those behind v_last are taken to be it
