@@ -95,8 +95,8 @@ typedef struct coded {
 typedef struct prepared {
     const zf_measure_work *work;
     zf_device_state *state;
-    coded *coded; ///< per block of the column
-    unsigned workers, tile_threads;
+    coded *coded;    ///< per block of the column
+    zf_split split;  ///< of the threads over the blocks of all copies
     uint8_t *memory; ///< work memory of every worker
     uint64_t memory_bytes;
 } prepared;
@@ -139,12 +139,9 @@ static zf_status prepare_cpu(void *self, const zf_measure_work *work, void **out
     p->coded = calloc(work->block_count + 1, sizeof *p->coded);
     if (p->coded == NULL) return no_memory(error);
     ZF_TRY(get_code(p, h->context, kernels, error));
-    // Enough blocks keep the threads busy with one each; a few are better shared.
-    bool many = work->copies * work->block_count >= UINT64_C(2) * h->threads;
-    p->workers = many ? h->threads : 1;
-    p->tile_threads = many ? 1 : h->threads;
+    p->split = zf_split_threads(h->threads, work->copies * work->block_count);
     void *memory = NULL;
-    ZF_TRY(allocate_cpu(self, p->memory_bytes * p->workers, &memory, error));
+    ZF_TRY(allocate_cpu(self, p->memory_bytes * p->split.workers, &memory, error));
     p->memory = memory;
     return ZF_OK;
 }
@@ -173,7 +170,7 @@ static zf_status decode_block(void *user, uint64_t index, unsigned worker, zf_er
         .mode = ZF_ABI_DECODE,
         .where = where,
         .file = zf_container_path(w->container),
-        .threads = p->tile_threads,
+        .threads = zf_split_share(&p->split, index),
     };
     if (w->info.type.element == ZF_STRING) {
         int64_t *offsets = (int64_t *)(void *)out;
@@ -190,7 +187,7 @@ static zf_status decode_block(void *user, uint64_t index, unsigned worker, zf_er
 static zf_status decode_cpu(void *self, void *user, zf_error *error) {
     prepared *p = user;
     (void)self;
-    ZF_TRY(zf_parallel_try(p->workers, p->work->copies * p->work->block_count, decode_block, p, error));
+    ZF_TRY(zf_split_try(&p->split, decode_block, p, error));
     return zf_device_cpu.finish(p->state, error);
 }
 

@@ -62,6 +62,43 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);
 }
 
+zf_split zf_split_threads(unsigned threads, uint64_t count) {
+    if (threads > ZF_THREADS_MOST) threads = ZF_THREADS_MOST;
+    if (threads == 0) threads = 1;
+    uint64_t rest = 0; // items that share the threads; of many items the last ones idle few threads for long
+    if (count < threads) rest = count;
+    if (count > threads && count - threads <= threads / 2) rest = count - threads;
+    return (zf_split){
+        .count = count,
+        .alone = count - rest,
+        .threads = threads,
+        .workers = count == 0 ? 1 : (unsigned)(count < threads ? count : threads),
+    };
+}
+
+unsigned zf_split_share(const zf_split *split, uint64_t index) {
+    if (index < split->alone) return 1;
+    unsigned rest = (unsigned)(split->count - split->alone);
+    return split->threads / rest + (index - split->alone < split->threads % rest ? 1 : 0);
+}
+
+typedef struct later {
+    uint64_t first;
+    void (*work)(void *user, uint64_t index, unsigned worker);
+    void *user;
+} later;
+
+static void work_later(void *user, uint64_t index, unsigned worker) {
+    later *l = user;
+    l->work(l->user, l->first + index, worker);
+}
+
+void zf_split_for(const zf_split *split, void (*work)(void *user, uint64_t index, unsigned worker), void *user) {
+    later l = {.first = split->alone, .work = work, .user = user};
+    zf_parallel_for(split->workers, split->alone, work, user);
+    zf_parallel_for(split->workers, split->count - split->alone, work_later, &l);
+}
+
 typedef struct attempt {
     zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error);
     void *user;
@@ -86,15 +123,20 @@ static void try_one(void *user, uint64_t index, unsigned worker) {
     pthread_mutex_unlock(&a->lock);
 }
 
-zf_status zf_parallel_try(unsigned threads, uint64_t count,
-                          zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error), void *user,
-                          zf_error *error) {
+zf_status zf_split_try(const zf_split *split, zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error),
+                       void *user, zf_error *error) {
     attempt a = {.work = work, .user = user, .status = ZF_OK, .error = error};
     atomic_init(&a.failed, UINT64_MAX);
     pthread_mutex_init(&a.lock, NULL);
-    zf_parallel_for(threads, count, try_one, &a);
+    zf_split_for(split, try_one, &a);
     pthread_mutex_destroy(&a.lock);
     return a.status;
+}
+
+zf_status zf_parallel_try(unsigned threads, uint64_t count,
+                          zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error), void *user,
+                          zf_error *error) {
+    return zf_split_try(&(zf_split){.count = count, .alone = count, .threads = threads, .workers = threads}, work, user, error);
 }
 
 unsigned zf_usable_cores(void) {

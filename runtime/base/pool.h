@@ -21,6 +21,25 @@ zf_status zf_parallel_try(unsigned threads, uint64_t count,
                           zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error), void *user,
                           zf_error *error);
 
+/// How threads share items each of which can use several threads, as a block does with its tiles. The first `alone` items run on
+/// one thread each; then the others run at the same time and divide the threads among them.
+typedef struct zf_split {
+    uint64_t count, alone;
+    unsigned threads;
+    unsigned workers; ///< most items at the same time
+} zf_split;
+
+/// Splits `threads` threads over `count` items, so that few of them idle whatever the count.
+zf_split zf_split_threads(unsigned threads, uint64_t count);
+
+/// Returns the number of threads of the item `index`, the one that runs it among them.
+unsigned zf_split_share(const zf_split *split, uint64_t index);
+
+/// zf_parallel_for and zf_parallel_try over the items; `worker` is below `workers`.
+void zf_split_for(const zf_split *split, void (*work)(void *user, uint64_t index, unsigned worker), void *user);
+zf_status zf_split_try(const zf_split *split, zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error),
+                       void *user, zf_error *error);
+
 /// Blocks all signals but those of faults in this thread, and stores the previous mask in `before`. Threads that start before the
 /// mask is restored inherit it, so that an application's handlers run on its own threads.
 void zf_block_signals(sigset_t *before);

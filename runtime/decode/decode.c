@@ -26,8 +26,7 @@ typedef struct job {
     zf_text_extent text;   ///< strings
     unsigned lead;         ///< bits before that of row `begin`, so that blocks start at a byte
     unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
-    unsigned workers;      ///< blocks at once
-    unsigned tile_threads; ///< threads within a block
+    zf_split split;        ///< of the threads over the blocks
     uint64_t work_bytes;   ///< per worker
     uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
     unsigned bitmaps;      ///< how many of them lie before the work memory
@@ -78,10 +77,7 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     ZF_TRY(size_work(j, error));
     const zf_selection *s = &j->selection;
     unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
-    // Enough blocks keep the threads busy with one each; a few are better shared.
-    bool many = s->last_block - s->first_block >= UINT64_C(2) * threads;
-    j->workers = many ? threads : 1;
-    j->tile_threads = many ? 1 : threads;
+    j->split = zf_split_threads(threads, s->last_block - s->first_block);
     bool nullable = s->column->type.nullable;
     ZF_TRY(size_text(j, error));
     j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
@@ -104,7 +100,7 @@ static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
     uint64_t values = j->text.total, offsets = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
     bool fits = j->is_text ? zf_elements_bytes(rows + 1, 64, &offsets) : zf_elements_bytes(rows, j->selection.bits, &values);
     if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
-    fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->workers, &workspace);
+    fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->split.workers, &workspace);
     fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes * j->bitmaps, &workspace); // each below 2^61
     if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
     out->values = values;
@@ -162,7 +158,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .mode = ZF_ABI_DECODE,
         .where = where,
         .file = zf_selection_file(s),
-        .threads = j->tile_threads,
+        .threads = zf_split_share(&j->split, block - s->first_block),
         .cancelled = s->cancelled,
         .cancelled_user = s->cancelled_user,
     };
@@ -246,8 +242,7 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
 }
 
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
-    unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
-    ZF_TRY(j->device.ops->open(j->selection.container->context, threads, &j->state, error));
+    ZF_TRY(j->device.ops->open(j->selection.container->context, j->split.threads, &j->state, error));
     uint8_t *workspace = buffers->workspace;
     uint8_t *bitmap = workspace;
     j->out = buffers->values;
@@ -267,7 +262,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     atomic_init(&j->failed, UINT64_MAX);
     pthread_mutex_init(&j->lock, NULL);
     zf_code_book_init(&j->book);
-    zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_index, j);
+    zf_split_for(&j->split, decode_index, j);
     zf_status status = j->status;
     if (status == ZF_OK) status = j->device.ops->finish(j->state, error);
     status = zf_container_explain(j->selection.container, status, error);

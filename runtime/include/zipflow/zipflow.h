@@ -330,8 +330,8 @@ typedef struct zf_decode_stats {
 /// Returns the sizes of the buffers for a decode.
 ///
 /// Reads the index, and no block, except that a range of rows of strings reads two. Gets the column's plans from a module or the
-/// compiler, but makes no code. `workspace` is for CPUs: decode with exactly the same `threads`, because fewer threads may need
-/// more. It is 0 if a module has no code for CPUs. Fails without a module or a compiler, as zf_decode does.
+/// compiler, but makes no code. `workspace` is for CPUs: decode with exactly the same `threads`, because it grows with them. It
+/// is 0 if a module has no code for CPUs. Fails without a module or a compiler, as zf_decode does.
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 

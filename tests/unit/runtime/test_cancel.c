@@ -1,7 +1,10 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
-// Cancelling a decode: wherever its caller says so it ends with ZF_ERR_CANCELLED, and asks no further.
+// Cancelling a decode: wherever its caller says so it ends with ZF_ERR_CANCELLED, and asks no further. The callback also counts
+// the threads that decode.
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
@@ -115,6 +118,50 @@ static void test_batch(zf_context *context, zf_container *container, const char 
     zf_pipeline_free(pipeline);
 }
 
+/// Threads that decode blocks: each waits in its first block until all are there, at most ten seconds.
+typedef struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t threads[BLOCKS + 1];
+    unsigned count;
+    bool late;
+} meeting;
+
+static bool meet(void *user) {
+    meeting *m = user;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    pthread_mutex_lock(&m->lock);
+    unsigned known = 0;
+    while (known < m->count && !pthread_equal(m->threads[known], pthread_self())) known++;
+    if (known == m->count && m->count < BLOCKS + 1) {
+        m->threads[m->count++] = pthread_self();
+        pthread_cond_broadcast(&m->changed);
+    }
+    while (m->count < BLOCKS && !m->late) m->late = pthread_cond_timedwait(&m->changed, &m->lock, &end) != 0;
+    pthread_mutex_unlock(&m->lock);
+    return m->late;
+}
+
+/// A column has fewer blocks than half of the threads: a thread for each of them, and more for their tiles.
+static void test_few_blocks(zf_container *container) {
+    zf_error error = {0};
+    for (unsigned threads = BLOCKS; threads <= 4 * BLOCKS; threads++) {
+        meeting m = {.count = 0};
+        pthread_mutex_init(&m.lock, NULL);
+        pthread_cond_init(&m.changed, NULL);
+        zf_decode_options options = {.threads = threads, .cancelled = meet, .cancelled_user = &m};
+        memset(made, 0xa5, sizeof made);
+        zf_status status = zf_decode(container, 0, "cpu", &options, &buffers, NULL, &error);
+        CHECK(status == ZF_OK && m.count == BLOCKS && is_right(), "%u of %u threads decode %d blocks: %s", m.count, threads,
+              BLOCKS, error.message);
+        pthread_cond_destroy(&m.changed);
+        pthread_mutex_destroy(&m.lock);
+        if (status != ZF_OK) return;
+    }
+}
+
 int main(void) {
     zf_error error = {0};
     zf_context *context = NULL;
@@ -139,6 +186,7 @@ int main(void) {
         if (d == 1) CHECK(test_call(PREPARE, context, container, devices[d], &stats) == BLOCKS, "prepare asks for each block");
         test_batch(context, container, devices[d]);
     }
+    if (open) test_few_blocks(container);
     zf_container_close(container);
     zf_compiler_free(compiler);
     zf_context_free(context);

@@ -88,6 +88,50 @@ static void test_first_failure(void) {
     CHECK(zf_parallel_try(4, 0, fail_some, &alone, &error) == ZF_OK, "nothing fails");
 }
 
+typedef struct crowd {
+    atomic_uint met, runs[8];
+    unsigned expected; ///< that run at the same time
+} crowd;
+
+/// Nobody leaves before all that are expected have come.
+static void meet(void *user, uint64_t index, unsigned worker) {
+    crowd *c = user;
+    (void)worker;
+    atomic_fetch_add(&c->runs[index], 1);
+    if (index >= c->expected) return;
+    atomic_fetch_add(&c->met, 1);
+    while (atomic_load(&c->met) < c->expected) sched_yield();
+}
+
+/// Every thread has something to do, however many items there are; never are there more threads than allowed.
+static void test_split(void) {
+    for (unsigned threads = 1; threads <= 40; threads++) {
+        for (uint64_t count = 1; count <= 100; count++) {
+            zf_split s = zf_split_threads(threads, count);
+            uint64_t shared = 0, rest = s.count - s.alone;
+            for (uint64_t i = 0; i < count; i++) {
+                CHECK(zf_split_share(&s, i) >= 1, "item %d of %d has no thread", (int)i, (int)count);
+                if (i >= s.alone) shared += zf_split_share(&s, i);
+            }
+            CHECK(s.workers == (count < threads ? count : threads), "%u workers of %u threads", s.workers, threads);
+            CHECK(rest == 0 || shared == threads, "%d items share %d of %u threads", (int)rest, (int)shared, threads);
+            CHECK(s.alone == 0 || s.alone >= threads, "%d items occupy %u threads", (int)s.alone, threads);
+        }
+    }
+    zf_split five = zf_split_threads(4, 5), three = zf_split_threads(4, 3);
+    CHECK(five.alone == 4 && zf_split_share(&five, 4) == 4, "the last one of 5 has %u threads", zf_split_share(&five, 4));
+    CHECK(zf_split_share(&three, 0) == 2 && zf_split_share(&three, 2) == 1, "3 items of 4 threads");
+    crowd c = {.expected = 4};
+    zf_split_for(&five, meet, &c);
+    for (unsigned i = 0; i < 5; i++) CHECK(atomic_load(&c.runs[i]) == 1, "item %u ran %u times", i, atomic_load(&c.runs[i]));
+    crowd few = {.expected = 3};
+    zf_split_for(&three, meet, &few);
+    CHECK(atomic_load(&few.met) == 3, "%u items ran", atomic_load(&few.met));
+    zf_split none = zf_split_threads(4, 0);
+    zf_split_for(&none, meet, &c);
+    CHECK(none.workers == 1, "nothing needs %u workers", none.workers);
+}
+
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
 static unsigned started;        ///< threads
@@ -160,6 +204,7 @@ static void test_threads_worth_their_start(void) {
 int main(void) {
     test_signals_of_workers();
     test_first_failure();
+    test_split();
     test_threads_worth_their_start();
     return check_result();
 }
