@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 #include "compiler/compile_sizes.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"

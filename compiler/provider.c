@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
@@ -199,7 +199,7 @@ static zf_status hold_decoder(zf_provider *p, const known_container *known, size
     request.target = target;
     if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
     zf_status status = zf_cached_decoder_hold(cache, known->text, column, branches, branch_count, &request, out, error);
-    if (status != ZF_OK) zf_container_text_place(known->container, known->text->name, error);
+    if (status != ZF_OK) zf_container_spec_place(known->container, known->text->name, error);
     if (status == ZF_OK && request.choices == NULL) apply_tuned(p->compiler, known, number, column, shape, request, out);
     free(edges);
     if (status != ZF_OK) return status;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/element.h"
 #include "tuner/tuner.h"

@@ -18,7 +18,7 @@ typedef struct zf_cg zf_cg;
 typedef struct zf_cg_env zf_cg_env;
 typedef struct zf_cg_frame zf_cg_frame;
 typedef struct zf_cg_bit_place zf_cg_bit_place;
-typedef struct zf_cg_target zf_cg_target; ///< operations of a target family: codegen/target/target.h
+typedef struct zf_cg_target zf_cg_target; ///< operations of a target family: codegen/target/codegen_target.h
 
 struct zf_cg {
     LLVMContextRef context;

@@ -3,7 +3,7 @@
 
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_frame.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a) {
     LLVMValueRef v = NULL;

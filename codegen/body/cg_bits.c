@@ -1,6 +1,6 @@
 // Bits at any offset of little-endian words. Words of 8, 16, 32 and 64 bits hold the same bytes, so only bytes are read here.
 #include "codegen/body/cg_sites.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 static bool constant_of(LLVMValueRef v, uint64_t *out) {
     if (!LLVMIsAConstantInt(v)) return false;

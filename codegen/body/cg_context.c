@@ -4,7 +4,7 @@
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 struct zf_cg_table_entry {
     const zf_table_const *table;

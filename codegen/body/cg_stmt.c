@@ -4,7 +4,7 @@
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 enum {
     STACK_LIMIT = 1 << 20, ///< bytes of local arrays in one function

@@ -7,7 +7,7 @@
 #define ZF_CODEGEN_KERNEL_H
 
 #include "codegen/body/cg_sites.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 #include "patterns/plan/steps.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/identity.h"
 #include "codegen/simt/simt_order.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 #include "runtime/base/abi.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"

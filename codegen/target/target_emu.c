@@ -8,7 +8,7 @@
 #include "codegen/host/host.h"
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
 

@@ -1,7 +1,7 @@
 // The host: plain loops that LLVM vectorises, for the CPU at hand or, in modules, for a level of CPUs.
 #include "codegen/host/host.h"
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 #include "runtime/base/error_codes.h"
 

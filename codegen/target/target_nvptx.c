@@ -7,7 +7,7 @@
 #include "codegen/host/host.h"
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 #include "runtime/base/error_codes.h"
 
 enum { GLOBAL = 1, SHARED = 3 };

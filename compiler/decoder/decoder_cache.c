@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "compiler/compiler.h"
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -127,7 +127,7 @@ static zf_status parse(zf_decoder_cache *cache, text *t, zf_error *error) {
     pthread_mutex_lock(&t->lock);
     if (t->base.spec == NULL) {
         status =
-            zf_container_text_read(t->unit, t->length, t->name, t->table_name,
+            zf_container_spec_read(t->unit, t->length, t->name, t->table_name,
                                    zf_context_passes(zf_compiler_context(cache->compiler)), &t->base.spec, &t->base.table, error);
         if (status != ZF_OK && t->base.spec != NULL) {
             zf_spec_destroy(t->base.spec);
@@ -160,7 +160,7 @@ zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *contai
     if (status == ZF_OK) {
         *out = &t->base;
     } else {
-        zf_container_text_place(container, t->name, error);
+        zf_container_spec_place(container, t->name, error);
         zf_codec_text_release(cache, &t->base);
     }
     return status;

@@ -5,7 +5,7 @@
 
 #include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "compiler/encode/encode_block.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"

@@ -9,7 +9,7 @@
 
 #include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "compiler/module/branches.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
@@ -256,7 +256,7 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
 static zf_status add_table(building *t, const char *name, const char *path, const char *text, size_t length, zf_module_table *out,
                            zf_error *error) {
     const zf_table *table;
-    ZF_TRY(zf_container_text_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
+    ZF_TRY(zf_container_spec_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
                                   &table, error));
     out->name = t->name = table->name;
     out->text = zf_unit_identify(text, length);

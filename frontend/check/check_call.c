@@ -2,7 +2,7 @@
 // scalars become aliases; other scalars become locals, unless they are immutable names or constants already.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Effects --------------------------------------------------------------------------------------------------
 

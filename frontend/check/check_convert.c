@@ -1,7 +1,7 @@
 // Nodes of the typed tree, and conversions between types: literals that take the type they meet, widening, `as`.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Nodes ----------------------------------------------------------------------------------------------------
 

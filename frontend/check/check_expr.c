@@ -2,7 +2,7 @@
 // own.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Names ----------------------------------------------------------------------------------------------------
 

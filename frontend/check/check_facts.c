@@ -1,7 +1,7 @@
 // The facts that are known at a place: ranges of expressions, values that they do not have, and which of two is the smaller.
 // Facts come from `require`, `if`, `?:`, `&&`, loop conditions and bounds. They are lists that share their tails, so a branch
 // copies them for free.
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum {
     FACT_LIMIT = 64,   // facts at a place; further ones push out the oldest

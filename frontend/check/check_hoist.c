@@ -3,7 +3,7 @@
 // Therefore facts that only hold where the reduction stands must not prove anything in its terms. The terms are checked with
 // facts that hold for every element ("universal"), and may use a value from outside only if that value is safe to compute
 // there.
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum { UNROLL_TRIPS = 64, PLAIN_STEPS = 2000 };
 

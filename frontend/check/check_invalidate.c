@@ -1,6 +1,6 @@
 // Finds the variables that a loop's body may change, in its text, before it is checked. Facts about them are forgotten, since
 // the second iteration sees the values that the first one left.
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 /// Walks every expression and statement of a text, those of called functions too where `follow` is set.
 typedef struct visitor {

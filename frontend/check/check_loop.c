@@ -2,7 +2,7 @@
 // the bodies are checked.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Progress -------------------------------------------------------------------------------------------------
 // A loop needs no work counter when every path around it reads from a cursor or emits: bytes and outputs are finite.

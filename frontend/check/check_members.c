@@ -1,7 +1,7 @@
 // The members of an algorithm: which ones its pattern wants, options, states, and the bodies themselves.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Which members there are ----------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 // .append(s)). There is a table for each; one row to add one.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 #include "frontend/check/synonyms.h"
 
 // ---- Cursors --------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Unary and binary operators: types, folding of constants, ranges, divisions.
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 static bool is_untyped_int(const zf_expr *expr) {
     zf_untyped sort = zf_untyped_of(expr->type);

@@ -2,7 +2,7 @@
 // of them.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 static bool is_number(zf_type type) { return !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind)); }
 

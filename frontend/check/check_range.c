@@ -1,6 +1,6 @@
 // Intervals of operations: what a result can be, given what its operands can be. Bounds saturate far outside every
 // type, so "does not fit" is all that is ever concluded from a saturated one.
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 #define FAR ((zf_int128)1 << 100)
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum { CALLS_SHOWN = 3, FACTS_SHOWN = 4 };
 

@@ -1,7 +1,7 @@
 // Streams, arrays and strings: elements, slices, lengths, bits; binders and the reductions over them.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 // ---- Facts about sequences ------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // Statements: declarations, assignments, branches, what leaves, what emits; the bodies of functions.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 zf_stmt *zf_ck_stmt(zf_checker *ck, zf_stmt_kind kind, zf_span span) {
     zf_stmt *stmt = ZF_NEW(ck->arena, zf_stmt);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum {
     EVALUATE_DEPTH = ZF_TREE_DEPTH_LIMIT * 2,

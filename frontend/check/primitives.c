@@ -1,7 +1,7 @@
 // Checks calls of the primitives in primitives.def.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 typedef zf_expr *(*check_primitive)(zf_checker *ck, const zf_ast_expr *ast, zf_prim prim);
 

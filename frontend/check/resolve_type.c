@@ -1,7 +1,7 @@
 // Written types to types: names, generics, decimal(P, S), unsigned(T), signed(T), E?.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 #include "frontend/check/synonyms.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 // local where a name alone would be ambiguous, `?` behind an access or division that is still to be checked.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 typedef struct printer {
     zf_text *out;

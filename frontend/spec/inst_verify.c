@@ -3,7 +3,7 @@
 // tree.
 #include <stdlib.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 typedef struct verifier {
     const zf_inst *inst;

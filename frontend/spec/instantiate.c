@@ -2,7 +2,7 @@
 // make the instances that bounds admit.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum {
     FIRST_BUCKETS = 256,      // a power of two

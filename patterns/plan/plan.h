@@ -5,7 +5,7 @@
 
 #include "patterns/graph/graph.h"
 #include "patterns/plan/choices.h"
-#include "patterns/plan/target.h"
+#include "patterns/plan/plan_target.h"
 #include "runtime/base/abi.h"
 
 typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;
@@ -138,7 +138,7 @@ typedef struct zf_plan {
 #define ZF_UNFUSED_ALL "all"
 
 typedef struct zf_plan_options {
-    const char *target;     ///< name (target.h); NULL: "host"
+    const char *target;     ///< name (plan_target.h); NULL: "host"
     uint32_t chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, or more: a warp where it can; 0: as its
                             ///< emits suggest
     const zf_choices

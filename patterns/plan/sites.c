@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum { AROUND_LIMIT = 16, DEPTH_LIMIT = 2048 };
 

@@ -1,6 +1,6 @@
 #include "patterns/plan/steps.h"
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 #include "frontend/check/walk.h"
 #include "frontend/match/match.h"
 

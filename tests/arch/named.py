@@ -1,5 +1,6 @@
 """Every folder of a room has a README.md, which names each source file of the folder: by its name without the ending, as a word, or by a
-pattern with a star in backticks (`verb_*.c`). Other folders may have one, with the same duty. No folder has more sources than a reader sees at once.
+pattern with a star in backticks (`verb_*.c`). Other folders may have one, with the same duty. No folder has more sources than a reader sees at once, and no two
+files have one name, so that a name alone says which file is meant.
 
 Usage: named.py ROOT
 """
@@ -16,6 +17,7 @@ ENDINGS = {".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map"
 
 ROOMS = ("scheduler", "runtime", "emulator", "frontend", "patterns", "codegen", "compiler", "measure", "tuner", "zfc")
 MOST = 48  # sources of a folder
+SHARED = {"README.md", "CMakeLists.txt"}
 
 seen, missing = 0, []
 folders = {}
@@ -27,6 +29,11 @@ for folder, sources in sorted(folders.items()):
         missing.append(f"{place} has no README.md")
     if len([path for path in sources if path.suffix != ".zf"]) > MOST:
         missing.append(f"{place} has {len(sources)} sources: at most {MOST}")
+names = {}
+for path in (path for tree in (*TREES, "docs") for path in (ROOT / tree).rglob("*") if path.suffix in ENDINGS | {".md"} and path.is_file()):
+    names.setdefault(path.name, []).append(path.relative_to(ROOT))
+missing += [f"{len(same)} files are called {name}: {' '.join(map(str, sorted(same)))}" for name, same in sorted(names.items())
+            if len(same) > 1 and name not in SHARED]
 for tree in TREES:
     for page in sorted((ROOT / tree).rglob("README.md")):
         text = page.read_text()

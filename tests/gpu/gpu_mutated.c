@@ -58,8 +58,8 @@ static size_t place_bytes(const char *place) {
     return end != NULL ? (size_t)(end - place) : strlen(place);
 }
 
-/// Whether a device need not tell of a violation (docs/internals/gpu.md): the column's rows are checked one by one, and this one,
-/// which is not wanted, lies in a tile of the CPU's with rows that are.
+/// Whether a device need not tell of a violation (docs/internals/gpu-kernels.md): the column's rows are checked one by one, and
+/// this one, which is not wanted, lies in a tile of the CPU's with rows that are.
 static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_decode_options *options) {
     const uint64_t tile = 4096; // and so is a block
     const char *row = strstr(error->place, ", row ");

@@ -8,7 +8,7 @@
 #include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/emulated.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "zipflow/compile.h"
 
 enum { ROWS = 4096 + 500, COLUMNS = 9, TEXT = 16 };

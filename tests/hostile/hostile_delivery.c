@@ -2,7 +2,7 @@
 // anywhere is hostile_columns' business.
 #include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "zipflow/compile.h"
 
 enum { ROWS = 5000, LONGEST = 8, AT = 3000, TILE = 1024 };

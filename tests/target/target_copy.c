@@ -2,7 +2,7 @@
 #include "tests/target/target_copy.h"
 #include "codegen/host/host.h"
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 atomic_uint copy_kernels;
 

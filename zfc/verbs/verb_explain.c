@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "codegen/simt/simt_choices.h"
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 #include "compiler/compiler.h"
 #include "compiler/emit.h"
 #include "compiler/program.h"

@@ -9,7 +9,7 @@
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_readahead.h"
 #include "codegen/simt/simt_tables.h"
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 #include "frontend/check/walk.h"
 
 enum {

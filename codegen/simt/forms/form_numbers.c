@@ -12,7 +12,7 @@
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_tables.h"
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 enum {
     EACH = ZF_SPAN_EACH,

@@ -2,7 +2,7 @@
 
 #include "codegen/simt/simt.h"
 #include "codegen/simt/simt_text.h"
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 
 static const zf_form forms[] = {
 #define ZF_FORM(ID, name, slow, parallel, use, tile, codecs)                                                                     \

@@ -80,7 +80,7 @@ static void check_host(const zf_spec *spec) {
 }
 
 int main(void) {
-    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/codegen/forms.zf", ZF_STD);
+    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/codegen/kernel_forms.zf", ZF_STD);
     if (spec == NULL) return check_result();
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) check_row(spec, &rows[k]);
     check_host(spec);

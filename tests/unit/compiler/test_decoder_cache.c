@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "compiler/compiler.h"
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/clock.h"
 #include "tests/unit/check.h"
@@ -351,7 +351,7 @@ static void test_places(void) {
         snprintf(error.place, sizeof error.place, "%s", places[k].before);
         snprintf(wanted, sizeof wanted, "%s%s", places[k].after != NULL ? files[1] : places[k].before,
                  places[k].after != NULL ? places[k].after : "");
-        zf_container_text_place(container, "t.zf", &error);
+        zf_container_spec_place(container, "t.zf", &error);
         CHECK(strcmp(error.place, wanted) == 0, "%s became %s", places[k].before, error.place);
     }
     zf_container_close(container);

@@ -3,7 +3,7 @@
 // stand for.
 #include <string.h>
 
-#include "frontend/check/check.h"
+#include "frontend/check/checker.h"
 #include "tests/unit/check.h"
 
 static void check_kinds(zf_arena *arena) {

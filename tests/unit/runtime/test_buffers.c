@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/support/emulated.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"

@@ -11,7 +11,7 @@
 #include "runtime/device/device.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"

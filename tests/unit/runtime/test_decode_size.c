@@ -5,7 +5,7 @@
 
 #include "tests/support/demand.h"
 #include "tests/support/emulated.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "zipflow/compile.h"
 
 enum { BLOCK = 4096, ROWS = 2 * BLOCK + 1000, LENGTH_MOST = 20, COLUMNS = 2 };

@@ -12,7 +12,7 @@
 #include "tests/support/demand.h"
 #include "tests/support/emulated.h"
 #include "tests/support/fake_cuda_open.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 

@@ -7,7 +7,7 @@
 #include "tests/hostile/mutate.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 

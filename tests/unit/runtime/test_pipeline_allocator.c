@@ -10,7 +10,7 @@
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"

@@ -9,7 +9,7 @@
 #include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/emulated.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 

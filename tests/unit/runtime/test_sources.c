@@ -8,7 +8,7 @@
 #include "runtime/container/container.h"
 #include "runtime/device/device.h"
 #include "tests/support/emulated.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"

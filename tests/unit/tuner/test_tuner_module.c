@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/support/fake_cuda_open.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 #include "tuner/tuner.h"
 

@@ -1,6 +1,6 @@
 // What tpch_measure's files share: a run of it, its columns, and where their rows go.
-#ifndef ZF_BENCH_TPCH_MEASURE_H
-#define ZF_BENCH_TPCH_MEASURE_H
+#ifndef ZF_TPCH_MEASURE_H
+#define ZF_TPCH_MEASURE_H
 
 #include "measure/measure_compare.h"
 #include "measure/measure_times.h"
@@ -76,7 +76,7 @@ zf_status compare_all(bench *b, column **columns, const target *targets, size_t 
 zf_status wait_all(zf_batch *batch, size_t count, zf_error *error);
 /// Prints "raw_seconds": plain rows copied from pinned memory. Accelerators only.
 zf_status measure_raw(bench *b, column **columns, const target *targets, size_t count, zf_error *error);
-/// Prints "files": a set from files, in all kinds that can be had (measure_files.c).
+/// Prints "files": a set from files, in all kinds that can be had (tpch_files.c).
 zf_status measure_files(bench *b, column **columns, const target *targets, zf_pipeline_request *requests, size_t count,
                         zf_error *error);
 

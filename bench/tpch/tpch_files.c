@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/tpch/measure.h"
 #include "bench/tpch/read_ranges.h"
+#include "bench/tpch/tpch_measure.h"
 #include "runtime/container/container_open.h"
 #include "runtime/context/context.h"
 

@@ -11,7 +11,7 @@
 // that. The exit status is 0 when all was right.
 //
 // With --files containers are not brought into memory before: a set is read from them, and from the files of plain rows, in the
-// ways of measure_files.c, of which none is begun after S seconds; `cp` copies to --files' DIRECTORY.
+// ways of tpch_files.c, of which none is begun after S seconds; `cp` copies to --files' DIRECTORY.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/tpch/measure.h"
+#include "bench/tpch/tpch_measure.h"
 #include "zipflow/emulator.h"
 
 enum { LINE = 8192 };

@@ -1,5 +1,5 @@
 // The table of targets, from targets.def.
-#include "patterns/plan/target.h"
+#include "patterns/plan/plan_target.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every relative link in a Markdown file names a file, and every anchor a heading. Every page of docs/ can be reached from README.md.
 
-Usage: links.py ROOT
+Usage: page_links.py ROOT
 """
 
 import pathlib

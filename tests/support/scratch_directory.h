@@ -1,6 +1,6 @@
 // A directory of a test's own under /tmp, paths in it, and its end.
-#ifndef ZF_TESTS_SCRATCH_H
-#define ZF_TESTS_SCRATCH_H
+#ifndef ZF_TESTS_SCRATCH_DIRECTORY_H
+#define ZF_TESTS_SCRATCH_DIRECTORY_H
 
 #include <ftw.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "compiler/container_text.h"
+#include "compiler/container_spec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
-zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
+zf_status zf_container_spec_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
                                  zf_spec **spec, const zf_table **table, zf_error *error) {
     zf_spec_options options = {.no_std = true, .passes = passes};
     zf_text lines = {0};
@@ -30,7 +30,7 @@ zf_status zf_container_text_read(const char *text, size_t length, const char *pa
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
-void zf_container_text_place(const zf_container *container, const char *name, zf_error *error) {
+void zf_container_spec_place(const zf_container *container, const char *name, zf_error *error) {
     size_t length = strlen(name);
     if (error == NULL || strncmp(error->place, name, length) != 0) return;
     if (error->place[length] != ':' && error->place[length] != 0) return;

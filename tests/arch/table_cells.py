@@ -1,6 +1,6 @@
 """Every row of a table in any page has as many cells as its head.
 
-Usage: tables.py ROOT
+Usage: table_cells.py ROOT
 """
 
 import pathlib

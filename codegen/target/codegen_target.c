@@ -1,5 +1,5 @@
 // The table of targets: how code is made for each row of patterns/plan/targets.def.
-#include "codegen/target/target.h"
+#include "codegen/target/codegen_target.h"
 
 const zf_cg_target *zf_cg_target_of(const zf_target *target) {
     static const zf_cg_target *const table[] = {
