@@ -269,6 +269,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                                         {"failure", args->failures, args->failures_bytes, true}},
                             .holes = emu->holes,
                             .hole_count = emu->hole_count,
+                            .wave = emu->wave,
                             .seed = atomic_load(&emu->seed)},
                  .groups = groups,
                  .status = ZF_OK};

@@ -3,8 +3,9 @@
 //
 // One call of zf_abi_simt_kernel.emulated is one thread of a thread block. The threads of a block are fibers. A thread runs until
 // it ends or meets the others: at a barrier (all threads of the block), or at an operation of a warp (32 or 64 threads, as the
-// kernel says: a wave of the GPU, or half of one). A seed decides their order. A fault ends the launch: the threads do not meet,
-// an access is invalid, or two threads race for a byte of shared memory. The function that finds a fault does not return.
+// kernel says: a wave of the GPU, or half of one). The halves of a wave do an operation together where both are at it. A seed
+// decides their order. A fault ends the launch: the threads do not meet, an access is invalid, or two threads race for a byte of
+// shared memory. The function that finds a fault does not return.
 //
 // Parameters: `thread` is the first argument of the kernel. `line` is a place in the `.zf` text (ZF_ABI_PLACE) for the error, or
 // 0. `call` numbers the barriers, shuffles and ballots of the code: a line may have many.
@@ -27,8 +28,9 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
     /* Waits for all threads of the block; orders their accesses of memory. All must come to the same call. */                   \
     X(zf_emu_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                        \
-    /* All lanes of the warp must come to the same call. Shuffle returns the value of lane `lane`; bit i of a ballot says     */ \
-    /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
+    /* All lanes of the warp must come to the same call. Shuffle returns the value of lane `lane` of the wave, a lane of */      \
+    /* the thread's warp. Bit i of a ballot says whether lane i of the wave is at the call and its predicate is not 0. */        \
+    /* Neither orders accesses of memory, as on a GPU. */                                                                        \
     X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
     X(zf_emu_ballot, uint64_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
     /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \

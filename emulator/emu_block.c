@@ -121,8 +121,12 @@ void zf_emu_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread
 
 uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line) {
     zf_emu_thread_state *self = thread;
-    uint32_t lanes = self->block->launch->kernel->warp;
-    if (lane >= lanes) FAULT(self, line, "a shuffle asks for lane %u of %u", lane, lanes);
+    uint32_t wave = self->block->launch->wave, warp = self->block->launch->kernel->warp;
+    if (lane >= wave) FAULT(self, line, "a shuffle asks for lane %u of %u", lane, wave);
+    uint32_t begin = self->number % wave / warp * warp; // of its half of the wave
+    if (lane - begin >= warp)                           // the other half may not be here
+        FAULT(self, line, "a shuffle asks for lane %u, where its half of the wave has the lanes %u to %u", lane, begin,
+              begin + warp - 1);
     self->value = value;
     self->lane = lane;
     wait_at(self, ZF_EMU_AT_SHUFFLE, call, line);
@@ -138,22 +142,39 @@ uint64_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t
 
 void zf_emu_warp_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_WARP_BARRIER, call, line); }
 
-/// Lets a warp go on if all its lanes are at the same operation.
-static bool finish_warp(zf_emu_block *block, uint32_t warp) {
-    uint32_t count = block->launch->kernel->warp;
-    zf_emu_thread_state *lanes = &block->threads[warp * count];
+/// Whether the lanes of a half (or of a whole wave), `count` from `lanes` on, are at the same operation.
+static bool half_meets(const zf_emu_thread_state *lanes, uint32_t count) {
     zf_emu_state state = lanes[0].state;
     if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER) return false;
-    uint64_t votes = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         if (!waits_with(&lanes[i], &lanes[0])) return false;
+    }
+    return true;
+}
+
+/// Lets the lanes of a wave go on that are at its next operation, as a wave with an execution mask does. Of halves that are at
+/// different ones, that with the lower call goes first: it may come to where the other waits. The lanes that are not there are
+/// masked: they have no vote, and nobody waits for them.
+static bool finish_wave(zf_emu_block *block, uint32_t number) {
+    uint32_t wave = block->launch->wave, count = block->launch->kernel->warp;
+    zf_emu_thread_state *lanes = &block->threads[number * wave], next = {.state = ZF_EMU_READY};
+    uint64_t votes = 0, mask = 0;
+    for (uint32_t half = 0; half < wave; half += count) {
+        bool lower = next.state == ZF_EMU_READY || lanes[half].call < next.call;
+        if (half_meets(&lanes[half], count) && lower) next = lanes[half];
+    }
+    if (next.state == ZF_EMU_READY) return false;
+    for (uint32_t i = 0; i < wave; i++) {
+        if (!half_meets(&lanes[i / count * count], count) || !waits_with(&lanes[i], &next)) continue;
+        mask |= UINT64_C(1) << i;
         votes |= (uint64_t)(lanes[i].value != 0) << i;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
+    for (uint32_t i = 0; i < wave; i++) {
+        if ((mask >> i & 1) == 0) continue;
+        lanes[i].result = next.state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
+        if (next.state == ZF_EMU_AT_WARP_BARRIER && i % count == 0) block->warp_times[lanes[i].number / count]++;
     }
-    if (state == ZF_EMU_AT_WARP_BARRIER) block->warp_times[warp]++;
     return true;
 }
 
@@ -189,7 +210,7 @@ static void shuffle_order(zf_emu_block *block, uint32_t count) {
 
 zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     const zf_abi_simt_kernel *kernel = block->launch->kernel;
-    uint32_t count = kernel->threads, warps = count / kernel->warp, left = count;
+    uint32_t count = kernel->threads, waves = count / block->launch->wave, left = count;
     block->group = group;
     block->fault = ZF_OK;
     block->time = 1;
@@ -213,7 +234,7 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
             left -= thread->state == ZF_EMU_ENDED;
         }
         bool some = false;
-        for (uint32_t warp = 0; warp < warps; warp++) some |= finish_warp(block, warp);
+        for (uint32_t wave = 0; wave < waves; wave++) some |= finish_wave(block, wave);
         if (some || left == 0 || finish_barrier(block, count)) continue;
         stuck(block, count);
         return block->fault;

@@ -73,6 +73,7 @@ typedef struct zf_emu_launch {
     zf_emu_object objects[ZF_EMU_OBJECTS]; ///< the first is the base
     const zf_emu_hole *holes;              ///< of the base
     uint32_t hole_count;
+    uint32_t wave; ///< lanes of a wave: one warp of the kernel, or two
     uint64_t seed;
 } zf_emu_launch;
 

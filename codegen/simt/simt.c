@@ -459,7 +459,21 @@ LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set) {
     return zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_set, 1), cg->ty_i32, false);
 }
 
-LLVMValueRef zf_simt_ballot(zf_kernel_build *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
+static bool is_half_a_wave(const zf_cg *cg) { return cg->wave < cg->target->is->wave; }
+
+// The first lane (i32) of this warp in its wave, where a warp is half a wave.
+static LLVMValueRef first_lane(zf_kernel_build *lower) {
+    zf_cg *cg = lower->cg;
+    return zf_cg_and(cg, lower->simt->v_thread, zf_cg_i32(cg, cg->target->is->wave - cg->wave));
+}
+
+LLVMValueRef zf_simt_ballot(zf_kernel_build *lower, LLVMValueRef v) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_set = cg->target->simt->ballot(cg, v); // of the wave
+    if (!is_half_a_wave(cg)) return v_set;
+    v_set = LLVMBuildLShr(cg->builder, v_set, zf_cg_resize(cg, first_lane(lower), LLVMTypeOf(v_set), false), "");
+    return zf_cg_resize(cg, v_set, zf_simt_set_type(cg), false);
+}
 
 LLVMValueRef zf_simt_any(zf_kernel_build *lower, LLVMValueRef v) {
     return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), LLVMConstNull(zf_simt_set_type(lower->cg)));
@@ -467,7 +481,8 @@ LLVMValueRef zf_simt_any(zf_kernel_build *lower, LLVMValueRef v) {
 
 LLVMValueRef zf_simt_join(zf_kernel_build *lower, LLVMValueRef v) {
     zf_cg *cg = lower->cg;
-    if (cg->target->simt->join != NULL && LLVMTypeOf(v) == cg->ty_i32) return cg->target->simt->join(cg, v);
+    if (cg->target->simt->join != NULL && LLVMTypeOf(v) == cg->ty_i32 && !is_half_a_wave(cg))
+        return cg->target->simt->join(cg, v);
     for (uint32_t step = 1; step < cg->wave; step *= 2) {
         LLVMValueRef v_other = LLVMBuildXor(cg->builder, zf_simt_lane(lower), zf_cg_i32(cg, step), "");
         v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));
@@ -508,7 +523,8 @@ void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what) {
 }
 
 bool zf_simt_adds_up(zf_kernel_build *lower, LLVMTypeRef ty) {
-    if (lower->cg->target->simt->add_up == NULL || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind) return false;
+    if (lower->cg->target->simt->add_up == NULL || is_half_a_wave(lower->cg) || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind)
+        return false;
     return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
 }
 
@@ -575,6 +591,7 @@ LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRe
     const zf_simt_ops *ops = cg->target->simt;
     LLVMTypeRef ty = LLVMTypeOf(v);
     unsigned bits = LLVMGetIntTypeWidth(ty);
+    if (is_half_a_wave(cg)) v_lane = zf_cg_or(cg, v_lane, first_lane(lower));
     if (bits <= 32) return zf_cg_resize(cg, ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane), ty, false);
     LLVMValueRef v_low = ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane);
     return zf_cg_both_halves(cg, v_low, ops->shuffle(cg, zf_cg_high_half(cg, v), v_lane));

@@ -179,7 +179,7 @@ uint32_t zf_simt_lane_bits_of(const zf_cg *cg);
 LLVMTypeRef zf_simt_set_type(zf_cg *cg);
 LLVMValueRef zf_simt_lanes_below(zf_cg *cg, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set);
-/// The set of the warp's lanes for which v (i1) holds.
+/// The set of the warp's lanes for which v (i1) holds. A warp that is half a wave takes its half of the wave's set.
 LLVMValueRef zf_simt_ballot(zf_kernel_build *lower, LLVMValueRef v);
 /// Whether v (i1) holds for any of them (i1).
 LLVMValueRef zf_simt_any(zf_kernel_build *lower, LLVMValueRef v);

@@ -633,13 +633,13 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
         LLVMValueRef v_own = v_upto[each - 1], v_before;
         LLVMValueRef v_up = places ? zf_simt_most_warp(lower, v_own, v_lane) : zf_simt_scan_warp(lower, v_own, v_lane);
         if (places) {
-            v_before = cg->target->simt->shuffle(cg, v_up, zf_simt_lane_before(lower, v_lane, 1));
+            v_before = zf_simt_shuffle(lower, v_up, zf_simt_lane_before(lower, v_lane, 1));
             LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
             v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
         } else {
             v_before = zf_cg_sub(cg, v_up, v_own);
         }
-        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, cg->wave - 1));
+        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
         v_before = add_counts(cg, places, v_carry, v_before);
         v_carry = add_counts(cg, places, v_carry, v_all);
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");

@@ -28,13 +28,14 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
     void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
     void (*warp_barrier)(zf_cg *cg);                                               ///< of the threads of a warp
-    LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
+    LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the wave
     /// The low word of (v_high : v_low) >> v_shift % 32, or the high word of (v_high : v_low) << v_shift % 32, where the back end
     /// has no good code for llvm.fshr and llvm.fshl; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
-    /// The lanes of the warp for which v_value (i1) holds, as bits: i32, or i64 where a warp has 64 lanes.
+    /// The lanes of the wave for which v_value (i1) holds, as bits: i32, or i64 for waves of 64 lanes. Lanes that are not there
+    /// have none. A kernel whose warps are half a wave (zf_simt_ballot, zf_simt_shuffle) takes its half of them.
     LLVMValueRef (*ballot)(zf_cg *cg, LLVMValueRef v_value);
-    /// The or of the words of all lanes of the warp; may be NULL: it is made of shuffles.
+    /// The or of the words of all lanes of the wave; may be NULL: it is made of shuffles.
     LLVMValueRef (*join)(zf_cg *cg, LLVMValueRef v_value);
     /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
     LLVMValueRef (*permute)(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);

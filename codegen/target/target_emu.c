@@ -53,7 +53,7 @@ static void warp_barrier(zf_cg *cg) {
 static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
     LLVMValueRef v_args[4] = {self(cg), zf_cg_resize(cg, v_value, cg->ty_i32, false), call_here(cg), line_here(cg)};
     LLVMValueRef v_set = zf_cg_call(cg, "zf_emu_ballot", cg->ty_i64, v_args, 4);
-    return zf_cg_resize(cg, v_set, zf_simt_set_type(cg), false);
+    return zf_cg_resize(cg, v_set, cg->target->is->wave > 32 ? cg->ty_i64 : cg->ty_i32, false);
 }
 
 static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {

@@ -275,7 +275,7 @@ typedef struct zf_abi_simt_kernel {
     /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
-    uint32_t warp;         ///< emulated: lanes that work together, 32 or 64
+    uint32_t warp;         ///< emulated: lanes that converge, 32 or 64: a wave of the device, or half of one
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
     uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`
     /// Kernels with a sink: 1: what it makes holds the column's elements, and it stores those, so `out` is the column and the

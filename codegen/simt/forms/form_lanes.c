@@ -5,6 +5,8 @@
 // All lanes must therefore come to every read together: bodies are straight code here, and an `if` around a read becomes a
 // condition of the read and of the assignments. One thread a chunk walks bodies of another shape (zf_form_lanes_fits). A failed
 // check is noted only; then one thread walks the chunk again, from its begin, and reports the failure.
+//
+// Where a wave has 64 lanes, a warp is half of one: a wave walks two chunks, and each half takes its half of a ballot.
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_readahead.h"

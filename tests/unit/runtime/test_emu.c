@@ -31,6 +31,15 @@ static void store(void *thread, uint32_t *at, uint32_t value, uint32_t line) {
 
 static uint32_t global_index(void *thread) { return zf_emu_group(thread) * THREADS + zf_emu_thread(thread); }
 
+/// In the thread's wave: the first lane of its warp.
+static uint32_t first_lane(void *thread) { return zf_emu_thread(thread) % wave / warp_lanes * warp_lanes; }
+
+/// All of the wave's lanes, and of its halves where a warp is one.
+#define ALL_LANES (UINT64_MAX >> (64 - wave))
+enum { HALF = 32 };
+#define LOWER_HALF UINT64_C(0xffffffff)
+#define UPPER_HALF UINT64_C(0xffffffff00000000)
+
 // ---- Running one ----------------------------------------------------------------------------------------------
 
 typedef struct machine {
@@ -101,14 +110,14 @@ static void scan(KERNEL_ARGS) {
     uint32_t *shared = zf_emu_shared(thread, 0, 0);
     uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1);
     for (uint32_t step = 1; step < warp_lanes; step *= 2) {
-        uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2, 2);
+        uint32_t other = zf_emu_shuffle(thread, value, first_lane(thread) + (lane >= step ? lane - step : lane), 2, 2);
         if (lane >= step) value += other;
     }
     if (lane == warp_lanes - 1) store(thread, &shared[warp], value, 3);
     zf_emu_barrier(thread, 4, 4);
     for (uint32_t w = 0; w < warp; w++) value += load(thread, &shared[w], 5);
     uint64_t odd = zf_emu_ballot(thread, number % 2, 6, 6);
-    if (odd != UINT64_C(0xaaaaaaaaaaaaaaaa) >> (64 - warp_lanes)) value = 0;
+    if (odd != (UINT64_C(0xaaaaaaaaaaaaaaaa) & ALL_LANES)) value = 0; // of the whole wave, also where a warp is half of it
     zf_emu_barrier(thread, 7, 7);
     store(thread, &shared[number], value, 8); // another thread's word of before the barrier
     zf_emu_barrier(thread, 9, 9);
@@ -142,6 +151,79 @@ static void warps(KERNEL_ARGS) {
         zf_emu_warp_barrier(thread, 5, 5);
     }
     store(thread, (uint32_t *)(void *)out + global_index(thread), value, 6);
+}
+
+// Halves of a wave: a ballot is the wave's, and lanes that are not there have no vote. What a thread must get is said by itself;
+// it stores how many of its ballots were right.
+
+static void each_half_votes(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t number = zf_emu_thread(thread), from = number ^ 31;
+    uint32_t right = zf_emu_ballot(thread, number < HALF ? number % 2 : number % 4 == 0, 1, 1) == UINT64_C(0x11111111aaaaaaaa);
+    right += zf_emu_shuffle(thread, number, from, 2, 2) == from;
+    store(thread, (uint32_t *)(void *)out + global_index(thread), right, 3);
+}
+
+/// The lower half ends where the upper one goes on.
+static void one_half_ends(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t right = zf_emu_ballot(thread, 1, 1, 1) == ALL_LANES, number = zf_emu_thread(thread);
+    store(thread, (uint32_t *)(void *)out + global_index(thread), 2, 2);
+    if (number < HALF) return;
+    right += zf_emu_ballot(thread, number % 2, 3, 3) == (UINT64_C(0xaaaaaaaaaaaaaaaa) & UPPER_HALF);
+    store(thread, (uint32_t *)(void *)out + global_index(thread), right, 4);
+}
+
+/// One half, then the other, takes a branch of its own, and they meet behind it.
+static void halves_branch(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    bool upper = zf_emu_thread(thread) >= HALF;
+    uint32_t right = 0;
+    if (!upper)
+        right += zf_emu_ballot(thread, 1, 1, 1) == LOWER_HALF;
+    else
+        right += zf_emu_ballot(thread, 1, 2, 2) == UPPER_HALF;
+    right += zf_emu_ballot(thread, 1, 3, 3) == ALL_LANES;
+    store(thread, (uint32_t *)(void *)out + global_index(thread), right, 4);
+}
+
+/// The upper half takes more rounds; the lower one waits for it behind the loop.
+static void halves_loop(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    bool upper = zf_emu_thread(thread) >= HALF;
+    uint32_t wrong = 0;
+    for (uint32_t round = 0; round < (upper ? 7u : 3u); round++)
+        wrong += zf_emu_ballot(thread, 1, 1, 1) != (round < 3 ? ALL_LANES : UPPER_HALF);
+    wrong += zf_emu_ballot(thread, 1, 2, 2) != ALL_LANES;
+    store(thread, (uint32_t *)(void *)out + global_index(thread), wrong == 0 ? 2 : 0, 3);
+}
+
+/// The lower half waits for all threads at a barrier, to which the upper one comes behind a ballot.
+static void half_at_barrier(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t right = 0;
+    if (zf_emu_thread(thread) >= HALF) right = zf_emu_ballot(thread, 1, 2, 2) == UPPER_HALF;
+    zf_emu_barrier(thread, 1, 1);
+    right += zf_emu_thread(thread) < HALF;
+    right += zf_emu_ballot(thread, 1, 3, 3) == ALL_LANES;
+    store(thread, (uint32_t *)(void *)out + global_index(thread), right, 4);
+}
+
+static void test_halves(void) {
+    static const kernel_fn kernels[] = {each_half_votes, one_half_ends, halves_branch, halves_loop, half_at_barrier};
+    machine m = start(2);
+    for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            zf_error error;
+            uint32_t got[ELEMENTS], wrong = 0;
+            zf_emu_set_seed(m.emu, seed);
+            CHECK(run(&m, kernels[k], THREADS, &error) == ZF_OK, "kernel %zu: %s at %s", k, error.message, error.place);
+            m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
+            for (uint32_t i = 0; i < ELEMENTS; i++) wrong += got[i] != 2;
+            CHECK(wrong == 0, "kernel %zu, seed %llu: %u threads are wrong", k, (unsigned long long)seed, wrong);
+        }
+    }
+    stop(&m);
 }
 
 static void test_right(void) {
@@ -227,9 +309,12 @@ static bool is_chosen(void *thread) { return zf_emu_group(thread) == 3 && zf_emu
 
 FAULTY(barrier_missed, if (!is_chosen(thread)) zf_emu_barrier(thread, 10, 10);)
 FAULTY(barriers_two, zf_emu_barrier(thread, 1, is_chosen(thread) ? 12 : 11);)
-FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, 0, 13, 13);)
-FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14, 14); else zf_emu_shuffle(thread, 1, 0, 15, 15);)
-FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? 32 : 31, 16, 16);)
+FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, first_lane(thread), 13, 13);)
+FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14, 14);
+       else zf_emu_shuffle(thread, 1, first_lane(thread), 15, 15);)
+FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? wave : first_lane(thread), 16, 16);)
+// The other half of a wave may not be there; of a wave that is one warp, there is none.
+FAULTY(shuffle_other_half, zf_emu_shuffle(thread, 1, is_chosen(thread) ? first_lane(thread) ^ HALF : first_lane(thread), 55, 55);)
 FAULTY(ballot_missed, if (!is_chosen(thread)) zf_emu_ballot(thread, 1, 17, 17);)
 FAULTY(load_beyond, if (is_chosen(thread)) load(thread, (const uint32_t *)(const void *)base + ELEMENTS, 20);)
 FAULTY(load_across, if (is_chosen(thread)) zf_emu_check(thread, base + ELEMENTS * 4 - 4, 8, 4, ZF_EMU_LOAD, 21);)
@@ -249,19 +334,19 @@ FAULTY(write_read, if (is_chosen(thread)) store(thread, shared, 1, 31);
 FAULTY(
     lanes_race, if (zf_emu_group(thread) == 3 && number >= 32) {
         store(thread, &shared[number], 1, 32);
-        zf_emu_shuffle(thread, 1, 0, 33, 33); // lets threads meet, but orders no memory
+        zf_emu_shuffle(thread, 1, first_lane(thread), 33, 33); // lets threads meet, but orders no memory
         load(thread, &shared[number ^ 1], 32);
     })
 FAULTY(
     many_readers, if (zf_emu_group(thread) == 3) { // a write by one of several readers
         load(thread, shared, 35);
-        zf_emu_shuffle(thread, 1, 0, 18, 18); // the lanes of its warp have read
+        zf_emu_shuffle(thread, 1, first_lane(thread), 18, 18); // the lanes of its warp have read
         if (is_chosen(thread)) store(thread, shared, 1, 35);
     })
 FAULTY(
     first_reader, if (zf_emu_group(thread) == 3) { // in the order of numbers the writer was the first to read
         load(thread, shared, 34);
-        zf_emu_shuffle(thread, 1, 0, 19, 19);
+        zf_emu_shuffle(thread, 1, first_lane(thread), 19, 19);
         if (number == 0) store(thread, shared, 1, 34);
     })
 FAULTY(
@@ -305,10 +390,10 @@ FAULTY(
         if (number == 0) store(thread, shared, 1, 51);
     })
 FAULTY(warp_barrier_missed, if (!is_chosen(thread)) zf_emu_warp_barrier(thread, 54, 54);)
-FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, 1, is_chosen(thread) ? 39 : 38);)
+FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, first_lane(thread), 1, is_chosen(thread) ? 39 : 38);)
 // As kernels have them: many of one line.
 FAULTY(barriers_of_line, zf_emu_barrier(thread, is_chosen(thread) ? 2 : 1, 42);)
-FAULTY(shuffles_of_line, zf_emu_shuffle(thread, 1, 0, is_chosen(thread) ? 2 : 1, 43);)
+FAULTY(shuffles_of_line, zf_emu_shuffle(thread, 1, first_lane(thread), is_chosen(thread) ? 2 : 1, 43);)
 FAULTY(ballots_of_line, zf_emu_ballot(thread, 1, is_chosen(thread) ? 2 : 1, 44);)
 FAULTY(barrier_behind, if (!is_chosen(thread)) zf_emu_barrier(thread, 1, 45); zf_emu_barrier(thread, 2, 45);)
 
@@ -326,7 +411,8 @@ static const fault faults[] = {
      OTHER "0, .zf line 11"},
     {"a shuffle that a lane misses", shuffle_missed, "thread 37 does not come to", OTHER "32, .zf line 13"},
     {"a shuffle while a lane is at a barrier", shuffle_at_barrier, "that one waits at a barrier of .zf line 14", ".zf line 15"},
-    {"a lane that no warp has", shuffle_lane, "lane 32 of 32", CHOSEN "16"},
+    {"a lane that no wave has", shuffle_lane, "a shuffle asks for lane ", CHOSEN "16"},
+    {"a lane of another warp", shuffle_other_half, "a shuffle asks for lane ", CHOSEN "55"},
     {"a ballot that a lane misses", ballot_missed, "waits at a ballot that thread 37", ".zf line 17"},
     {"a load beyond the end", load_beyond, "reads 4 bytes where the launch has no memory", CHOSEN "20"},
     {"a load across the end", load_across, "reads 8 bytes at byte 1276 of `base`, which has 1280", CHOSEN "21"},
@@ -478,6 +564,7 @@ int main(void) {
     test_right();
     warp_lanes = 32; // half a wave
     test_right();
+    test_halves();
     test_faults();
     wave = 32;
     test_orders();
