@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
@@ -41,11 +42,31 @@ static char *join(const char *directory, const char *rest) {
     return text;
 }
 
+/// Makes a caller's directory absolute, so that the cache stays where it is when the process changes its directory.
+static zf_status make_absolute(const char *wanted, char **out, zf_error *error) {
+    *out = NULL;
+    if (wanted[0] == '/' || wanted[0] == 0) {
+        *out = join(wanted, "");
+        return ZF_OK;
+    }
+    char *here = getcwd(NULL, 0);
+    if (here == NULL) {
+        zf_status status =
+            zf_raise(error, ZF_E_ARGUMENT, "cache_dir `%.200s` is relative, and there is no current directory", wanted);
+        zf_fail_place(error, status, "zf_context_options.cache_dir");
+        return zf_fail_hint(error, status, "give an absolute path, or \"\" for no cache");
+    }
+    char *base = join(here, "/");
+    if (base != NULL) *out = join(base, wanted);
+    free(base);
+    free(here);
+    return ZF_OK;
+}
+
 /// $ZIPFLOW_CACHE_DIR (empty: none), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow, else none. Relative ones are
 /// ignored, as the XDG specification says. Code of the cache is run: a program with more rights than who starts it asks no
 /// variable.
-static char *resolve_cache_dir(const char *wanted) {
-    if (wanted != NULL) return join(wanted, "");
+static char *default_cache_dir(void) {
     const char *own = secure_getenv("ZIPFLOW_CACHE_DIR");
     if (own != NULL && (own[0] == '/' || own[0] == 0)) return join(own, "");
     const char *xdg = secure_getenv("XDG_CACHE_HOME");
@@ -88,8 +109,16 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
     context->threads = options->threads != 0 ? options->threads : zf_usable_cores();
     if (context->threads == 0) context->threads = 1;
     if (context->threads > ZF_THREADS_MOST) context->threads = ZF_THREADS_MOST;
-    context->cache_dir = resolve_cache_dir(options->cache_dir);
+    zf_status status = ZF_OK;
+    if (options->cache_dir != NULL)
+        status = make_absolute(options->cache_dir, &context->cache_dir, error);
+    else
+        context->cache_dir = default_cache_dir();
     context->devices = zf_device_list_create();
+    if (status != ZF_OK) {
+        zf_context_free(context);
+        return status;
+    }
     if (context->cache_dir == NULL || context->devices == NULL) {
         zf_context_free(context);
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");

@@ -97,7 +97,8 @@ typedef struct zf_context_options {
     size_t size;   ///< ZF_INIT
     zf_log_fn log; ///< NULL: no log
     void *log_user;
-    /// Directory for compiled code, tuning results and measured rates; "": none. NULL: $ZIPFLOW_CACHE_DIR (may be ""), else
+    /// Directory for compiled code, tuning results and measured rates; "": none. A relative path is resolved once, against the
+    /// current directory of zf_context_create. NULL: $ZIPFLOW_CACHE_DIR (may be ""), else
     /// $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow. Variables that are not absolute paths are ignored; a setuid program
     /// ignores all of them. $ZIPFLOW_CACHE_SIZE ("512M"; default 1 GiB) limits the compiled code; a value that is not a size is
     /// ZF_ERR_USAGE.

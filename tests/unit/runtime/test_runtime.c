@@ -80,7 +80,8 @@ static void test_context(void) {
     } rows[] = {
         {"/given", {"/own", "/xdg", "/home/me"}, "/given"},
         {"", {"/own", "/xdg", "/home/me"}, ""},
-        {"given", {"/own", "/xdg", "/home/me"}, "given"},
+        {"given", {"/own", "/xdg", "/home/me"}, "/tmp/given"},
+        {"./a/b", {"/own", "/xdg", "/home/me"}, "/tmp/./a/b"},
         {NULL, {"/own", "/xdg", "/home/me"}, "/own"},
         {NULL, {"", "/xdg", "/home/me"}, ""},
         {NULL, {"own", "/xdg", "/home/me"}, "/xdg/zipflow"},
@@ -91,6 +92,8 @@ static void test_context(void) {
         {NULL, {NULL, NULL, NULL}, ""},
     };
     const size_t count = sizeof rows / sizeof rows[0];
+    char *before = getcwd(NULL, 0);
+    CHECK(before != NULL && chdir("/tmp") == 0, "no directory");
     for (size_t i = 0; i < count; i++) {
         for (int v = 0; v < 3; v++)
             rows[i].values[v] != NULL ? setenv(variables[v], rows[i].values[v], 1) : unsetenv(variables[v]);
@@ -102,6 +105,14 @@ static void test_context(void) {
         zf_context_free(context);
     }
     CHECK(logged == (int)count, "%d lines", logged);
+    char gone[] = "/tmp/zipflow-gone-XXXXXX";
+    CHECK(mkdtemp(gone) != NULL && chdir(gone) == 0 && rmdir(gone) == 0, "no directory that is gone");
+    zf_context_options nowhere = {.cache_dir = "given"};
+    CHECK(emulated_context_create(&nowhere, &context, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1101") == 0 &&
+              strstr(error.place, "cache_dir") != NULL && error.hint[0] != 0,
+          "%s %s", error.code, error.message);
+    CHECK(before != NULL && chdir(before) == 0, "no way back");
+    free(before);
     zf_context_options many = {.threads = 100000};
     CHECK(emulated_context_create(&many, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_threads(context, 0) == ZF_THREADS_MOST && zf_context_threads(context, 1000) == ZF_THREADS_MOST, "%u threads",
