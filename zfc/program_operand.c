@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend/check/type.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 
@@ -29,7 +31,7 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 }
 
 // A program made by a machine may have more tables than a terminal has lines.
-static void print_names(const char *const *names, size_t count) {
+void zf_print_names(const char *const *names, size_t count) {
     enum { MOST = 32 };
     for (size_t i = 0; i < count && i < MOST; i++) fprintf(stderr, "  %s\n", names[i]);
     if (count > MOST) fprintf(stderr, "  and %zu more\n", count - MOST);
@@ -39,7 +41,7 @@ void zf_report_names(const char *name, const char *const *names, size_t count) {
     const char *nearest = zf_nearest_name(name, names, count);
     if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
     if (count) fprintf(stderr, "  there is:\n");
-    print_names(names, count);
+    zf_print_names(names, count);
 }
 
 void zf_report_no_such(const char *verb, const char *path) {
@@ -48,16 +50,47 @@ void zf_report_no_such(const char *verb, const char *path) {
     fprintf(stderr, ": ");
 }
 
-const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name) {
+bool zf_report_algorithm(const zf_spec *spec, const char *name) {
+    zf_text use = {0};
+    bool found = zf_spec_algorithm_use(spec, name, &use);
+    if (found && use.data)
+        fprintf(stderr, "  hint: `%s` is an algorithm; name a codec that uses it for a type, such as `codec c: %s;`\n", name,
+                use.data);
+    zf_text_free(&use);
+    return found;
+}
+
+// The hint is a table that the program could have: of its first codec, else of one of its algorithms.
+static void report_no_table(zf_spec *spec, const char *name) {
+    const zf_codec *codec = zf_spec_codecs(spec);
+    const char *algorithm = zf_spec_an_algorithm(spec);
+    zf_text use = {0};
+    if (codec)
+        zf_text_printf(&use, "%s = %s", zf_type_name(zf_spec_arena(spec), codec->column->type), codec->name);
+    else
+        zf_spec_algorithm_use(spec, algorithm ? algorithm : "bitpack", &use);
+    if (name)
+        fprintf(stderr, "the program has no table `%s`, and no other\n", name);
+    else
+        fprintf(stderr, "the program has no table\n");
+    if (use.data) fprintf(stderr, "  hint: columns are in tables: add one, such as `table t { c: %s; }`\n", use.data);
+    zf_text_free(&use);
+}
+
+const zf_table *zf_find_table_or_report(const char *verb, zf_spec *spec, const char *path, const char *name) {
     const zf_table *table = zf_spec_find_table(spec, name);
     if (table) return table;
     const char *names[256];
     size_t count = 0;
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
     zf_report_no_such(verb, path);
+    if (count == 0) {
+        report_no_table(spec, name);
+        return NULL;
+    }
     if (!name) {
-        fprintf(stderr, "the program has %s; name one: FILE:TABLE\n", count ? "several tables" : "no table");
-        print_names(names, count);
+        fprintf(stderr, "the program has several tables; name one: FILE:TABLE\n");
+        zf_print_names(names, count);
         return NULL;
     }
     fprintf(stderr, "the program has no table `%s`\n", name);

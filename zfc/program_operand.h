@@ -18,11 +18,16 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 /// Prints the begin of the message that the program in file `path` has no such table or codec.
 void zf_report_no_such(const char *verb, const char *path);
 /// Finds a table of the program in file `path`. Returns NULL after printing an error with the nearest name.
-const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name);
+const zf_table *zf_find_table_or_report(const char *verb, zf_spec *spec, const char *path, const char *name);
 
 /// Checks that the output `path` is neither a file of the program nor one of `inputs` (may be NULL): ZF2014.
 zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error);
 
+/// Prints the hint to name a codec instead of an algorithm. False: `name` is no algorithm.
+bool zf_report_algorithm(const zf_spec *spec, const char *name);
+
+/// Prints up to 32 names, each on a line, to standard error.
+void zf_print_names(const char *const *names, size_t count);
 /// Prints the name that may have been meant, if one is near, and up to 32 of the existing names, to standard error.
 void zf_report_names(const char *name, const char *const *names, size_t count);
 

@@ -173,13 +173,60 @@ bool zf_spec_check(zf_spec *spec) { return timed(spec, ZF_PASS_CHECK, check_all,
 const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
 const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
 
-bool zf_spec_has_algorithm(const zf_spec *spec, const char *name) {
+static const zf_ast_algorithm *find_algorithm(const zf_spec *spec, const char *name) {
     for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
-            if (symbol->decl->kind == ZF_AD_ALGORITHM && strcmp(symbol->name, name) == 0) return true;
+            if (symbol->decl->kind == ZF_AD_ALGORITHM && strcmp(symbol->name, name) == 0) return symbol->decl->algorithm;
         }
     }
-    return false;
+    return NULL;
+}
+
+/// A type within a generic's bound; NULL: `name` is no generic.
+static const char *type_within(const zf_ast_algorithm *algorithm, zf_name name) {
+    static const char *const types[][2] = {{"signed", "i32"}, {"float", "f64"}};
+    for (const zf_ast_generic *generic = algorithm->generics; generic != NULL; generic = generic->next) {
+        if (generic->name != name) continue;
+        for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
+            if (generic->bound != NULL && strcmp(generic->bound, types[k][0]) == 0) return types[k][1];
+        }
+        return "u32";
+    }
+    return NULL;
+}
+
+/// A codec for a stream that files cannot hold as it is; NULL: they can.
+static const char *codec_of_unstorable(const zf_ast_type *stream) {
+    const zf_ast_type *element = stream->kind == ZF_AT_ARRAY ? stream->element : stream;
+    const zf_ast_type *value = element->kind == ZF_AT_OPTION ? element->element : element;
+    bool text = value->kind == ZF_AT_NAME && value->name != NULL && strcmp(value->name, "string") == 0;
+    if (element->kind == ZF_AT_OPTION) return text ? "nullable(values: strings)" : "nullable";
+    return text ? "strings" : NULL;
+}
+
+bool zf_spec_algorithm_use(const zf_spec *spec, const char *name, zf_text *out) {
+    const zf_ast_algorithm *algorithm = find_algorithm(spec, name);
+    if (algorithm == NULL) return false;
+    const zf_ast_type *type = algorithm->result;
+    if (type->kind == ZF_AT_ARRAY) type = type->element;
+    const zf_ast_type *value = type->kind == ZF_AT_OPTION ? type->element : type;
+    const char *bound =
+        type_within(algorithm, value->kind == ZF_AT_APPLY && value->args != NULL ? value->args->name : value->name);
+    if (bound != NULL && value->kind == ZF_AT_APPLY) bound = strcmp(value->name, "signed") == 0 ? "i32" : "u32";
+    if (bound != NULL)
+        zf_text_printf(out, "%s%s", bound, value != type ? "?" : "");
+    else
+        zf_text_add(out, type->span.source->text + type->span.begin, type->span.end - type->span.begin);
+    zf_text_printf(out, " = %s", name);
+    bool first = true;
+    for (const zf_ast_port *port = algorithm->ports; port != NULL; port = port->next) {
+        const char *codec = port->is_param ? NULL : codec_of_unstorable(port->type);
+        if (codec == NULL) continue;
+        zf_text_printf(out, "%s%s: %s", first ? "(" : ", ", port->name, codec);
+        first = false;
+    }
+    if (!first) zf_text_puts(out, ")");
+    return true;
 }
 
 const char *zf_spec_file(const zf_spec *spec, size_t index) {
@@ -196,6 +243,16 @@ static bool is_imported(const zf_spec *spec, const zf_source *source) {
         }
     }
     return false;
+}
+
+const char *zf_spec_an_algorithm(const zf_spec *spec) {
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
+        if (module->is_std || is_imported(spec, module->source)) continue;
+        for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
+            if (symbol->decl->kind == ZF_AD_ALGORITHM) return symbol->name;
+        }
+    }
+    return NULL;
 }
 
 /// The only table, else the only one of the files that were named: what is imported may have tables of its own.

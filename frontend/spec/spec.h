@@ -438,8 +438,11 @@ void zf_lay_out_text(const char *text, size_t length, zf_text *out);
 /// Checks everything that was added. True when there was no error.
 bool zf_spec_check(zf_spec *spec);
 
-/// Whether an algorithm of this name is declared in any file that was read.
-bool zf_spec_has_algorithm(const zf_spec *spec, const char *name);
+/// Prints a type and a codec that uses the algorithm `name` for it, such as `i32 = zigzag`. False: no file that was read declares
+/// the algorithm.
+bool zf_spec_algorithm_use(const zf_spec *spec, const char *name, zf_text *out);
+/// An algorithm of the files that were named; NULL: they declare none.
+const char *zf_spec_an_algorithm(const zf_spec *spec);
 /// The real path of the index-th file that was read, imports and the standard library's included; NULL beyond the last.
 const char *zf_spec_file(const zf_spec *spec, size_t index);
 

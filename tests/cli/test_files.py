@@ -4,6 +4,7 @@ import array
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ sys.dont_write_bytecode = True
 import zfc_case  # noqa: E402
 
 CUT_FILE = sys.argv[2]
+STD = pathlib.Path(__file__).resolve().parents[2] / "dsl" / "std"
 
 
 class Case(zfc_case.Case):
@@ -200,6 +202,40 @@ class Names(Case):
                            ("bitpack", "`bitpack` is an algorithm")]:
             message = self.bad(1, "explain", f"{program}:{name}", says=["ZF2013", says])
             self.assertEqual("did you mean" in message, "did you mean" in says, message)
+
+    def test_algorithms_have_hints_that_compile(self):
+        """Each algorithm of the library and some others: the hint's codec is one that `check` accepts."""
+        own = "algorithm %s%s(x: %s[]) -> %s[] fully_parallel { decode(i) = x[i]; encode(v) { x.append(v); } }\n"
+        texts = [own % ("a1", "", "f64", "f64"), own % ("a2", "<T: float>", "T", "T"), own % ("a3", "<T: signed>", "T", "T"), own % ("a4", "<T>", "T", "T"),
+                 own % ("a5", "", "decimal(15, 2)", "decimal(15, 2)"), own % ("a6", "", "bool", "bool")]
+        program = self.file("own.zf", "".join(texts) + "codec here: i64 = delta(bitpack);\n")
+        library = "\n".join(path.read_text() for path in STD.glob("*.zf"))
+        names = [f"a{k}" for k in range(1, 7)] + re.findall(r"^algorithm (\w+)", library, re.M)
+        self.assertGreater(len(names), 30)
+        hints = ""
+        for name in names:
+            message = self.bad(1, "explain", f"{program}:{name}", says=["ZF2013", f"`{name}` is an algorithm"])
+            hints += re.search(r"such as `codec c(: .* = .*;)`", message).expand(rf"codec c_{name}\1\n")
+        self.good("check", self.file("hints.zf", "".join(texts) + hints))
+        for name, element in [("a1", "f64"), ("a5", "decimal(15, 2)"), ("zigzag", "i32"), ("alp", "f64"), ("strings", "string"), ("nullable", "u32?")]:
+            self.assertIn(f"codec c_{name}: {element} = {name};", hints)
+
+    def test_programs_without_tables(self):
+        """The message and its hint agree: codecs are listed where they can be named, and a table is proposed where one is needed."""
+        codecs = self.file("codecs.zf", "codec first: i64 = delta(bitpack);\ncodec second: string = strings;\n")
+        message = self.bad(1, "explain", codecs, says=["ZF2013", "no table, but codecs; name one: FILE:CODEC", "  first\n  second\n"])
+        self.assertNotIn("FILE:TABLE", message)
+        for verb in (["compile", "-o", self.dir / "m.zfm", codecs], ["encode", "-c", codecs, "-o", self.dir / "x.zfd", self.file("t.csv", "c\n1\n")]):
+            message = self.bad(1, *verb, says=["ZF2013", "the program has no table\n", "such as `table t { c: "])
+            table = re.search(r"`(table .*)`", message).group(1)
+            self.good("check", self.file("fixed.zf", codecs.read_text() + table))
+            self.assertIn("i64 = first" if "first" in table else "string = second", table)
+        algorithm = self.file("algorithm.zf", "algorithm same(x: f64[]) -> f64[] fully_parallel { decode(i) = x[i]; encode(v) { x.append(v); } }\n")
+        for path in (algorithm, self.file("empty.zf", "\n")):
+            message = self.bad(1, "explain", path, says=["ZF2013", "the program has no table\n"])
+            table = re.search(r"`(table .*)`", message).group(1)
+            self.assertIn("f64 = same" if path == algorithm else "= bitpack", table)
+            self.good("check", self.file("fixed.zf", path.read_text() + table))
 
     def test_alternatives_are_told(self):
         program = self.file("t.zf", "table t { a: f64 = float2int(bitpack | plain) | dictionary(bitpack) | plain; b: i32 = bitpack; }\n")

@@ -94,7 +94,7 @@ static int compile_program(const zf_session *session, const zf_program_name *nam
     } else if (status != ZF_OK) {
         exit_status = zf_report("compile", &error);
     } else {
-        const zf_spec *spec = zf_program_spec(program);
+        zf_spec *spec = zf_program_spec(program);
         // Without a name all tables are meant, of which there must be one.
         bool found =
             name->name || !zf_spec_tables(spec) ? zf_find_table_or_report("compile", spec, name->path, name->name) != NULL : true;

@@ -28,11 +28,7 @@ static int no_such(const zf_spec *spec, const char *path, const char *name) {
     for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
     zf_report_no_such("explain", path);
     fprintf(stderr, "the program has no table, column or codec `%s`\n", name);
-    if (zf_spec_has_algorithm(spec, name)) {
-        fprintf(stderr, "  hint: `%s` is an algorithm; name a codec that uses it for a type, such as `codec c: u32 = %s;`\n",
-                name, name);
-        return EXIT_BAD_INPUT;
-    }
+    if (zf_report_algorithm(spec, name)) return EXIT_BAD_INPUT;
     const char *dot = strchr(name, '.');
     const zf_table *table = NULL;
     for (const zf_table *t = zf_spec_tables(spec); dot && t; t = t->next) {
@@ -46,8 +42,20 @@ static int no_such(const zf_spec *spec, const char *path, const char *name) {
     return EXIT_BAD_INPUT;
 }
 
+// A program without tables may have codecs, one of which can be named.
+static int no_table(const zf_spec *spec, const char *path) {
+    const char *names[256];
+    size_t count = 0;
+    for (const zf_codec *c = zf_spec_codecs(spec); c && count < 256; c = c->next) names[count++] = c->name;
+    zf_report_no_such("explain", path);
+    fprintf(stderr, "the program has no table, but codecs; name one: FILE:CODEC\n");
+    zf_print_names(names, count);
+    return EXIT_BAD_INPUT;
+}
+
 // TABLE, TABLE.COLUMN or CODEC.
-static int find_target(const zf_spec *spec, const char *path, const char *name, target *out) {
+static int find_target(zf_spec *spec, const char *path, const char *name, target *out) {
+    if (!name && !zf_spec_tables(spec) && zf_spec_codecs(spec)) return no_table(spec, path);
     if (!name) {
         out->table = zf_find_table_or_report("explain", spec, path, NULL);
         return out->table ? EXIT_GOOD : EXIT_BAD_INPUT;
