@@ -54,6 +54,8 @@ zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, z
     diag->code = code;
     diag->span = span;
     diag->message = "";
+    for (uint32_t k = 0; severity != ZF_ERROR && k < diags->ignored_count; k++)
+        if (diags->ignored[k] == code) return diag;
     if (diags->muted || is_known(diags, code, span)) return diag;
 
     uint32_t *count = severity == ZF_ERROR ? &diags->errors : severity == ZF_WARNING ? &diags->warnings : &diags->notes;
@@ -90,6 +92,16 @@ void zf_diag_hint(zf_diags *diags, zf_diag *diag, const char *format, ...) {
     va_start(arguments, format);
     diag->hint = zf_arena_vprintf(diags->arena, format, arguments);
     va_end(arguments);
+}
+
+bool zf_diag_code_exists(unsigned number) {
+    switch (number) {
+#define X(value, name, subject) case value:
+#include "frontend/diag/diag_codes.def"
+#undef X
+        return true;
+    default: return false;
+    }
 }
 
 void zf_diag_code_text(zf_diag_code code, char out[8]) { snprintf(out, 8, "ZF%04u", (unsigned)code % 10000u); }

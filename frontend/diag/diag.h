@@ -45,8 +45,10 @@ typedef struct zf_diags {
     zf_diag *first, **last;
     zf_diag **places; ///< those with a place, by code and place; NULL before the first
     uint32_t errors, warnings, notes;
-    uint32_t limit; ///< errors kept at most; further ones are counted only
-    bool muted;     ///< nothing is added: for tries
+    uint32_t limit;              ///< errors kept at most; further ones are counted only
+    bool muted;                  ///< nothing is added: for tries
+    const zf_diag_code *ignored; ///< codes whose warnings and notes are not added
+    uint32_t ignored_count;
 } zf_diags;
 
 void zf_diags_init(zf_diags *diags, zf_arena *arena);
@@ -68,6 +70,8 @@ typedef enum zf_diag_form { ZF_DIAG_HUMAN, ZF_DIAG_LINE, ZF_DIAG_JSON } zf_diag_
 /// text`, one line each; JSON: one array of objects.
 void zf_diags_render(const zf_diags *diags, zf_diag_form form, bool colour, zf_text *out);
 
+/// Whether a diagnostic of the language has this number.
+bool zf_diag_code_exists(unsigned number);
 /// "ZF0201".
 void zf_diag_code_text(zf_diag_code code, char out[8]);
 /// The nearest of `count` names to `name` by edit distance (at most a third of its length), or NULL: for hints.

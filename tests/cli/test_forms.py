@@ -135,6 +135,15 @@ table t { a: u8 = by_ends(ends: delta(bitpack)); b: u8 = by_lengths(lengths: bit
         done = self.zfc("check", program)
         self.assertIn(": good\n", done.stdout)
         self.assertIn("= hint: let every lane", done.stderr)
+        # Warnings are silenced by their codes, and no others are.
+        self.assertEqual(self.zfc("check", "-q", "--ignore", "ZF0806", program).stderr, "")
+        self.assertIn("ZF0806", self.zfc("check", "--ignore", "ZF0804,ZF0209", program).stderr)
+        self.assertEqual(self.zfc("check", "-q", "--ignore", "ZF0804,ZF0806", program).stderr, "")
+        wrong = self.file("wrong.zf", "table t { a: u32 = nothing; }\n")
+        self.assertIn("ZF0201", self.zfc("check", "--ignore", "ZF0201", wrong).stderr, "errors are not silenced")
+        for codes in ("0806", "ZF806", "ZF0806,", "ZF9999", "ZF08066", "sequential"):
+            done = self.zfc("check", "--ignore", codes, program)
+            self.assertEqual((done.returncode, "--ignore wants codes" in done.stderr), (2, True), codes)
         # Once for each alternative that is not parallel; codecs that no table uses are not judged.
         program.write_text(LANES.replace("a: u32 = looped", "a: u32 = straight | looped | rle(looped, plain)") + "codec c: u32 = looped;\n")
         found = self.zfc("check", "--format", "line", program).stderr

@@ -26,6 +26,26 @@ static zf_diag_form form_of(const zf_arguments *arguments) {
     return ZF_DIAG_HUMAN;
 }
 
+enum { IGNORED_MOST = 64 };
+
+// `--ignore`: returns how many codes it names, or -1 after printing an error.
+static int read_ignored(const zf_arguments *arguments, zf_diag_code out[IGNORED_MOST]) {
+    const char *text = zf_argument(arguments, "ignore");
+    int count = 0;
+    for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+        char *end;
+        bool prefixed = strncmp(at, "ZF", 2) == 0 && strspn(at + 2, "0123456789") == 4;
+        unsigned number = prefixed ? (unsigned)strtoul(at + 2, &end, 10) : 0;
+        if (!zf_diag_code_exists(number) || (*end && *end != ',') || count == IGNORED_MOST) {
+            fprintf(stderr, "zfc check: --ignore wants codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n", text);
+            return -1;
+        }
+        out[count++] = (zf_diag_code)number;
+        at = end;
+    }
+    return count;
+}
+
 // ---- Columns that this version cannot compile -------------------------------------------------------------------------
 
 // Whether some alternative stores numbers and booleans only: files hold no others.
@@ -140,9 +160,14 @@ int zf_run_check(zf_arguments *arguments) {
         fprintf(stderr, "zfc check: --format json takes one file, so that its output is one array\n");
         return EXIT_BAD_USAGE;
     }
+    zf_diag_code ignored[IGNORED_MOST];
+    int ignored_count = read_ignored(arguments, ignored);
+    if (ignored_count < 0) return EXIT_BAD_USAGE;
     for (int i = 0; i < arguments->operand_count; i++) {
         zf_spec *spec = create("check", zf_argument(arguments, "notes") != NULL);
         if (!spec) return EXIT_BAD_INPUT;
+        zf_spec_diags(spec)->ignored = ignored;
+        zf_spec_diags(spec)->ignored_count = (uint32_t)ignored_count;
         bool read = zf_spec_add_file(spec, arguments->operands[i]);
         bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
         unsigned refused = good ? warn_of_refused(spec) : 0;

@@ -5,6 +5,7 @@ static const zf_option
     verbose = {"verbose", 'v', NULL, NULL, "report what is compiled, read and run"}, json = {"json", 0, NULL, NULL, "print JSON"},
     format_diagnostics = {"format", 0, "FORM", "human|line|json", "how to print diagnostics (default: human)"},
     notes = {"notes", 0, NULL, NULL, "also print notes: checks that stay, and the facts known there"},
+    ignore = {"ignore", 0, "CODES", NULL, "do not print warnings and notes of these codes, such as ZF0806 or ZF0804,ZF0806"},
     in_place = {"in-place", 'i', NULL, NULL, "rewrite the files instead of printing them"},
     emit = {"emit", 0, "STAGE", "ast|spec|graph|plan|llvm|asm|ptx",
             "print this stage of the compilation: `ptx` of the target nvptx, `asm` of the others"},
@@ -90,12 +91,13 @@ const zf_verb zf_verbs[] = {
      "check programs",
      "Reads `.zf` files and their imports, and reports every error with its place, the known facts and a hint. Warnings leave "
      "the exit status at 0: they name columns that this version cannot compile, and columns that are not parallel on GPUs, with "
-     "the reason and a rewrite. A column that would store strings or nullable values as they are under every alternative is an "
+     "the reason and a rewrite. `--ignore ZF0806` silences the latter, and any warning by its code. A column that would store "
+     "strings or nullable values as they are under every alternative is an "
      "error.",
      1,
      -1,
      zf_run_check,
-     {&format_diagnostics, &notes, &quiet, NULL}},
+     {&format_diagnostics, &notes, &ignore, &quiet, NULL}},
     {"fmt",
      "FILE...",
      "print programs in the canonical layout",
