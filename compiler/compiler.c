@@ -8,11 +8,14 @@
 #include <string.h>
 
 #include "codegen/target/codegen_target.h"
-#include "compiler/compile_sizes.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+
+#define COMPILER_STRUCT ZF_CHECK_SIZE
+#include "runtime/base/struct_sizes.def"
 
 typedef struct symbols {
     zf_jit_symbol *table; // NULL: they are counted only

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/encode/encode_block.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/sized.h"
 #include "runtime/container/container_format.h"
 #include "runtime/context/context.h"
 
@@ -253,13 +253,6 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
     return t.status;
 }
 
-/// Element `index` of the caller's array, whose elements are as large as the first one says.
-static void give_stats(zf_encode_stats *stats, size_t index, const zf_encode_stats *taken) {
-    uint8_t *at = (uint8_t *)stats + index * zf_sized_stride(stats, ZF_FIRST_zf_encode_stats);
-    if (index > 0) memcpy(at, stats, sizeof(size_t));
-    ZF_GIVE(zf_encode_stats, at, taken);
-}
-
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
@@ -296,7 +289,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     if (writer != NULL) zf_writer_free(writer);
     for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
-    for (size_t c = 0; c < table->column_count && stats != NULL; c++) give_stats(stats, c, &taken[c]);
+    for (size_t c = 0; c < table->column_count && stats != NULL; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &taken[c]);
     free(taken);
     free(jobs);
     return status;

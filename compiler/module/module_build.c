@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/compile_sizes.h"
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/module/branches.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 
 enum {

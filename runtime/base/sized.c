@@ -49,4 +49,9 @@ void zf_sized_give(void *given, size_t first, size_t now, const void *own) {
     memcpy(given, &said, sizeof said);
 }
 
-size_t zf_sized_stride(const void *given, size_t first) { return size_of(given) != 0 ? size_of(given) : first; }
+void zf_sized_give_at(void *array, size_t index, size_t first, size_t now, const void *own) {
+    size_t size = size_of(array);
+    unsigned char *at = (unsigned char *)array + index * (size != 0 ? size : first);
+    memcpy(at, &size, sizeof size);
+    zf_sized_give(at, first, now, own);
+}

@@ -7,11 +7,11 @@
 #include <xxhash.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/base/sized.h"
 #include "runtime/base/text.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_open.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/module/module_format.h"
 
 typedef unsigned long long ull;

@@ -12,9 +12,13 @@
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/sized.h"
 #include "runtime/base/text.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/device/device.h"
+#include "zipflow/pipeline.h"
+
+#define RUNTIME_STRUCT ZF_CHECK_SIZE
+#include "runtime/base/struct_sizes.def"
 
 struct zf_context {
     zf_log_fn log;

@@ -7,10 +7,10 @@
 
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/sized.h"
 #include "runtime/container/element.h"
 #include "runtime/container/text_extent.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_host.h"

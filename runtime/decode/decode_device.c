@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_unit_internal.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/device/device.h"
 #include "runtime/pipeline/rates.h"
 

@@ -9,8 +9,8 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/passes.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/selection.h"
 #include "runtime/device/accelerator.h"
 #include "runtime/device/device.h"
@@ -200,14 +200,6 @@ static zf_status check(const zf_context *context, const zf_code_request *request
     return ZF_OK;
 }
 
-/// Element `index` of the caller's array, whose elements are as large as the first one says.
-static void give_each(zf_code_stats *each, size_t index, const zf_code_stats *stats) {
-    size_t stride = zf_sized_stride(each, ZF_FIRST_zf_code_stats);
-    uint8_t *at = (uint8_t *)each + index * stride;
-    if (index > 0) memcpy(at, each, sizeof(size_t));
-    ZF_GIVE(zf_code_stats, at, stats);
-}
-
 /// Moves the pieces' references to the caller's list. Without memory for it they stay until the context is freed.
 static void give_loaded(const obtaining *o, const piece *first, zf_loaded_codes *loaded) {
     size_t count = 0;
@@ -237,7 +229,7 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     if (all != NULL) ZF_TRY(zf_sized_check(all, "zf_code_stats", error));
     if (each != NULL && request_count > 0) ZF_TRY(zf_sized_check(each, "zf_code_stats", error));
     if (all != NULL) ZF_GIVE(zf_code_stats, all, &none);
-    for (size_t r = 0; r < request_count && each != NULL; r++) give_each(each, r, &none);
+    for (size_t r = 0; r < request_count && each != NULL; r++) ZF_GIVE_AT(zf_code_stats, each, r, &none);
     ZF_TRY(check(context, requests, request_count, error));
     zf_device chosen;
     obtaining o = {.context = context, .requests = requests, .providers = providers};
@@ -252,7 +244,7 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     if (status == ZF_OK) status = obtain_all(&o, request_count, threads, &first, error);
     o.all.compile_seconds = o.compiling.seconds;
     o.all.load_seconds = o.loading.seconds;
-    for (size_t r = 0; r < request_count && each != NULL && o.each != NULL; r++) give_each(each, r, &o.each[r]);
+    for (size_t r = 0; r < request_count && each != NULL && o.each != NULL; r++) ZF_GIVE_AT(zf_code_stats, each, r, &o.each[r]);
     if (all != NULL) ZF_GIVE(zf_code_stats, all, &o.all);
     if (loaded != NULL) give_loaded(&o, first, loaded);
     while (first != NULL) {

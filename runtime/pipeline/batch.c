@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/context/struct_sizes.h"
+#include "runtime/base/sized.h"
 #include "runtime/pipeline/batch_parts.h"
 
 /// Opens the units' resources on an accelerator: events, and memory for their failure words.

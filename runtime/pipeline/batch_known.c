@@ -1,7 +1,7 @@
 // Describes a batch: its predictions and the results of its last run.
 #include <math.h>
 
-#include "runtime/context/struct_sizes.h"
+#include "runtime/base/sized.h"
 #include "runtime/pipeline/batch_parts.h"
 
 bool zf_batch_lock_over(const zf_batch *batch) {

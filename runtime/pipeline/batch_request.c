@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "runtime/base/sized.h"
 #include "runtime/base/text.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_host.h"
 #include "runtime/decode/decode_unit_internal.h"

@@ -3,8 +3,8 @@
 
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
-#include "runtime/context/struct_sizes.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 typedef unsigned long long ull;
