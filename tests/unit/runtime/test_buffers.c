@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "tests/support/emulated.h"
-#include "tests/support/scratch_directory.h"
-#include "tests/support/short_strings.h"
+#include "tests/support/string_file.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -16,21 +15,6 @@ static int64_t offsets[ROWS + 1];
 static uint8_t validity[(ROWS + 7) / 8];
 // What is decoded to.
 static _Alignas(64) uint8_t made[4 * ROWS + 64], made_offsets[(ROWS + 2) * 8], made_validity[ROWS / 8 + 64], work[1 << 22];
-
-static void write_file(zf_compiler *compiler) {
-    short_strings_fill(ROWS, characters, offsets, validity);
-    FILE *source = fopen(place("t.zf"), "w");
-    fputs("table t { s: string? = nullable(values: strings); }\n", source);
-    fclose(source);
-    zf_error error = {0};
-    zf_program *program = NULL;
-    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column column = {"s", characters, offsets, validity};
-    zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK};
-    CHECK(zf_encode(program, "t", &column, 1, ROWS, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s", error.message,
-          error.place);
-    zf_program_free(program);
-}
 
 static int64_t offset_at(const void *at, uint64_t row) {
     int64_t offset;
@@ -150,7 +134,7 @@ int main(void) {
     CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
-    write_file(compiler);
+    string_file_write(compiler, ROWS, ROWS_PER_BLOCK, characters, offsets, validity);
     bool open = zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK;
     CHECK(open, "%s", error.message);
     zf_decode_sizes sizes = {0};

@@ -7,8 +7,7 @@
 #include <time.h>
 
 #include "tests/support/emulated.h"
-#include "tests/support/scratch_directory.h"
-#include "tests/support/short_strings.h"
+#include "tests/support/string_file.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
@@ -29,21 +28,6 @@ typedef struct patience {
 static bool run_out(void *user) {
     patience *p = user;
     return p->calls++ >= p->most;
-}
-
-static void write_file(zf_compiler *compiler) {
-    short_strings_fill(ROWS, characters, offsets, validity);
-    FILE *source = fopen(place("t.zf"), "w");
-    fputs("table t { s: string? = nullable(values: strings); }\n", source);
-    fclose(source);
-    zf_error error = {0};
-    zf_program *program = NULL;
-    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column column = {"s", characters, offsets, validity};
-    zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK};
-    CHECK(zf_encode(program, "t", &column, 1, ROWS, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s", error.message,
-          error.place);
-    zf_program_free(program);
 }
 
 typedef enum call { DECODE, PREPARE, OBTAIN } call;
@@ -172,7 +156,7 @@ int main(void) {
     CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
-    write_file(compiler);
+    string_file_write(compiler, ROWS, ROWS_PER_BLOCK, characters, offsets, validity);
     bool open = zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK;
     CHECK(open, "%s", error.message);
     static const char *const devices[] = {"cpu", "emu"};

@@ -8,8 +8,7 @@
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
-#include "tests/support/scratch_directory.h"
-#include "tests/support/short_strings.h"
+#include "tests/support/string_file.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -117,19 +116,6 @@ static char characters[4 * ROWS];
 static int64_t offsets[ROWS + 1];
 static uint8_t validity[(ROWS + 7) / 8];
 
-static void write_file(zf_compiler *compiler) {
-    short_strings_fill(ROWS, characters, offsets, validity);
-    FILE *source = fopen(place("t.zf"), "w");
-    fputs("table t { s: string? = nullable(values: strings); }\n", source);
-    fclose(source);
-    zf_error error = {0};
-    zf_program *program = NULL;
-    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column encoded[] = {{"s", characters, offsets, validity}};
-    CHECK(zf_encode(program, "t", encoded, 1, ROWS, NULL, place("t.zfd"), NULL, &error) == ZF_OK, "%s", error.message);
-    zf_program_free(program);
-}
-
 /// The caller's memory, which is all of a kind until rows come.
 static struct {
     _Alignas(64) uint8_t values[4 * ROWS + 64];
@@ -151,7 +137,7 @@ static void test_fetching(void) {
     zf_container *container = NULL;
     zf_compiler_options std = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &std, &compiler, &error) == ZF_OK, "%s", error.message);
-    write_file(compiler);
+    string_file_write(compiler, ROWS, 0, characters, offsets, validity);
     CHECK(zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     unsigned failed = 0;
     bool whole = false;

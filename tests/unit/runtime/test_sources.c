@@ -8,8 +8,7 @@
 #include "runtime/container/container.h"
 #include "runtime/device/device.h"
 #include "tests/support/emulated.h"
-#include "tests/support/scratch_directory.h"
-#include "tests/support/short_strings.h"
+#include "tests/support/string_file.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
@@ -37,21 +36,6 @@ static const zf_decode_buffers buffers = {.values = made,
                                           .offsets_bytes = sizeof made_offsets,
                                           .validity_bytes = sizeof made_validity,
                                           .workspace_bytes = sizeof work};
-
-static void write_file(zf_compiler *compiler) {
-    short_strings_fill(ROWS, characters, offsets, validity);
-    FILE *source = fopen(place("t.zf"), "w");
-    fputs("table t { s: string? = nullable(values: strings); }\n", source);
-    fclose(source);
-    zf_error error = {0};
-    zf_program *program = NULL;
-    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column column = {"s", characters, offsets, validity};
-    zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK};
-    CHECK(zf_encode(program, "t", &column, 1, ROWS, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s", error.message,
-          error.place);
-    zf_program_free(program);
-}
 
 static bool read_file(void) {
     FILE *in = fopen(place("t.zfd"), "rb");
@@ -309,7 +293,7 @@ int main(void) {
     CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
-    write_file(compiler);
+    string_file_write(compiler, ROWS, ROWS_PER_BLOCK, characters, offsets, validity);
     bool read = read_file();
     CHECK(read, "the container cannot be read");
     if (read) {
