@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
+#include "runtime/device/device.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 #include "zipflow/emulator.h"
@@ -93,6 +94,15 @@ bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *
     *status = zf_report(arguments->verb->name, &error);
     zf_session_close(session);
     return false;
+}
+
+zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_session *session, const char *device, zf_error *error) {
+    zf_device found;
+    if (!zf_argument(arguments, "choose")) return ZF_OK;
+    ZF_TRY(zf_device_find(session->context, device ? device : "auto", &found, error));
+    if (found.ops->start) return ZF_OK;
+    zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--choose is for kernels of GPUs, and the device is `%s`", found.ops->name);
+    return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
 }
 
 void zf_session_close(zf_session *session) {

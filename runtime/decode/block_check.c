@@ -119,7 +119,10 @@ static uint64_t remainder_signed(uint64_t a, uint64_t b) {
     return (uint64_t)((int64_t)a % (int64_t)(b == 0 ? 1 : b));
 }
 
-uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t *slots) {
+/// Runs the steps before `end`. `last` (may be NULL): where the two words go that lie on top behind the last step; unchanged
+/// where a jump or a failed check left the steps.
+static uint32_t run_steps(const zf_abi_check_program *program, const uint64_t *slots, const zf_abi_check_step *end,
+                          uint64_t last[2]) {
     uint64_t stack[ZF_CHECK_STACK_MOST], locals[ZF_CHECK_LOCALS_MOST];
     uint64_t *top = stack; // where the next word goes
     uint32_t failed = ZF_CHECKS_HOLD;
@@ -138,8 +141,8 @@ uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t 
         top[-1] = (value);                                                                                                       \
         break;                                                                                                                   \
     }
-    const zf_abi_check_step *end = program->steps + program->step_count;
-    for (const zf_abi_check_step *step = program->steps; step < end; step++) {
+    const zf_abi_check_step *step = program->steps;
+    for (; step < end; step++) {
         switch ((zf_abi_check_op)step->op) {
         case ZF_CHECK_CONST: *top++ = program->constants[step->a]; break;
         case ZF_CHECK_SLOT: *top++ = slots[step->a]; break;
@@ -192,5 +195,27 @@ uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t 
     }
 #undef UNARY
 #undef BINARY
+    if (last != NULL && step == end) {
+        last[0] = top[-2];
+        last[1] = top[-1];
+    }
     return failed;
+}
+
+uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t *slots) {
+    return run_steps(program, slots, program->steps + program->step_count, NULL);
+}
+
+bool zf_block_check_compared(const zf_abi_check_program *program, const uint64_t *slots, uint32_t check, uint64_t *has,
+                             uint64_t *most) {
+    uint64_t last[2] = {0, 0};
+    for (uint32_t s = 1; s < program->step_count; s++) {
+        const zf_abi_check_step *step = &program->steps[s];
+        if (step->op != ZF_CHECK_HOLDS || step->a != check || step[-1].op != ZF_CHECK_LE_U) continue;
+        run_steps(program, slots, step - 1, last);
+        *has = last[0];
+        *most = last[1];
+        return *has > *most;
+    }
+    return false;
 }

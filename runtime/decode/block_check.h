@@ -2,6 +2,8 @@
 #ifndef ZF_RUNTIME_BLOCK_CHECK_H
 #define ZF_RUNTIME_BLOCK_CHECK_H
 
+#include <stdbool.h>
+
 #include "runtime/base/abi.h"
 #include "runtime/base/private.h"
 
@@ -17,5 +19,9 @@ ZF_PRIVATE_API const char *zf_block_check_fault(const zf_abi_check_program *prog
 ///
 /// Returns the smallest number of a check that failed, or ZF_CHECKS_HOLD. Any thread; allocates nothing.
 ZF_PRIVATE_API uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t *slots);
+
+/// Returns the amounts that a failed check compared, where it asks for `has` <= `most` alone. False: it asks for something else.
+ZF_PRIVATE_API bool zf_block_check_compared(const zf_abi_check_program *program, const uint64_t *slots, uint32_t check,
+                                            uint64_t *has, uint64_t *most);
 
 #endif

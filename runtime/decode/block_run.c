@@ -360,13 +360,15 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
     return ZF_OK;
 }
 
-static zf_status report(const zf_block_run *run, const zf_abi_kernel *kernel, uint64_t failure, zf_error *error) {
+static zf_status report(const zf_block_run *run, const zf_abi_kernel *kernel, const uint64_t *slots, uint64_t failure,
+                        zf_error *error) {
     zf_failure what = {.plan = run->plan,
                        .kernel = kernel,
                        .shape = run->view->shape,
                        .first_row = run->view->first_row,
                        .where = run->where != NULL ? run->where : "block",
-                       .file = run->file};
+                       .file = run->file,
+                       .slots = slots};
     return zf_report_failure(&what, failure, error);
 }
 
@@ -424,7 +426,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         if (count == 0) memset(buffers[w], 0, ZF_FORMAT_PADDING);
     }
     uint32_t failed = zf_block_check_run(&plan->block_checks, slots);
-    if (failed != ZF_CHECKS_HOLD) return report(run, NULL, failed, error);
+    if (failed != ZF_CHECKS_HOLD) return report(run, NULL, slots, failed, error);
     uint64_t failure = ZF_ABI_NO_FAILURE;
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};
     output o = {.out = run->out,
@@ -460,7 +462,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
             failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, kernel->tile, threads);
         }
         run->launches++;
-        if (failure != ZF_ABI_NO_FAILURE) return report(run, kernel, failure, error);
+        if (failure != ZF_ABI_NO_FAILURE) return report(run, kernel, NULL, failure, error);
     }
     return ZF_OK;
 }

@@ -223,20 +223,20 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
                   {"workspace", buffers->workspace, buffers->workspace_bytes, sizes->workspace, ZF_WORK_ALIGNMENT}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (needed[i].bytes == 0) continue;
-        if (needed[i].at == NULL) {
-            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name,
-                            needed[i].bytes);
-        }
-        if ((uintptr_t)needed[i].at % needed[i].alignment != 0) {
-            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %u bytes", needed[i].name,
-                            needed[i].alignment);
-        }
-        if (needed[i].has < needed[i].bytes) {
-            zf_status status = zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %zu bytes; the decode needs %zu",
-                                        needed[i].name, needed[i].has, needed[i].bytes);
-            if (strcmp(needed[i].name, "workspace") != 0) return status;
-            return zf_fail_hint(error, status, "call zf_decode_size with exactly the same `threads`");
-        }
+        zf_status status = ZF_OK;
+        if (needed[i].at == NULL)
+            status =
+                zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name, needed[i].bytes);
+        else if ((uintptr_t)needed[i].at % needed[i].alignment != 0)
+            status =
+                zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %u bytes", needed[i].name, needed[i].alignment);
+        else if (needed[i].has < needed[i].bytes)
+            status = zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %zu bytes; the decode needs %zu", needed[i].name,
+                              needed[i].has, needed[i].bytes);
+        if (status == ZF_OK) continue;
+        bool workspace = strcmp(needed[i].name, "workspace") == 0;
+        return zf_fail_hint(error, status, "call zf_decode_size with exactly the same %s; ZF_DECODE_BYTES passes the sizes on",
+                            workspace ? "`threads`" : "rows");
     }
     return ZF_OK;
 }
@@ -290,7 +290,10 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     j.device = *device;
     j.watch = watch;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
-    if (status == ZF_OK) status = zf_decode_check_buffers(&sizes, buffers, error);
+    if (status == ZF_OK) {
+        status = zf_decode_check_buffers(&sizes, buffers, error);
+        if (status != ZF_OK) zf_fail_place(error, status, "column %.128s", j.selection.column->name);
+    }
     if (status == ZF_OK && j.selection.begin < j.selection.end)
         status = run_job(&j, buffers, error);
     else if (status == ZF_OK && j.is_text)

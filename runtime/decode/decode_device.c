@@ -121,14 +121,18 @@ zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *ou
 }
 
 static zf_status check_buffer(const char *name, uint64_t at, uint64_t has, uint64_t needs, uint64_t alignment, zf_error *error) {
+    zf_status status = ZF_OK;
     if (needs == 0) return ZF_OK;
     if (at == 0 || at % alignment != 0)
-        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu", name,
-                        (unsigned long long)alignment, (unsigned long long)needs);
-    if (has < needs)
-        return zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %llu bytes; the decode needs %llu", name,
-                        (unsigned long long)has, (unsigned long long)needs);
-    return ZF_OK;
+        status = zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu", name,
+                          (unsigned long long)alignment, (unsigned long long)needs);
+    else if (has < needs)
+        status = zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %llu bytes; the decode needs %llu", name,
+                          (unsigned long long)has, (unsigned long long)needs);
+    if (status == ZF_OK) return ZF_OK;
+    return zf_fail_hint(error, status,
+                        "zf_decode_device_size reports the sizes (of a pipeline zf_pipeline_request_sizes), and "
+                        "ZF_DEVICE_BYTES passes them on");
 }
 
 zf_status zf_device_buffers_check(const zf_units_sizes *sizes, const zf_device_buffers *buffers, zf_error *error) {
@@ -142,7 +146,8 @@ zf_status zf_device_buffers_check(const zf_units_sizes *sizes, const zf_device_b
 
 static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
-    ZF_TRY(zf_device_buffers_check(&sizes, buffers, error));
+    zf_status fits = zf_device_buffers_check(&sizes, buffers, error);
+    if (fits != ZF_OK) return zf_fail_place(error, fits, "column %.128s", prepared->units->column->selection.column->name);
     // A map of a file that was cut gives a signal where it is touched.
     ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     zf_units_memory memory = {.values = buffers->values,

@@ -86,7 +86,8 @@ static zf_status check_whole_block(const zf_units *units, const zf_unit_block *b
                        .shape = view->shape,
                        .first_row = view->first_row,
                        .where = where,
-                       .file = zf_selection_file(&units->column->selection)};
+                       .file = zf_selection_file(&units->column->selection),
+                       .slots = block->words + ZF_SIMT_HEAD};
     return zf_report_failure(&what, failed, error);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/decode/block_check.h"
 
 typedef unsigned long long ull;
 
@@ -45,7 +46,12 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
     }
     const zf_abi_check *check = &what->plan->checks[number];
     zf_runtime_code code = zf_violation_code(check->violation);
-    zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
+    uint64_t has, most;
+    bool counted = check->violation == 25 && what->kernel == NULL && what->slots != NULL &&
+                   zf_block_check_compared(&what->plan->block_checks, what->slots, (uint32_t)number, &has, &most);
+    zf_status status = counted ? zf_raise(error, code, "V%02u: %s: %s %llu; a block of its size may have %llu", check->violation,
+                                          subject_of(code), check->text, (ull)has, (ull)most)
+                               : zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
     return place_failure(what, failure, status, error);
 }
 

@@ -8,9 +8,10 @@ typedef struct zf_failure {
     const zf_abi_plan *plan;
     const zf_abi_kernel *kernel; ///< that failed; NULL: a check of the whole block
     const zf_shape *shape;
-    uint64_t first_row; ///< of the block
-    const char *where;  ///< "lines.zfd: column a, block 3"
-    const char *file;   ///< name of the text that the container carries; NULL: "the codec"
+    uint64_t first_row;    ///< of the block
+    const char *where;     ///< "lines.zfd: column a, block 3"
+    const char *file;      ///< name of the text that the container carries; NULL: "the codec"
+    const uint64_t *slots; ///< descriptor words of the block; NULL: not known. A check of the whole block names its amounts
 } zf_failure;
 
 /// Fills the error of a failure word: position << 16 | check, not ZF_ABI_NO_FAILURE.

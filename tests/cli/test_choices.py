@@ -176,6 +176,14 @@ class Choices(Case):
         for text in ("0:TABLE=4,THREADS=1024", "0:TABLE=4,THREADS=32,L=16", "0:TABLE=4,AHEAD=1", "0:TABLE=8,STAGE=1", "0:TABLE=8,STAGE=2,C=1"):
             self.assertEqual(self.decoded("edge", "emu", "--choose", text), plain, text)
 
+    def test_cpus_have_no_choices(self):
+        """A choice that no kernel would have is refused, not ignored."""
+        for verb in (["decode", "-f", "-o", self.dir / "out"], ["bench", "--bytes", "1"]):
+            done = self.zfc(*verb, "--device", "cpu", "--choose", "0:THREADS=64", self.container)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("error[ZF2014]: --choose is for kernels of GPUs, and the device is `cpu`\n", done.stderr)
+            self.assertIn("hint: name a GPU by --device", done.stderr)
+
     def depths(self, *words):
         """For each block of the code of `blocks` for GPUs how many loads of the block each of its loads waits for, in their order."""
         waits, found = {}, [[]]

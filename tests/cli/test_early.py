@@ -4,6 +4,7 @@ PATCH_CONTAINER [unittest arguments]"""
 
 import array
 import random
+import re
 import subprocess
 import sys
 import unittest
@@ -80,6 +81,14 @@ algorithm made(values: i32[] per chunk, sizes: u8[] per chunk) -> i32[] non_para
     encode(x) { for c in chunks(x) { for k in 0..c.len { values.push(c[k]); sizes.push(1); } } }
 }"""
 
+GROUPS = """
+algorithm made(values: i32[], param n: u64) -> i32[] group_parallel {
+    groups = n * 1000000 / 1000000;
+    size(g) = g < values.len ? 1 : 0;
+    decode(g, j) = values[g];
+    encode(x) { n = x.len; values.append(x); }
+}"""
+
 
 def setUpModule():
     zfc_case.cache_of_module()
@@ -111,6 +120,20 @@ class Early(zfc_case.Case):
         subprocess.run([PATCH, container, b"m in 0..100".hex(), b"m in 0..300".hex()], check=True)
         for device in (("cpu",), ("emu", "--chunk-threads", 1), ("emu", "--chunk-threads", 32)):
             self.bad(1, "decode", "-q", "-f", "--device", *device, "-o", self.dir / "out", container, says="V10: more work than a block or chunk")
+
+    def test_groups_are_counted(self):
+        """The program in the container is changed to have a million times as many groups: the error says how many, and how many it may
+        have."""
+        container, wanted = self.container(GROUPS, 1000)
+        for device in ("cpu", "emu"):
+            self.good("decode", "-q", "-f", "--device", device, "-o", self.dir / "out", container)
+            self.assertEqual((self.dir / "out/c.i32").read_bytes(), wanted, device)
+        subprocess.run([PATCH, container, b"/ 1000000".hex(), b"/ 0x00001".hex()], check=True)
+        for device in ("cpu", "emu"):
+            message = self.bad(1, "decode", "-q", "-f", "--device", device, "-o", self.dir / "out", container, says="error[ZF1325]").stderr
+            most = re.search(r"number of groups 1000000000; a block of its size may have (\d+)\n  at: .*column c, block 0, ", message)
+            self.assertTrue(most, message)
+            self.assertLess(int(most.group(1)), 10 ** 9)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,8 @@ int zf_run_bench(zf_arguments *arguments) {
     b.options.context = b.session.context;
     b.options.threads = b.session.threads != 0 ? b.session.threads : 1;
     bool as_json = zf_argument(arguments, "json") != NULL;
-    if (find_device(&b, zf_argument(arguments, "device"), &error) != ZF_OK) {
+    const char *device = zf_argument(arguments, "device");
+    if (find_device(&b, device, &error) != ZF_OK || zf_session_check_choose(arguments, &b.session, device, &error) != ZF_OK) {
         b.exit_status = zf_report("bench", &error);
     } else {
         if (as_json)

@@ -218,7 +218,8 @@ int zf_run_decode(zf_arguments *arguments) {
     size_t *selected = NULL;
     zf_files_read read = {0};
     j.read = &read;
-    zf_status status = zf_files_note(&read, arguments->operands[0], &error);
+    zf_status status = zf_session_check_choose(arguments, &session, j.device, &error);
+    if (status == ZF_OK) status = zf_files_note(&read, arguments->operands[0], &error);
     for (int i = 0; i < arguments->given_count && status == ZF_OK; i++) {
         const char *option = arguments->given[i].option->name;
         if (strcmp(option, "module") == 0 || strcmp(option, "tuned") == 0)

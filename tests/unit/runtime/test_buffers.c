@@ -101,6 +101,8 @@ static void test_small(zf_container *container, const char *device, const zf_dec
         }
         CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strcmp(error.message, says) == 0,
               "%s: %s %s, not %s", device, error.code, error.message, says);
+        CHECK(strstr(error.hint, "zf_decode_size") != NULL && strstr(error.place, "column ") != NULL, "%s: hint %s, place %s",
+              device, error.hint, error.place);
         CHECK(made[0] == 0xa5, "%s wrote into a buffer that is too small", device);
     }
 }

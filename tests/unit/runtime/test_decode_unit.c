@@ -625,6 +625,8 @@ static void test_async(void) {
                 zf_status status = zf_decode_async(prepared, NULL, &small, &error);
                 CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strstr(error.message, says[which]) != NULL,
                       "%s %s", error.code, error.message);
+                CHECK(strstr(error.hint, "zf_decode_device_size") != NULL && strstr(error.place, "column ") != NULL,
+                      "hint %s, place %s", error.hint, error.place);
             }
             // Memory of the host is none of the device, whichever buffer it is given for.
             static _Alignas(256) uint8_t of_host[1 << 20];

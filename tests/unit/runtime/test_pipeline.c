@@ -567,6 +567,7 @@ static void test_refusals(void) {
         CHECK(zf_batch_create(a.pipeline, a.requests, 1, &batch, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 &&
                   strstr(error.place, "column walk") != NULL,
               "%s: %s %s at %s", devices[d], error.code, error.message, error.place);
+        CHECK(strstr(error.hint, "zf_decode_size") != NULL, "%s: hint %s", devices[d], error.hint);
         a.requests[0].host.values_bytes++;
         for (unsigned k = 0; k < 2; k++) {
             a.requests[0].host.values = k == 0 ? NULL : (uint8_t *)good + 8;
