@@ -181,6 +181,7 @@ static void finish(void *self, void *prepared) {
     if (prepared == NULL) return;
     m->ops->wait(m->accelerator, m->stream, NULL); // kernels may still use what is freed here
     if (m->memory.workspace != 0) m->ops->release(m->accelerator, m->memory.workspace);
+    zf_units_retire(m->units);
     zf_units_free(m->units);
     free(m->words);
     m->units = NULL;

@@ -6,6 +6,7 @@
 #include "compiler/compiler.h"
 #include "compiler/decoder/decoder_internal.h"
 #include "runtime/base/error_codes.h"
+#include "runtime/device/device.h"
 
 enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own
 
@@ -30,6 +31,7 @@ static zf_codegen_request request_for(const decoder *d, const uint64_t *shaping)
 }
 
 static void free_code(decoder *d, struct zf_decoder_code *code) {
+    if (code->state == CODE_READY) zf_context_drop_code(zf_compiler_context(d->compiler), &code->made.abi);
     zf_codegen_free(zf_compiler_jit(d->compiler), &code->made);
     free(code->shaping);
     free(code);

@@ -52,6 +52,7 @@ static zf_status decode_on(zf_accelerator *accelerator, zf_container *container,
         buffers->offsets[0] = 0;
     if (stats != NULL) *stats = zf_units_stats(units);
     zf_units_release(accelerator, &memory);
+    zf_units_retire(units);
     zf_units_free(units);
     return status;
 }
@@ -100,6 +101,7 @@ zf_status zf_decode_prepare(zf_container *container, size_t column, const char *
 
 void zf_prepared_free(zf_prepared *prepared) {
     if (prepared == NULL) return;
+    zf_units_retire(prepared->units); // the caller has waited
     zf_units_free(prepared->units);
     free(prepared);
 }

@@ -13,6 +13,7 @@
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_unit_internal.h"
 #include "runtime/decode/failure.h"
+#include "runtime/device/kept_codes.h"
 
 typedef unsigned long long ull;
 
@@ -566,6 +567,13 @@ void zf_units_unload(zf_units *units) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     for (uint32_t u = 0; u < units->unit_count && ops->unload != NULL; u++) {
         if (units->units[u].loaded != NULL) ops->unload(units->accelerator, units->units[u].loaded);
+        units->units[u].loaded = NULL;
+    }
+}
+
+void zf_units_retire(zf_units *units) {
+    for (uint32_t u = 0; units != NULL && u < units->unit_count; u++) {
+        zf_accelerator_keep(units->accelerator, units->units[u].code, units->units[u].loaded);
         units->units[u].loaded = NULL;
     }
 }

@@ -114,6 +114,8 @@ ZF_PRIVATE_API void zf_units_free(zf_units *units);
 ///
 /// Code without other references is unloaded, where the device can. Units that are only freed keep their references.
 ZF_PRIVATE_API void zf_units_unload(zf_units *units);
+/// Hands the units' references to the device, under the same conditions: the code stays there until it is freed on the host.
+ZF_PRIVATE_API void zf_units_retire(zf_units *units);
 
 ZF_PRIVATE_API zf_units_sizes zf_units_sizes_of(const zf_units *units);
 ZF_PRIVATE_API uint32_t zf_units_count(const zf_units *units);

@@ -59,10 +59,9 @@ typedef struct zf_accelerator_ops {
     zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
 
     /// Loads an image and takes a reference to it; the same code again gives the same object and one more reference. An image
-    /// lives until its last reference is given back by `unload`. A caller that never unloads keeps its reference until the
-    /// accelerator, that is, its zf_context, is freed. The device then holds each different image that the context decoded with:
-    /// of the compiler at most nine for each file, column and choice of alternatives (eight tuples of params and the general
-    /// form), of a module what it holds. A context that meets ever new params or codecs is to be freed now and then.
+    /// lives until its last reference is given back by `unload`. Decodes hand theirs to the accelerator (kept_codes.h). The
+    /// device then holds at most nine images for each decoder of the compiler's cache (eight tuples of params and the general
+    /// form), and those of modules.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
     /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. For callers that measure code
@@ -98,6 +97,7 @@ typedef struct zf_accelerator_ops {
 /// First member of every accelerator.
 struct zf_accelerator {
     const zf_accelerator_ops *ops;
+    struct zf_kept_codes *kept;   ///< code that no decode uses (kept_codes.h), by the context; NULL: images stay
     atomic_bool copied, launched; ///< once: what comes first takes longer, and is a pass of its own (runtime/base/passes.h)
 };
 

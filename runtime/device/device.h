@@ -92,6 +92,9 @@ ZF_PRIVATE_API zf_status zf_device_find(const zf_context *context, const char *n
 ZF_PRIVATE_API zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out,
                                                zf_error *error);
 
+/// Has all devices of the context unload code that is about to be freed. No decode uses it, or will load it. Any thread.
+ZF_PRIVATE_API void zf_context_drop_code(const zf_context *context, const zf_abi_code *code);
+
 /// How fast the device was seen to be (runtime/pipeline/rates.h); kept by the context. NULL: no memory.
 struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);
 

@@ -8,6 +8,7 @@
 #include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "runtime/device/kept_codes.h"
 #include "runtime/pipeline/rates.h"
 
 /// A device as it was found, with the memory of its strings.
@@ -62,7 +63,9 @@ zf_device_list *zf_device_list_create(void) {
 static void free_devices(found_device *found) {
     for (found_device *next; found != NULL; found = next) {
         next = found->next;
+        zf_kept_codes *kept = found->accelerator != NULL ? found->accelerator->kept : NULL;
         if (found->accelerator != NULL) found->device.ops->stop(found->accelerator);
+        zf_kept_codes_free(kept);
         zf_rates_free(found->rates);
         zf_text_free(&found->name);
         zf_text_free(&found->description);
@@ -318,6 +321,7 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
         unsigned pass = zf_pass_begin(zf_context_passes(context), ZF_PASS_START);
         status = device->ops->start(context, shared, device->index, &started, error);
         zf_pass_end(zf_context_passes(context), pass);
+        if (started != NULL) started->kept = zf_kept_codes_create();
         pthread_mutex_lock(&list->lock);
         found->accelerator = started;
         found->starting = false;
@@ -326,6 +330,19 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
     *out = found->accelerator;
     pthread_mutex_unlock(&list->lock);
     return status;
+}
+
+void zf_context_drop_code(const zf_context *context, const zf_abi_code *code) {
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    for (found_device *one = list->first; one != NULL; one = one->next) { // entries live as long as the list
+        zf_accelerator *accelerator = one->accelerator;
+        if (accelerator == NULL) continue;
+        pthread_mutex_unlock(&list->lock);
+        zf_accelerator_drop(accelerator, code);
+        pthread_mutex_lock(&list->lock);
+    }
+    pthread_mutex_unlock(&list->lock);
 }
 
 bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out) {

@@ -14,6 +14,7 @@
 #include "runtime/decode/selection.h"
 #include "runtime/device/accelerator.h"
 #include "runtime/device/device.h"
+#include "runtime/device/kept_codes.h"
 
 enum {
     MOST_TUPLES = 8,  ///< of shaping values of a plan that a compiler makes code for; the general form serves further ones
@@ -26,6 +27,7 @@ typedef struct piece {
     const zf_abi_plan *plan;
     const zf_abi_provider *provider;
     uint64_t *values;            ///< NULL: the general form
+    const zf_abi_code *code;     ///< that was loaded
     zf_accelerator_code *loaded; ///< NULL: it was not loaded
     struct piece *next;
 } piece;
@@ -151,6 +153,7 @@ static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *erro
     if (!good || o->accelerator == NULL || code->simt == NULL) return ZF_OK;
     unsigned pass = zf_pass_begin(zf_context_passes(o->context), ZF_PASS_LOAD);
     began = begin(o, &o->loading);
+    p->code = code;
     o->accelerator->ops->load(o->accelerator, p->plan, code, &p->loaded, &reason);
     pthread_mutex_lock(&o->lock);
     o->each[p->request].load_seconds += end(&o->loading, began);
@@ -249,6 +252,7 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     if (loaded != NULL) give_loaded(&o, first, loaded);
     while (first != NULL) {
         piece *next = first->next;
+        if (loaded == NULL && o.accelerator != NULL) zf_accelerator_keep(o.accelerator, first->code, first->loaded);
         free(first->values);
         free(first);
         first = next;

@@ -290,14 +290,17 @@ void *zf_pipeline_finisher(void *pipeline) {
         zf_status status = ZF_OK;
         zf_units *units = transfer->units;
         zf_decode_stats did = {0};
+        bool over = false; // all launches have ended
         if (transfer->queued) {
             status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_DECODE_END], &error);
+            over = status == ZF_OK;
             if (status == ZF_OK) status = zf_units_status(units, transfer->words, &error);
             did = zf_units_stats(units);
         }
         // A unit whose bytes stay on the device is checked once and kept. Others are freed here, before their column may be done.
         transfer->head_there = transfer->head_at != 0 && transfer->queued && status == ZF_OK;
         if (!transfer->head_there) {
+            if (over) zf_units_retire(units); // of others that were queued in part, kernels may still run
             zf_units_free(units);
             transfer->units = NULL;
         }

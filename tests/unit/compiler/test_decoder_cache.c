@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Decoders are found by their identity: ten thousand containers of one table are parsed, planned and lowered once, in constant
 // memory. Other texts, columns, branches, states, targets and choices have decoders of their own. The least recently used go.
 #include <malloc.h>
@@ -10,7 +10,12 @@
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/decoder/decoder_cache.h"
+#include "emulator/emu.h"
 #include "runtime/base/clock.h"
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
+#include "runtime/device/kept_codes.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
@@ -290,12 +295,33 @@ static void test_eviction(void) {
 
 static zf_status failure; ///< of calls that generate code; ZF_OK: they are made
 static unsigned builds;
+static bool builds_empty; ///< kernels that are loaded and never run
+
+static void run_nothing(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
+                        uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failed, uint32_t block_count,
+                        uint32_t even) {
+    (void)thread, (void)base, (void)blocks, (void)first, (void)work, (void)out, (void)validity, (void)offsets, (void)failed;
+    (void)block_count, (void)even;
+}
+
+/// Each build has kernels of other names, so that a device does not take them for the same code.
+static zf_status build_empty(const zf_codegen_request *request, zf_codegen_code *out) {
+    uint32_t count = request->plan->kernel_count;
+    zf_abi_simt_kernel *kernels = calloc(count, sizeof *kernels);
+    *out = (zf_codegen_code){.abi = {.simt = kernels}, .names = calloc(count, ZF_CODEGEN_NAME)};
+    for (uint32_t k = 0; k < count; k++) {
+        snprintf(out->names[k], ZF_CODEGEN_NAME, "k%u_%u", builds, k);
+        kernels[k] = (zf_abi_simt_kernel){.name = out->names[k], .threads = 64, .tiles = 1, .warp = 32, .emulated = run_nothing};
+    }
+    return ZF_OK;
+}
 
 zf_status __real_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error);
 zf_status __wrap_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error);
 
 zf_status __wrap_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_codegen_code *out, zf_error *error) {
     builds++;
+    if (builds_empty) return build_empty(request, out);
     if (failure == ZF_OK) return __real_zf_codegen_build(jit, request, out, error);
     *out = (zf_codegen_code){.loaded = NULL};
     return zf_fail(error, failure, "ZF0000", "a test wants it");
@@ -337,6 +363,124 @@ static void test_failures(void) {
     }
 }
 
+// ---- Code on a device -------------------------------------------------------------------------------------------
+
+/// An emulated GPU that counts references to loaded images.
+static struct {
+    const zf_accelerator_ops *ops;
+    zf_accelerator_ops counting;
+    long references, most;
+    bool over; ///< the device was stopped
+} counted;
+
+static zf_status count_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                            zf_error *error) {
+    zf_status status = counted.ops->load(self, plan, code, out, error);
+    counted.references += status == ZF_OK;
+    if (counted.references > counted.most) counted.most = counted.references;
+    return status;
+}
+
+static void count_unload(zf_accelerator *self, zf_accelerator_code *code) {
+    CHECK(!counted.over, "code is unloaded from a device that was stopped");
+    counted.references--;
+    counted.ops->unload(self, code);
+}
+
+static void describe_counted(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
+    (void)shared, (void)index, (void)reason;
+    zf_text_puts(description, "counted");
+    info->present = info->emulated = true;
+}
+
+static zf_status start_counted(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
+    (void)context, (void)shared, (void)index;
+    ZF_TRY(zf_emu_create(1, 32, out, error));
+    counted.ops = (*out)->ops;
+    counted.counting = *counted.ops;
+    counted.counting.load = count_load;
+    counted.counting.unload = count_unload;
+    (*out)->ops = &counted.counting;
+    return ZF_OK;
+}
+
+static void stop_counted(zf_accelerator *accelerator) {
+    counted.over = true;
+    zf_emu_free(accelerator);
+}
+
+static const zf_device_ops counted_device = {
+    .name = "counted", .describe = describe_counted, .start = start_counted, .stop = stop_counted};
+
+/// A world with the device, which is started.
+static world begin_counted(zf_accelerator **accelerator) {
+    world w = {0};
+    zf_error error = {0};
+    zf_device device;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    memset(&counted, 0, sizeof counted);
+    zf_status status = emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &w.context, &error);
+    if (status == ZF_OK) status = zf_context_add_device(w.context, &counted_device, &error);
+    if (status == ZF_OK) status = zf_compiler_create(w.context, &options, &w.compiler, &error);
+    if (status == ZF_OK) status = zf_device_find(w.context, "counted", &device, &error);
+    if (status == ZF_OK) status = zf_device_accelerator(w.context, &device, accelerator, &error);
+    CHECK(status == ZF_OK, "%s", error.message);
+    return w;
+}
+
+/// As a decode does with a program that nobody used before: `number` makes it another one.
+static void use_program(const world *w, zf_codec_text *text, zf_accelerator *accelerator, uint32_t number) {
+    zf_cached_decoder *held = NULL;
+    const zf_abi_code *code = NULL;
+    zf_error error = {0};
+    zf_plan_request request = {.target = {.family = ZF_TARGET_EMU, .arch = 1000 + number}};
+    zf_status status = zf_cached_decoder_hold(w->compiler->cache, text, text->table->columns, NULL, 0, &request, &held, &error);
+    if (status == ZF_OK) status = zf_decoder_code_for(held->decoder, NULL, &code, &error);
+    for (int times = 0; times < 2 && status == ZF_OK; times++) {
+        zf_accelerator_code *loaded = NULL;
+        status = accelerator->ops->load(accelerator, &held->decoder->abi, code, &loaded, &error);
+        if (status == ZF_OK) zf_accelerator_keep(accelerator, code, loaded);
+    }
+    CHECK(status == ZF_OK, "%s", error.message);
+    zf_cached_decoder_release(w->compiler->cache, held);
+}
+
+static bool decode_counted(zf_container *container, const int32_t *wanted) {
+    static int32_t out[ROWS] __attribute__((aligned(64)));
+    zf_error error = {0};
+    zf_decode_buffers buffers = {.values = out, .values_bytes = sizeof out};
+    memset(out, 0x5a, sizeof out);
+    zf_status status = zf_decode(container, 0, "counted", NULL, &buffers, NULL, &error);
+    CHECK(status == ZF_OK, "%s (%s)", error.message, error.place);
+    return status == ZF_OK && memcmp(out, wanted, sizeof out) == 0;
+}
+
+/// A decoder that leaves the cache takes its code from the device; that of a container that is open stays.
+static void test_device_code(void) {
+    enum { PROGRAMS = 1000 };
+    zf_accelerator *accelerator = NULL;
+    world w = begin_counted(&accelerator);
+    zf_container *container = open_file(&w, files[0]);
+    zf_codec_text *text = NULL;
+    zf_error error = {0};
+    CHECK(zf_codec_text_hold(w.compiler->cache, container, &text, &error) == ZF_OK, "%s", error.message);
+    CHECK(decode_counted(container, values[0]), "values");
+    long own = counted.references;
+    CHECK(own > 0, "a decode leaves no code on the device");
+    CHECK(decode_counted(container, values[0]) && counted.references == own, "%ld images, then %ld", own, counted.references);
+    builds_empty = true;
+    for (uint32_t k = 0; k < PROGRAMS; k++) use_program(&w, text, accelerator, k);
+    builds_empty = false;
+    CHECK(stats(&w).evicted > PROGRAMS - ZF_DECODERS_MOST - 10, "%llu evicted", (ull)stats(&w).evicted);
+    CHECK(counted.most <= ZF_DECODERS_MOST + own + 2, "%ld images of %d programs", counted.most, PROGRAMS);
+    CHECK(decode_counted(container, values[0]), "values behind other programs");
+    zf_codec_text_release(w.compiler->cache, text);
+    zf_container_close(container);
+    zf_compiler_free(w.compiler);
+    CHECK(counted.references == 0, "%ld images of no decoder", counted.references);
+    zf_context_free(w.context);
+}
+
 // ---- Places -----------------------------------------------------------------------------------------------------
 
 static void test_places(void) {
@@ -376,6 +520,7 @@ int main(void) {
     test_requests();
     test_eviction();
     test_failures();
+    test_device_code();
     test_places();
     char command[96];
     snprintf(command, sizeof command, "rm -r %s", directory);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/device/device.h"
+#include "runtime/device/kept_codes.h"
 #include "tests/support/emulated.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/unit/check.h"
@@ -411,6 +412,23 @@ static void test_refused(void) {
     CHECK(fake->unloads == unloads + 1, "code that is not wanted any more was not unloaded");
     CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK && fake->loads == loads + 1, "it was not loaded again");
     check_launch(gpu, NULL, loaded);
+    // What a decode has done with stays, until the code is freed on the host; what another one has under way stays longer.
+    CHECK(gpu->ops->load(gpu, &plan, &code, &shared, &error) == ZF_OK && shared == loaded, "%s", error.message);
+    unloads = fake->unloads;
+    zf_accelerator_keep(gpu, &code, shared);
+    zf_context_drop_code(context, &other);
+    CHECK(fake->unloads == unloads, "other code was freed");
+    zf_context_drop_code(context, &code);
+    CHECK(fake->unloads == unloads, "code under way was unloaded");
+    check_launch(gpu, NULL, loaded);
+    zf_accelerator_keep(gpu, &code, loaded);
+    CHECK(fake->unloads == unloads, "code that is kept was unloaded");
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK && fake->loads == loads + 1, "kept code was loaded again");
+    zf_accelerator_keep(gpu, &code, loaded); // the same once more
+    zf_context_drop_code(context, &code);
+    CHECK(fake->unloads == unloads + 1, "code that was freed was not unloaded");
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK, "%s", error.message);
+    zf_accelerator_keep(gpu, &code, loaded); // until the device ends
     zf_context_free(context);
     CHECK(fake->loads == fake->unloads && fake->retained == 0, "%u modules, %u of them unloaded", fake->loads, fake->unloads);
     CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u", fake->depth_errors);
