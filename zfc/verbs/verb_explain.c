@@ -164,7 +164,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         return false;
     }
     const zf_target *known = family ? zf_target_find(family) : NULL;
-    if (known && known->family == ZF_TARGET_EMU) out->target = (zf_abi_target){known->family, known->arch};
+    if (known) out->target = (zf_abi_target){known->family, known->arch};
     const char *arch = zf_argument(arguments, "arch");
     if (nvptx) {
         out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};

@@ -1,5 +1,11 @@
 #include "zfc/verbs/verbs.h"
 
+static const char target_names[] = "" // "|host|emu...": the names of all targets
+#define TARGET(identifier, ...) "|" #identifier
+#include "patterns/plan/targets.def"
+#undef TARGET
+    ;
+
 static const zf_option
     quiet = {"quiet", 'q', NULL, NULL, "print errors only"},
     verbose = {"verbose", 'v', NULL, NULL, "report what is compiled, read and run"}, json = {"json", 0, NULL, NULL, "print JSON"},
@@ -9,7 +15,7 @@ static const zf_option
     in_place = {"in-place", 'i', NULL, NULL, "rewrite the files instead of printing them"},
     emit = {"emit", 0, "STAGE", "ast|spec|graph|plan|llvm|asm|ptx",
             "print this stage of the compilation: `ptx` of the target nvptx, `asm` of the others"},
-    target = {"target", 0, "TARGET", "host|nvptx|emu|emu64", "target of plan and code (default: host; with ptx: nvptx)"},
+    target = {"target", 0, "TARGET", target_names + 1, "target of plan and code (default: host; with ptx: nvptx)"},
     arch = {"arch", 0, "N", "80|90", "compute capability that ptx is for, and later ones: 8.0 or 9.0 (default: 90)"},
     shaping = {"shaping", 0, "VALUES", NULL,
                "compile for these values of the shaping params, in the plan's order; with `llvm`, `asm` and `ptx` (default: the "
