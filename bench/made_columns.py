@@ -46,7 +46,7 @@ def main():
     letters[rng.integers(0, 26, offsets[-1])].tofile(directory / "texts.bytes")
     inputs += ["texts.offsets=texts.offsets", "texts.bytes=texts.bytes"]
     print(f"cd {directory}")
-    print("zfc encode -c made_columns.zf -o made.zfd", *inputs)
+    print("zfc encode -c", pathlib.Path(__file__).resolve().with_suffix(".zf"), "-o made.zfd", *inputs)
     print("zfc bench --json --device cuda --bytes 1073741824 made.zfd")
 
 

@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1])
 TREES = ("bench", "cmake", "codegen", "compiler", "dsl", "emulator", "examples", "frontend", "measure", "patterns", "runtime", "scheduler", "script",
          "tests", "tuner", "zfc")
-ENDINGS = {".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map", ".in"}
+ENDINGS = {"", ".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map", ".in"}
 
 ROOMS = ("scheduler", "runtime", "emulator", "frontend", "patterns", "codegen", "compiler", "measure", "tuner", "zfc")
 MOST = 48  # sources of a folder
