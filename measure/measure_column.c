@@ -31,8 +31,6 @@ typedef struct session {
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 // ---- Before the clock starts ------------------------------------------------------------------------------------
 
 /// Bytes that kernels read of a block, each once: streams and seek states. With checksums all of it is read.
@@ -52,7 +50,7 @@ static uint64_t bytes_read(const zf_block_view *view, bool checksums) {
 static zf_status read_blocks(session *s, zf_error *error) {
     zf_measure_work *w = &s->work;
     s->blocks = calloc(w->info.blocks + 1, sizeof *s->blocks);
-    if (s->blocks == NULL) return no_memory(error);
+    if (s->blocks == NULL) return zf_raise_no_memory(error);
     w->blocks = s->blocks;
     unsigned bits = zf_element_bits(w->info.type.element);
     uint64_t characters = 0;

@@ -19,7 +19,7 @@ zf_status zf_measure_code(const zf_abi_provider *provider, const zf_abi_plan *pl
                           const zf_abi_code **out, zf_error *error) {
     if (general) return provider->code(provider->self, plan, NULL, out, error);
     uint64_t *shaping = malloc(((size_t)plan->shaping_count + 1) * sizeof *shaping);
-    if (shaping == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory");
+    if (shaping == NULL) return zf_raise_no_memory(error);
     for (uint32_t i = 0; i < plan->shaping_count; i++) shaping[i] = view->params[plan->shaping[i]];
     zf_status status = provider->code(provider->self, plan, shaping, out, error);
     free(shaping);

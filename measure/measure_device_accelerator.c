@@ -18,13 +18,11 @@ typedef struct measured {
     bool decoding; ///< the clock runs for a decode
 } measured;
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 static zf_status open_device(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     (void)threads;
     measured *m = calloc(1, sizeof *m);
     *self = m;
-    if (m == NULL) return no_memory(error);
+    if (m == NULL) return zf_raise_no_memory(error);
     zf_status status = zf_device_accelerator(context, device, &m->accelerator, error);
     if (status == ZF_OK) {
         m->ops = m->accelerator->ops;
@@ -128,7 +126,7 @@ static zf_status prepare(void *self, const zf_measure_work *work, void **prepare
                                      .copy_stride = work->plain_stride};
     ZF_TRY(zf_units_make(work->container, work->column, &options, &unit_options, m->accelerator, &m->units, error));
     m->words = malloc(((size_t)zf_units_words(m->units) + 1) * sizeof *m->words);
-    if (m->words == NULL) return no_memory(error);
+    if (m->words == NULL) return zf_raise_no_memory(error);
     m->memory.offsets = (uint64_t)(uintptr_t)work->out;
     m->memory.values = m->memory.offsets + work->values_at;
     m->memory.validity = m->memory.offsets + work->validity_at;

@@ -20,13 +20,11 @@ typedef struct host {
     unsigned threads;
 } host;
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 static zf_status open_cpu(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     (void)device;
     host *h = calloc(1, sizeof *h);
     *self = h;
-    if (h == NULL) return no_memory(error);
+    if (h == NULL) return zf_raise_no_memory(error);
     h->context = context;
     h->threads = threads;
     zf_status status = zf_device_cpu.open(context, threads, &h->state, error);
@@ -133,11 +131,11 @@ static zf_status prepare_cpu(void *self, const zf_measure_work *work, void **out
     prepared *p = calloc(1, sizeof *p);
     *out = p;
     *kernels = 0;
-    if (p == NULL) return no_memory(error);
+    if (p == NULL) return zf_raise_no_memory(error);
     p->work = work;
     p->state = h->state;
     p->coded = calloc(work->block_count + 1, sizeof *p->coded);
-    if (p->coded == NULL) return no_memory(error);
+    if (p->coded == NULL) return zf_raise_no_memory(error);
     ZF_TRY(get_code(p, h->context, kernels, error));
     p->split = zf_split_threads(h->threads, work->copies * work->block_count);
     void *memory = NULL;

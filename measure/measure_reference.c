@@ -12,12 +12,10 @@ struct zf_measure_reference {
     zf_container *container;
 };
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 zf_status zf_measure_reference_open(const char *path, zf_measure_reference **out, zf_error *error) {
     zf_measure_reference *r = calloc(1, sizeof *r);
     *out = NULL;
-    if (r == NULL) return no_memory(error);
+    if (r == NULL) return zf_raise_no_memory(error);
     zf_compiler_options options = {.optimise = 1, .general_only = true}; // 1 is -O0
     zf_status status = zf_context_create(&(zf_context_options){.cache_dir = ""}, &r->context, error);
     if (status == ZF_OK) status = zf_compiler_create(r->context, &options, &r->compiler, error);
@@ -43,7 +41,7 @@ void zf_measure_reference_close(zf_measure_reference *reference) {
 static zf_status allocate(const size_t bytes[4], void *parts[4], zf_error *error) {
     for (int i = 0; i < 4; i++) {
         parts[i] = aligned_alloc(64, (bytes[i] + 64) / 64 * 64);
-        if (parts[i] == NULL) return no_memory(error);
+        if (parts[i] == NULL) return zf_raise_no_memory(error);
         memset(parts[i], ZF_POISON_REFERENCE, bytes[i]);
     }
     return ZF_OK;
@@ -58,7 +56,7 @@ zf_status zf_measure_reference_column(zf_measure_reference *reference, size_t co
     zf_status status = allocate(bytes, parts, error);
     out->bytes = sizes.offsets + sizes.values + sizes.validity;
     out->values = malloc(out->bytes + 1);
-    if (status == ZF_OK && out->values == NULL) status = no_memory(error);
+    if (status == ZF_OK && out->values == NULL) status = zf_raise_no_memory(error);
     if (status == ZF_OK) {
         zf_decode_buffers buffers = {
             .offsets = parts[0], .values = parts[1], .validity = parts[2], .workspace = parts[3], ZF_DECODE_BYTES(sizes)};

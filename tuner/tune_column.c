@@ -37,8 +37,6 @@ typedef struct tuner {
     double begun; ///< of the column
 } tuner;
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 // ---- Rounds ---------------------------------------------------------------------------------------------------
 
 static zf_tune_kernel *kernel_of(const tuner *t, const kernel_turn *turn) { return &t->record->kernels[turn->kernel]; }
@@ -196,7 +194,7 @@ static zf_status round_of(tuner *t, uint32_t asking, zf_kernel_time *times, zf_e
 
 static zf_status rounds(tuner *t, zf_error *error) {
     zf_kernel_time *times = calloc(t->block.plan->kernel_count + 1u, sizeof *times);
-    zf_status status = times != NULL ? ZF_OK : no_memory(error);
+    zf_status status = times != NULL ? ZF_OK : zf_raise_no_memory(error);
     while (status == ZF_OK) {
         uint32_t asking = 0;
         for (uint32_t k = 0; k < t->turn_count; k++) asking += t->turns[k].asks = ask(t, &t->turns[k]);
@@ -258,7 +256,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     if (kernel == NULL) {
         free(column);
         free(shape);
-        return no_memory(error);
+        return zf_raise_no_memory(error);
     }
     kernel->shape = shape;
     kernel->column = column;
@@ -281,7 +279,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
 static zf_status begin_turns(tuner *t, zf_error *error) {
     t->doubted = false;
     t->turns = calloc(ZF_CHOICES_KERNELS, sizeof *t->turns);
-    if (t->turns == NULL) return no_memory(error);
+    if (t->turns == NULL) return zf_raise_no_memory(error);
     uint32_t kernels = t->block.plan->kernel_count;
     t->turn_count = kernels < ZF_CHOICES_KERNELS ? kernels : ZF_CHOICES_KERNELS;
     for (uint32_t k = 0; k < t->turn_count; k++) {
@@ -289,7 +287,7 @@ static zf_status begin_turns(tuner *t, zf_error *error) {
         zf_kernel_shape_print(t->block.plan, &t->block.plan->kernels[k], &t->block.view, &shape);
         if (shape.failed) {
             zf_text_free(&shape);
-            return no_memory(error);
+            return zf_raise_no_memory(error);
         }
         ZF_TRY(begin_turn(t, k, shape.data, error));
     }
@@ -330,7 +328,7 @@ static zf_status check_best(tuner *t, zf_error *error) {
     zf_choices choices;
     choose(t, UINT32_MAX, &choices);
     zf_kernel_time *times = choices.count > 0 ? calloc(t->block.plan->kernel_count + 1u, sizeof *times) : NULL;
-    if (times == NULL) return choices.count > 0 ? no_memory(error) : ZF_OK;
+    if (times == NULL) return choices.count > 0 ? zf_raise_no_memory(error) : ZF_OK;
     t->block.whole = true;
     zf_status status = zf_tune_block_time(&t->block, &choices, times, error);
     t->block.whole = false;

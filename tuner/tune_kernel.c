@@ -22,8 +22,6 @@ static const struct {
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");
 
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
-
 void zf_tune_record_free(zf_tune_record *record) {
     for (size_t k = 0; k < record->count; k++) {
         free(record->kernels[k].column);
@@ -37,7 +35,7 @@ void zf_tune_record_free(zf_tune_record *record) {
 zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error) {
     zf_tune_kernel *more = realloc(record->kernels, (record->count + 1) * sizeof *more);
     if (more == NULL) {
-        no_memory(error);
+        zf_raise_no_memory(error);
         return NULL;
     }
     record->kernels = more;
@@ -69,7 +67,7 @@ zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, con
     uint32_t at = known != NULL ? (uint32_t)(known - kernel->tries) : kernel->count;
     if (known == NULL) {
         zf_search_try *more = realloc(kernel->tries, (kernel->count + 1) * sizeof *more);
-        if (more == NULL) return no_memory(error);
+        if (more == NULL) return zf_raise_no_memory(error);
         kernel->tries = more;
         more[kernel->count++] = (zf_search_try){.point = *point, .reading = *reading, .why = why};
     }

@@ -77,7 +77,7 @@ static zf_status replay_kernel(const zf_tune_kernel *kernel, uint32_t probes, zf
     zf_tune_point_text(&kernel->space, &r.best, &choice);
     if (choice.failed) {
         zf_text_free(&choice);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory");
+        return zf_raise_no_memory(error);
     }
     zf_tuner_replayed one = {ZF_INIT(zf_tuner_replayed),
                              .column = kernel->column,

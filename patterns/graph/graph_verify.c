@@ -2,14 +2,7 @@
 #include <string.h>
 
 #include "patterns/graph/decision.h"
-
-#define DEMAND(condition, ...)                                                                                                   \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                             \
-            return false;                                                                                                        \
-        }                                                                                                                        \
-    } while (0)
+#include "patterns/graph/verifier.h"
 
 /// Numbers that a pre-order walk has seen so far.
 typedef struct numbering {

@@ -323,39 +323,31 @@ void zf_explain_text(const zf_explained *what, zf_text *out) {
 
 // ---- JSON -----------------------------------------------------------------------------------------------------
 
-static void key(zf_text *out, const char *name, const char *value) {
-    zf_text_printf(out, "\"%s\": ", name);
-    if (value == NULL)
-        zf_text_puts(out, "null");
-    else
-        zf_text_json(out, value);
-}
-
 static void json_edges(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     zf_text_puts(out, "\"edges\": [");
     for (uint32_t e = 0; e < graph->edge_count; e++) {
         const zf_graph_edge *edge = &graph->edges[e];
         const zf_inst *inst = edge->producer >= 0 ? graph->nodes[edge->producer].inst : NULL;
         zf_text_printf(out, "%s\n    {\"edge\": %u, ", e == 0 ? "" : ",", e);
-        key(out, "path", edge->path);
+        zf_text_json_pair(out, "path", edge->path);
         zf_text_puts(out, ", ");
-        key(out, "type", zf_type_name(graph->arena, edge->type));
+        zf_text_json_pair(out, "type", zf_type_name(graph->arena, edge->type));
         zf_text_puts(out, ", ");
-        key(out, "producer", inst != NULL ? inst->name : NULL);
+        zf_text_json_pair(out, "producer", inst != NULL ? inst->name : NULL);
         zf_text_puts(out, ", ");
-        key(out, "pattern", inst != NULL ? pattern_names[inst->pattern] : NULL);
+        zf_text_json_pair(out, "pattern", inst != NULL ? pattern_names[inst->pattern] : NULL);
         zf_text_puts(out, ", ");
-        key(out, "access", zf_access_name(edge->access));
+        zf_text_json_pair(out, "access", zf_access_name(edge->access));
         zf_text_puts(out, ", ");
-        key(out, "capability", zf_capability_name(edge->capability));
+        zf_text_json_pair(out, "capability", zf_capability_name(edge->capability));
         zf_text_puts(out, ", ");
-        key(out, "decision", zf_decision_name(edge->decision));
+        zf_text_json_pair(out, "decision", zf_decision_name(edge->decision));
         zf_text_puts(out, ", ");
-        key(out, "reason", edge->reason);
+        zf_text_json_pair(out, "reason", edge->reason);
         zf_text_puts(out, ", ");
-        key(out, "rewrite", edge_rewrite(graph, edge));
+        zf_text_json_pair(out, "rewrite", edge_rewrite(graph, edge));
         zf_text_puts(out, ", ");
-        key(out, "planned", plan == NULL || edge->producer < 0 ? NULL : plan->edge_reason[e]);
+        zf_text_json_pair(out, "planned", plan == NULL || edge->producer < 0 ? NULL : plan->edge_reason[e]);
         zf_text_printf(out, ", \"materialised\": %s}", plan != NULL && plan->edge_work[e] >= 0 ? "true" : "false");
     }
     zf_text_puts(out, "]");
@@ -366,10 +358,10 @@ static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t co
     zf_text_puts(out, "\"reads\": [");
     for (uint32_t k = 0; k < count; k++) {
         zf_text_puts(out, k == 0 ? "{" : ", {");
-        key(out, "stream", plan->graph->edges[reads[k].edge].path);
+        zf_text_json_pair(out, "stream", plan->graph->edges[reads[k].edge].path);
         zf_text_printf(out, ", \"work\": %s, \"prefix_sums\": %s, ", reads[k].is_work ? "true" : "false",
                        reads[k].is_sums ? "true" : "false");
-        key(out, "per", pers[reads[k].per]);
+        zf_text_json_pair(out, "per", pers[reads[k].per]);
         bool known = reads[k].per != ZF_PER_DATA && reads[k].param == NULL;
         zf_text_puts(out, ", \"bytes\": ");
         if (known)
@@ -377,7 +369,7 @@ static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t co
         else
             zf_text_puts(out, "null");
         zf_text_puts(out, ", ");
-        key(out, "bits_param", reads[k].param);
+        zf_text_json_pair(out, "bits_param", reads[k].param);
         zf_text_puts(out, "}");
     }
     zf_text_puts(out, "]");
@@ -396,11 +388,11 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
                         zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "{\"kernel\": %u, ", kernel->index);
-    key(out, "domain", domain_names[kernel->domain]);
+    zf_text_json_pair(out, "domain", domain_names[kernel->domain]);
     zf_text_puts(out, ", ");
-    key(out, "makes", graph->edges[kernel->edge].path);
+    zf_text_json_pair(out, "makes", graph->edges[kernel->edge].path);
     zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
-    key(out, "into", kernel->sink < 0 || zf_plan_may_go_to_column(plan, kernel->sink) ? "column" : "work");
+    zf_text_json_pair(out, "into", kernel->sink < 0 || zf_plan_may_go_to_column(plan, kernel->sink) ? "column" : "work");
     const zf_kernel *packing = packing_kernel(plan);
     if (packing != NULL && (kernel == packing || kernel->sink < 0)) {
         zf_text_printf(out, ", \"%s\": [", kernel == packing ? "unpacks_at" : "absent_at");
@@ -415,9 +407,9 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, "], \"steps\": [");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         zf_text_puts(out, s > 0 ? ", {" : "{");
-        key(out, "step", step_names[kernel->steps[s].kind]);
+        zf_text_json_pair(out, "step", step_names[kernel->steps[s].kind]);
         zf_text_puts(out, ", ");
-        key(out, "path", graph->nodes[kernel->steps[s].node].path);
+        zf_text_json_pair(out, "path", graph->nodes[kernel->steps[s].node].path);
         zf_text_puts(out, "}");
     }
     zf_text_printf(out,
@@ -444,15 +436,15 @@ static void json_checks(const zf_graph *graph, const zf_plan *plan, const zf_sit
     for (uint32_t c = 0; c < plan->check_count; c++) {
         const zf_check *check = &plan->checks[c];
         zf_text_printf(out, "%s\n    {\"code\": \"V%02u\", ", c == 0 ? "" : ",", check->violation);
-        key(out, "path", graph->nodes[check->node].path);
+        zf_text_json_pair(out, "path", graph->nodes[check->node].path);
         zf_text_puts(out, ", ");
-        key(out, "what", check->text);
+        zf_text_json_pair(out, "what", check->text);
         zf_text_puts(out, ", ");
-        key(out, "when", frequency(plan, check));
+        zf_text_json_pair(out, "when", frequency(plan, check));
         if (check->span.source != NULL) {
             zf_position at = zf_source_position(check->span.source, check->span.begin);
             zf_text_puts(out, ", ");
-            key(out, "file", check->span.source->path);
+            zf_text_json_pair(out, "file", check->span.source->path);
             zf_text_printf(out, ", \"line\": %u, \"column\": %u", at.line, at.column);
         }
         zf_text_puts(out, "}");
@@ -465,11 +457,11 @@ void zf_explain_json(const zf_explained *what, zf_text *out) {
     const zf_plan *plan = what->plan;
     const zf_column *column = graph->column;
     zf_text_puts(out, "{");
-    key(out, "column", column->name);
+    zf_text_json_pair(out, "column", column->name);
     zf_text_puts(out, ", ");
-    key(out, "type", zf_type_name(graph->arena, column->type));
+    zf_text_json_pair(out, "type", zf_type_name(graph->arena, column->type));
     zf_text_puts(out, ", ");
-    key(out, "codec", column->codec_text);
+    zf_text_json_pair(out, "codec", column->codec_text);
     zf_text_puts(out, ", \"seconds_at_least\": \"");
     put_column_limit(graph, out);
     zf_text_puts(out, "\",\n  ");
@@ -483,7 +475,7 @@ void zf_explain_json(const zf_explained *what, zf_text *out) {
     zf_text_puts(out, "]");
     if (plan != NULL) {
         zf_text_puts(out, ",\n  ");
-        key(out, "target", plan->target->name);
+        zf_text_json_pair(out, "target", plan->target->name);
         zf_text_puts(out, ", \"shaping\": [");
         put_shaping(plan, out, zf_text_json);
         zf_text_puts(out, "],\n  ");

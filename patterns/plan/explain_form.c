@@ -22,29 +22,21 @@ void zf_explain_form_text(const zf_plan *plan, const zf_explain_form *form, unsi
     if (form->hint != NULL) zf_text_printf(out, "%*srewrite %s\n", (int)indent, "", form->hint);
 }
 
-static void key(zf_text *out, const char *name, const char *value) {
-    zf_text_printf(out, "\"%s\": ", name);
-    if (value == NULL)
-        zf_text_puts(out, "null");
-    else
-        zf_text_json(out, value);
-}
-
 void zf_explain_form_json(const zf_plan *plan, const zf_explain_form *form, zf_text *out) {
     if (form == NULL) {
-        key(out, "form", NULL);
+        zf_text_json_pair(out, "form", NULL);
         return;
     }
     zf_text_puts(out, "\"form\": {");
-    key(out, "name", form->name);
+    zf_text_json_pair(out, "name", form->name);
     zf_text_printf(out, ", \"parallel\": %s, ", form->parallel ? "true" : "false");
-    key(out, "tile", form->tile);
+    zf_text_json_pair(out, "tile", form->tile);
     zf_text_puts(out, ", ");
-    key(out, "algorithm", form->parallel ? NULL : plan->graph->nodes[form->node].inst->name);
+    zf_text_json_pair(out, "algorithm", form->parallel ? NULL : plan->graph->nodes[form->node].inst->name);
     zf_text_puts(out, ", ");
-    key(out, "why", form->parallel ? NULL : form->why);
+    zf_text_json_pair(out, "why", form->parallel ? NULL : form->why);
     zf_text_puts(out, ", ");
-    key(out, "rewrite", form->parallel ? NULL : form->hint);
+    zf_text_json_pair(out, "rewrite", form->parallel ? NULL : form->hint);
     zf_text_puts(out, "}");
 }
 
@@ -62,16 +54,16 @@ void zf_explain_gpu_text(const zf_explained *what, zf_text *out) {
 void zf_explain_gpu_json(const zf_explained *what, zf_text *out) {
     const zf_plan *plan = what->gpu_plan;
     if (plan == NULL) {
-        key(out, "gpu", NULL);
+        zf_text_json_pair(out, "gpu", NULL);
         return;
     }
     zf_text_puts(out, "\"gpu\": {");
-    key(out, "target", plan->target->name);
+    zf_text_json_pair(out, "target", plan->target->name);
     zf_text_puts(out, ", \"kernels\": [");
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
         zf_text_printf(out, "%s\n    {\"kernel\": %u, ", k == 0 ? "" : ",", k);
-        key(out, "makes", plan->graph->edges[kernel->edge].path);
+        zf_text_json_pair(out, "makes", plan->graph->edges[kernel->edge].path);
         zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
         zf_explain_form_json(plan, &what->gpu_forms[k], out);
         zf_text_puts(out, "}");

@@ -3,16 +3,9 @@
 #include <string.h>
 
 #include "patterns/graph/decision.h"
+#include "patterns/graph/verifier.h"
 #include "patterns/plan/geometry.h"
 #include "patterns/plan/plan_internal.h"
-
-#define DEMAND(condition, ...)                                                                                                   \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                             \
-            return false;                                                                                                        \
-        }                                                                                                                        \
-    } while (0)
 
 static bool inlined(const zf_plan *plan, const zf_graph_edge *edge) {
     return edge->producer >= 0 && edge->access != ZF_ACCESS_NONE && plan->edge_work[edge->index] < 0 && edge->index != 0;

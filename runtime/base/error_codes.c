@@ -45,6 +45,8 @@ zf_status zf_raise(zf_error *error, zf_runtime_code code, const char *format, ..
     return zf_fail(error, status, name, "%s", message);
 }
 
+zf_status zf_raise_no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
+
 zf_status zf_raise_system(zf_error *error, zf_runtime_code code, const char *what, const char *path, int number) {
     char buffer[128];
     zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path[0] != 0 ? path : "a file with an empty name",

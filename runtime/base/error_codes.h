@@ -29,6 +29,9 @@ const zf_error_row *zf_error_rows(size_t *count);
 ZF_PRIVATE_API zf_status zf_raise(zf_error *error, zf_runtime_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// Fills the error of memory that is missing for no particular thing. Returns its status.
+ZF_PRIVATE_API zf_status zf_raise_no_memory(zf_error *error);
+
 /// Fills the error of a failed system call: "cannot WHAT PATH: " and the text of errno `number`. The path is the place.
 zf_status zf_raise_system(zf_error *error, zf_runtime_code code, const char *what, const char *path, int number);
 

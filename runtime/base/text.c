@@ -76,6 +76,14 @@ void zf_text_json(zf_text *text, const char *string) {
     zf_text_add(text, "\"", 1);
 }
 
+void zf_text_json_pair(zf_text *text, const char *name, const char *value) {
+    zf_text_printf(text, "\"%s\": ", name);
+    if (value == NULL)
+        zf_text_puts(text, "null");
+    else
+        zf_text_json(text, value);
+}
+
 void zf_text_free(zf_text *text) {
     free(text->data);
     *text = (zf_text){0};

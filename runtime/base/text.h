@@ -18,6 +18,8 @@ void zf_text_printf(zf_text *text, const char *format, ...) __attribute__((forma
 void zf_text_vprintf(zf_text *text, const char *format, va_list arguments);
 /// Appends a JSON string literal with its quotes; each byte that is not UTF-8 becomes U+FFFD.
 void zf_text_json(zf_text *text, const char *string);
+/// Appends a name of a JSON object and its value, a string or null.
+void zf_text_json_pair(zf_text *text, const char *name, const char *value);
 void zf_text_free(zf_text *text);
 
 /// Returns the bytes of the UTF-8 character at `text`, which has `left` bytes; 0: invalid (overlong forms, surrogates and values
