@@ -19,7 +19,7 @@ def nice(most):
 
 
 class Chart:
-    """What all charts have: a title, an axis of values to the left, a legend. `log`: values from 1 on, by powers of ten."""
+    """The frame of all charts: a title, an axis of values to the left, a legend. `log`: values from 1 on, by powers of ten."""
 
     def __init__(self, title, unit, most, labels, log=False):
         self.most, self.log, self.room = max(most, 1e-9), log, HEIGHT - TOP - BOTTOM

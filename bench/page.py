@@ -4,7 +4,7 @@
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the newest record, by its date, that has what it shows, also where rows of that
-failed: they are in the table, with the beginning of why, and are counted beside means. What is said of a table's figures is made with it.
+failed: they are in the table, with the beginning of why, and are counted beside means. The sentences about a table's figures are made with it.
 """
 
 import json
@@ -40,7 +40,7 @@ class Records:
 
 
 def origin(path, record):
-    """What a table is of."""
+    """The records of a table."""
     device = record.get("device")
     if isinstance(device, dict):
         device = device.get("description", "")
@@ -168,7 +168,7 @@ def slower_lanes(rows):
 
 
 def choice(row):
-    """What nvCOMP did."""
+    """The results of nvCOMP."""
     if "chunk_bytes" not in row:  # it failed before
         return row.get("codec", "")
     size = row["chunk_bytes"] >> 10
@@ -276,7 +276,7 @@ def section_of(records, sources, title, section, parts):
 
 
 def at_the_limit(records):
-    """What bench/speed found on the GPU; each part is of the newest record that has it, which stands above its table; searches are by columns."""
+    """The results of bench/speed on the GPU; each part is of the newest record that has it, which stands above its table; searches are by columns."""
     sources = sources_of(records)
     said = [text for section in of_speed.SECTIONS for text in section_of(records, sources, *section)]
     link = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
@@ -322,7 +322,7 @@ def not_of_zipflow(record):
 
 
 def pipeline_said(records, record):
-    """What a run of the queries' columns shows, in sentences."""
+    """The results of a run of the queries' columns, in sentences."""
     rows = of_zipflow(record)
     queries = [r for r in rows if r["set"] != "table2"]
     if not queries:

@@ -30,7 +30,7 @@ typedef struct bench {
     void *copies, *decodes[MOST_STREAMS], *events[MOST_UNITS];
 } bench;
 
-/// What is measured.
+/// A measurement.
 typedef struct measured_case {
     uint64_t unit_bytes;
     unsigned streams; ///< 0: copies alone

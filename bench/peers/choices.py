@@ -1,4 +1,4 @@
-"""What is measured: data, our codecs on them, and which of nvCOMP's codecs and options.
+"""The measured cases: data, our codecs on them, and which of nvCOMP's codecs and options.
 
 A choice of nvCOMP's is (codec, words, chunk): nvcomp_batched.options_of says what the words mean. For the TPC-H columns they are what
 a search over all options found at scale factor 10 on an H200, at 8 KiB to 1 MiB a chunk: the best ratio, the shortest copy and
@@ -107,9 +107,9 @@ NUMBERED = {
     "l_shipmode": choices("ans s0 @256K", "ans s1 @64K", "ans s0 @64K"),
 }
 
-# ---- What checks cost -----------------------------------------------------------------------------------------------
+# ---- The cost of checks ---------------------------------------------------------------------------------------------
 
-# What a kernel does: containers of LANES (data, name), or generators of `zfc bench`.
+# Kinds of kernels: containers of LANES (data, name), or generators of `zfc bench`.
 CHECKED = (
     ("lanes", "symbols3", "tans"), ("lanes", "symbols64", "tans"), ("lanes", "symbols3", "rans"), ("lanes", "symbols3", "bitpack over tans"),
     ("lanes", "l_comment", "huffman"), ("numbers", "l_comment", "fsst_groups"),

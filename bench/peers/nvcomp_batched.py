@@ -38,7 +38,7 @@ def packed(form, *values):
 
 
 def options_of(codec, words):
-    """What `words` of a choice (choices.py) mean: options for compressing, and {name: options} for decompressing."""
+    """The meaning of `words` of a choice (choices.py): options for compressing, and {name: options} for decompressing."""
     if codec == "ans":  # s1, s2, s0 (the default): states a lane
         states = int(words[0][1:]) if words else 0
         named = states or 2

@@ -3,7 +3,7 @@
     peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks (default: all); OPTIONS: peers.py --help
 
 Rows are written to OUT/PART.json as they come. Whatever fails or takes too long is a row that says so, and the next one is measured.
-What is counted stands in each file under `counted`. The exit status is 0 when every row was measured and right.
+Each file names the counted bytes under `counted`. The exit status is 0 when every row was measured and right.
 """
 
 import argparse
@@ -51,7 +51,7 @@ COUNTED = {
 
 
 class Failed(Exception):
-    """What was to be measured was not, and why; the status of the program that said so, if one did."""
+    """A measurement failed, and why; the status of the program that said so, if one did."""
 
     def __init__(self, why, code=None):
         super().__init__(why)
@@ -153,7 +153,7 @@ class Report:
         self.save()
 
     def learn(self, found):
-        """What a report of `zfc bench` says of build and device."""
+        """Build and device, from a report of `zfc bench`."""
         for key in ("version", "commit", "llvm", "device"):
             if key in found:
                 self.head.setdefault(key, found[key])
@@ -433,7 +433,7 @@ def table2_program(path, only_marked, wants):
 
 
 def decoded_files(columns, arrays):
-    """What `zfc decode` writes for columns, {file: array}."""
+    """The output of `zfc decode` for columns, {file: array}."""
     return {f"{name}.{ending}": array for name in columns for ending, array in arrays[name].items()}
 
 

@@ -1,4 +1,4 @@
-"""What is measured on columns that are made, and how fast it must be at least.
+"""Cases measured on generated columns, and their least speeds.
 
 `AT_LEAST` are the criteria: of rows by their names, parts of the limit (or GB/s of characters); of families the mean of their rows.
 """
@@ -90,7 +90,7 @@ CHUNKS = (1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18)
 
 
 def chunks():
-    """Of figure 15: the same bytes in chunks of several sizes."""
+    """Figure 15: the same bytes in chunks of several sizes."""
     for size in CHUNKS:
         yield Case("ans", "chunks", f"1 : 2 : 1, over tans in chunks of {size >> 10} KiB", "u8", f"{TANS[:-1]}, chunk: {size})", made.symbols(ENTROPY["1 : 2 : 1"]))
 

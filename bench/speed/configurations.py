@@ -1,4 +1,4 @@
-"""What tuners of several GPUs chose, as `speed.py --configurations` takes it (the paper's figure 22).
+"""The choices of tuners of several GPUs, as `speed.py --configurations` takes it (the paper's figure 22).
 
     configurations.py REPORT.json [REPORT.json ...] > configurations.json
 

@@ -1,6 +1,6 @@
-"""What the columns of table 2 take: zipflow's nests, Parquet with and without zstd, DuckDB's own storage. No device is asked.
+"""The sizes of table 2's columns: zipflow's nests, Parquet with and without zstd, DuckDB's own storage. No device is asked.
 
-Parquet and DuckDB are given the same numbers as zipflow: doubles are doubles, flags bytes, texts strings. Of Parquet the smallest of all encodings that
+Parquet and DuckDB are given the same numbers as zipflow: doubles are doubles, flags bytes, texts strings. For Parquet the smallest of all encodings that
 it has for a column's type counts; of DuckDB the smallest file of several sizes of block, less what one without rows takes, but at least a block.
 """
 

@@ -33,7 +33,7 @@ def bad(rows):
 
 
 def failure(row):
-    """That a row failed and why, as a cell has room for it."""
+    """The failure of a row and its reason, as short as a cell."""
     why = " ".join((row.get("message") or "not measured").split()).replace("|", "/").replace("`", "'")
     return "failed: " + (why if len(why) <= WHY_AT_MOST else why[:WHY_AT_MOST].rstrip() + "...")
 
@@ -44,5 +44,5 @@ def failed_cells(width, row, *leading):
 
 
 def counted(measured, failed, what=""):
-    """Of how many a mean is."""
+    """The number of rows in a mean."""
     return f"of {measured}{what} measured" + (f", {failed} failed" if failed else "")

@@ -3,7 +3,7 @@
     speed.py [OPTIONS]      speed.py --help
 
 Everything is made there: zipflow's columns and containers, and for nvCOMP the same bytes. Results are OUT/speed.json, written anew with every row,
-and OUT/log.txt; speed_plots.py makes plots of it. What fails or is late is a row that says so, and the next one is measured. The exit status is 0
+and OUT/log.txt; speed_plots.py makes plots of it. A row that fails or is late says so, and the next one is measured. The exit status is 0
 when every row was measured and right; criteria that are missed are counted at the end and named in the report, and leave it 0.
 """
 
@@ -125,7 +125,7 @@ def table_of(s, name, group, rows):
 
 
 def containers_of(s, report, part, wanted, size):
-    """[(container, column, name, data)] of cases; tables of as many rows lie in one file. What a program does not know is left out."""
+    """[(container, column, name, data)] of cases; tables of as many rows lie in one file. Cases that a program does not know are skipped."""
     groups, placed = {}, []
     for case in wanted:
         groups.setdefault(rows_of(case.kind, size), []).append(case)
@@ -156,7 +156,7 @@ def bench_made(s, report, part, wanted, size):
 
 
 def peers_of(part, wanted, size):
-    """What nvCOMP is asked for later: (part, data, function that makes the array, choices)."""
+    """Later measurements of nvCOMP: (part, data, function that makes the array, choices)."""
     return [(part, case.data(), lambda case=case: next(iter(case.make(rows_of(case.kind, size)).values())), case.nvcomp) for case in wanted if case.nvcomp]
 
 

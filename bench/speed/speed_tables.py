@@ -1,4 +1,4 @@
-"""What speed.py found, as tables: each function takes rows, and gives heads and cells, or None where there are none. Rows that failed are shown as such,
+"""The results of speed.py as tables: each function takes rows, and gives heads and cells, or None where there are none. Rows that failed are shown as such,
 with the beginning of why, and counted beside means; those that are no row's, but say how a part ended, are the page's (`ended`).
 
 `wanted` stands beside what was measured where there is a criterion; `against` says where that is missed, also where both round to the same.
@@ -15,7 +15,7 @@ def percent(part):
 
 
 def against(text, measured, wanted, most=False):
-    """What was measured, as it is printed, and whether what is wanted of it is missed; None: nothing is."""
+    """A measurement as text, and whether it misses its target; None: there is none."""
     return text + (", above" if most else ", below") if wanted is not None and is_missed(measured, wanted, most) else text
 
 
@@ -43,7 +43,7 @@ def is_measured(row):
 
 
 def ended(rows):
-    """Of parts that ended early, and of containers that were not tuned, why: sentences."""
+    """Why parts ended early, and why containers were not tuned: sentences."""
     rows = [r for r in bad(rows) if "name" in r and not is_measured(r)]
     return [f"Not tuned: {r['data']}, {failure(r)}." if "data" in r else f"Ended early: {r.get('part', r.get('by'))}, {r['name']}, {failure(r)}." for r in rows]
 
@@ -147,7 +147,7 @@ def fusion(rows):
 
 
 def tuning(rows):
-    """What searches took, and what kernels are without their results."""
+    """The costs of searches, and the speeds of kernels without their results."""
     rows, cells = of_parts(rows, "tuning"), []
     for r in rows:
         if not r.get("verified"):
@@ -192,7 +192,7 @@ def whole(row, link):
 
 
 def ours_beside(rows, theirs, link):
-    """Of our rows of a column the one that decodes fastest of those that are sooner copied and decoded than theirs, and no larger; else the soonest."""
+    """Our row of a column that decodes fastest among those that are sooner copied and decoded than theirs, and no larger; else the soonest."""
     better = [r for r in rows if whole(r, link) < whole(theirs, link) and r["ratio"] >= theirs["ratio"] and speed(r) > speed(theirs)]
     return max(better, key=speed, default=None) or min(rows, key=lambda r: whole(r, link), default=None)
 
@@ -222,14 +222,14 @@ def beside_nvcomp(rows, link):
     if not gains:
         return heads, cells, f"Over a link of {link / 1e9:.1f} GB/s."
     gain, ratio = geometric_mean(gains), geometric_mean(ratios)
-    said = (f"Over a link of {link / 1e9:.1f} GB/s. Of nvCOMP's rows of a column the soonest copied and decoded; of ours the one that decodes fastest of those that are "
+    said = (f"Over a link of {link / 1e9:.1f} GB/s. nvCOMP's row of a column is the one copied and decoded soonest; ours is the one that decodes fastest among those that are "
             f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP, {counted(len(gains), failed, ' columns')}: {against(f'{gain:.2f} times as fast to decode', gain, BESIDE_AT_LEAST['speed'])} (wanted: {BESIDE_AT_LEAST['speed']}), "
             f"{against(f'{ratio:.2f} times the ratio', ratio, BESIDE_AT_LEAST['ratio'])} (wanted: {BESIDE_AT_LEAST['ratio']}).")
     return heads, cells, said
 
 
 def means_beside_nvcomp(rows, link):
-    """Of columns that both decode: how many there are, the geometric means of speeds and ratios, and on how many ours is copied and decoded sooner."""
+    """For columns that both decode: their number, the geometric means of speeds and ratios, and on how many ours is copied and decoded sooner."""
     gains, ratios, sooner = [], [], 0
     for data in dict.fromkeys(r["data"] for r in of_parts(rows, "table2")):
         of = {who: good(by([r for r in of_parts(rows, "table2") if r["data"] == data], who)) for who in ("zipflow", "nvcomp")}
@@ -274,8 +274,8 @@ def ratios(rows):
     return ("column", "MB", "the paper's nest", "ours", *others), cells
 
 
-# What a page shows of the parts: what it says above a table, the table, and the parts that it is of.
-SECTIONS = (("What is wanted, and what was reached", work, ("work", "table2")), ("Runs (the paper's figure 13)", rle, ("rle",)),
+# The sections of a page: the title above a table, the table, and its parts.
+SECTIONS = (("Targets and results", work, ("work", "table2")), ("Runs (the paper's figure 13)", rle, ("rle",)),
             ("Bit-packing, parts of the limit (figure 12)", widths, ("bitpack",)), ("Entropy coders (figure 14)", entropy, ("ans",)),
             ("Chunks, three symbols, 1 : 2 : 1 (figure 15)", chunks, ("ans",)), ("Fusion (figure 18)", fusion, ("fusion",)), ("Tuning (table 3)", tuning, ("tuning",)),
             ("Configurations (figure 22)", configurations, ("configurations",)))

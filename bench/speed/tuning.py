@@ -1,4 +1,4 @@
-"""What tuning costs and brings (the paper's table 3), and tuning before containers are measured. A program without `zfc tune` is measured as it is."""
+"""The costs and gains of tuning (the paper's table 3), and tuning before containers are measured. A program without `zfc tune` is measured as it is."""
 
 import contextlib
 import json
@@ -13,7 +13,8 @@ import peers  # noqa: E402
 from peers import Failed  # noqa: E402
 
 WANTED = {"total_seconds": 60, "mean_probes": 10, "part_of_best": .97, "untuned_part": .80, "untuned_mean": .90}
-# What is searched in all combinations: rows of cases.py, each with its part of --exhaustive (those of lanes and chunks have few), and columns of table 2.
+# Searched in all combinations: rows of cases.py, each with its part of --exhaustive (those of lanes and chunks have few), and
+# columns of table 2.
 EXHAUSTIVE = {"bitpack-3-u8": 1, "random-16, u32": 1, "1 : 2 : 1, over tans": .5, "1 : 2 : 1, over rans": .5, "gpu_rfor-16-i32": .5}
 COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
 CANNOT = ("zfc: no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
@@ -38,13 +39,13 @@ def known(s):
 
 
 def tune(s, containers, *words, seconds):
-    """What `zfc tune --json` prints."""
+    """The output of `zfc tune --json`."""
     return json.loads(s.run(s.zfc, "tune", "--json", f"--device={s.options.device}", f"--bytes={s.options.bytes}", *words, *containers,
                             limit=60 + 2 * seconds))
 
 
 def told(found):
-    """Of a report of `zfc tune`, what is kept."""
+    """The kept part of a report of `zfc tune`."""
     kernels, probes = found["kernels"], [k["probes"] for k in found["kernels"]]
     each = [{"column": k["column"], "kernel": k["kernel"], "chosen": chosen(k), **{name: k[name] for name in ("default_seconds", "seconds", "probes", "ended")}}
             for k in kernels]
@@ -53,7 +54,7 @@ def told(found):
 
 
 def chosen(kernel):
-    """What was found better than the default, as --choose has it; "" is the default."""
+    """The choices better than the default, as --choose has them; "" is the default."""
     return ",".join(f"{name}={value}" for name, value in kernel["best"].items() if value != kernel["default"][name])
 
 
@@ -118,7 +119,7 @@ def median(measured):
 
 
 def beside_all(kernel, searched):
-    """What a search found, beside all combinations of the kernel that were measured; it is one of them, since it was known."""
+    """The result of a search, beside all combinations of the kernel that were measured; it is one of them, since it was known."""
     ran = [m for m in kernel["measured"] if m["runs"]]
     best = min(median(m) for m in ran)
     picked = [median(m) for m in ran if m["choice"] == searched["best"]]

@@ -5,7 +5,7 @@ import pathlib
 import time
 
 THREADS = 16
-# What the queries do not read of it, in the forms of the others.
+# Columns that the queries do not read, in the forms of the others.
 REST = {"l_linenumber": ("i32", False), "l_comment": ("string", False)}
 REST_CODECS = """\
     l_linenumber:    i32    = delta_stride(bitpack, bitpack, bitpack);

@@ -15,7 +15,7 @@ COUNTED = {
     "cp": "the program, of the whole files to another directory (`sink`), where no file is; only where the set has nearly all that is in the files",
     "verified": "rows, or bytes, that the last run of each way left are compared; memory is poisoned before every run, and of `cp` no copy is there",
 }
-# What tables show: a title, and ways for: in memory, warm, cold, cold past the page cache.
+# The rows of tables: a title, and ways for: in memory, warm, cold, cold past the page cache.
 WAYS = (
     ("zipflow", ("zipflow_memory", "zipflow_warm", "zipflow_cold", None)),
     ("zipflow, 64 MiB pinned", (None, "zipflow_warm_small", None, None)),

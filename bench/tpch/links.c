@@ -1,6 +1,6 @@
-// What an order of transfer units would take: columns as they are given (first in, first out) and in the order in which a
-// pipeline would send them, by the library that orders pipelines' batches (scheduler/order). links.py asks, for links that are
-// not here.
+// The times of an order of transfer units: columns as they are given (first in, first out) and in the order in which a pipeline
+// would send them, by the library that orders pipelines' batches (scheduler/order). links.py calls it, for links that are not
+// here.
 //
 //   tpch_links [--steps N] < PROBLEMS
 //
@@ -8,9 +8,9 @@
 //
 //   unit COLUMN EXPECTED_BYTES EXPECTED_READ EXPECTED_COPY EXPECTED_DECODE BYTES READ COPY DECODE
 //
-// Bytes of staging on the device, and seconds. What is expected decides the order, as in a pipeline; the rest is what becomes of
-// it: what bringing the unit before the link takes, its copy and its decode. JSON goes to standard output. The exit status is 2
-// where a problem cannot be read.
+// Bytes of staging on the device, and seconds. Expected times decide the order, as in a pipeline; the others are the real ones:
+// the time of bringing the unit before the link, of its copy and of its decode. JSON goes to standard output. The exit status
+// is 2 where a problem cannot be read.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

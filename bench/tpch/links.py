@@ -1,4 +1,4 @@
-"""What Johnson's order brings on links that are not here: a model of the machine, made of what runs showed and checked against them.
+"""The gain of Johnson's order on links that are not here: a model of the machine, made of what runs showed and checked against them.
 
     links.py QUERIES.json TPCH_LINKS      makes `links` of a report anew, from the units that it has, and prints the table
 
@@ -52,7 +52,7 @@ IDLE = 5e-6  # a link that is idle for longer between two copies waits for the h
 MANY = 4  # units before such a one, from which on they say how fast the host queues
 
 
-# ---- What was measured ------------------------------------------------------------------------------------------------
+# ---- Measurements -----------------------------------------------------------------------------------------------------
 
 
 def to_text(unit):
@@ -78,7 +78,7 @@ def units_of(row, fields):
 
 
 def measured(found):
-    """What the model is made of, from what tpch_measure printed: {set: ...}. Sets without it are left out."""
+    """The input of the model, from tpch_measure's output: {set: ...}. Sets without it are skipped."""
     return {row["set"]: {"expected_link_rate": row["johnson"]["link_rate"], "run_seconds": row["given"]["run_seconds"],
                          "seconds": {order: row[order]["seconds"] for order in ("given", "johnson")},
                          "units": [to_text(unit) for unit in units_of(row, found["unit_fields"])]}
@@ -154,7 +154,7 @@ def constant_of(model):
 
 
 def problem(name, units, model, room, rate, expected_rate, expected_rate_here):
-    """What tpch_links reads: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another; `room`
+    """The input of tpch_links: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another; `room`
     is the staging's bytes and those of a unit."""
     staging, most = room[0], max(IN_FLIGHT, 2 * room[1]) + room[1]  # one more unit may begin
     copies, decodes = [model["copy"] + u.stored_bytes / rate for u in units], [max(0.0, u.hand_over + u.decode - model["hand_over"]) for u in units]
@@ -237,7 +237,7 @@ def simulate(program, sets, staging, unit_bytes):
 
 
 def part(program, found):
-    """What tpch_measure printed as a part of a report, {} where it has nothing of the kind; and what went wrong."""
+    """The output of tpch_measure as a part of a report, {} where it has nothing of the kind; and what went wrong."""
     try:
         simulated = simulate(program, record_text.rounded(measured(found)), found["device_staging"], found["unit_bytes"])
     except (OSError, ValueError) as why:

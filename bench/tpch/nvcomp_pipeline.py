@@ -160,7 +160,7 @@ class Bench:
         return self.library.work(part.choice[0], "Decompress", last - first, part.choice[2], opts, part.plain.nbytes), opts
 
     def calls(self, parts, streams):
-        """What a run asks the driver and nvCOMP for, in order: (function, arguments) each, made beforehand. `streams` decode."""
+        """The calls of a run to the driver and nvCOMP, in order: (function, arguments) each, made beforehand. `streams` decode."""
         jobs = [(part, unit, unit[2] / self.link, unit[3] / part.decode_rate if unit[3] else 0.0) for part in parts for unit in self.units(part)]
         front = sorted((j for j in jobs if j[2] < j[3]), key=lambda j: j[2])
         jobs = front + sorted((j for j in jobs if j[2] >= j[3]), key=lambda j: -j[3])  # Johnson's rule

@@ -49,7 +49,7 @@ COUNTED = {
 
 
 class Failed(Exception):
-    """What was to be measured was not, and why."""
+    """A measurement failed, and why."""
 
 
 class Session:
@@ -162,7 +162,7 @@ def summary(rows):
 
 
 def parts_of(options, sets):
-    """What is measured besides: {name: function of the session and the containers}."""
+    """Other measurements: {name: function of the session and the containers}."""
     from_sets = {name: sets[name] for name in options.from_files.split(",") if name in sets}
     parts = {"encoding": lambda s, _: encoding.measured(s)} if any(c.startswith("lineitem.") for columns in sets.values() for c in columns) else {}
     if from_sets:

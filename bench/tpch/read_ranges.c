@@ -77,7 +77,7 @@ void read_ring_close(read_ring *ring) {
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-/// What one call reads, and one copy brings on.
+/// The part that one call reads, and one copy brings on.
 typedef struct piece {
     const read_range *range;
     uint64_t offset, bytes;
@@ -207,7 +207,7 @@ zf_status read_ranges(read_ring *ring, const read_range *ranges, size_t count, b
 
 zf_status files_evict(const read_file *files, size_t count, zf_error *error) {
     for (size_t i = 0; i < count; i++) {
-        // What was not written to the disk yet stays.
+        // Pages that are not written to the disk yet stay.
         if (fdatasync(files[i].fd) != 0 && errno != EINVAL && errno != EROFS)
             return failed("cannot be synced", files[i].path, error);
         int failure = posix_fadvise(files[i].fd, 0, 0, POSIX_FADV_DONTNEED);

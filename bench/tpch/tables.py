@@ -77,7 +77,7 @@ def make(generator, directory, scale, wanted):
 
 
 def inputs(directory, table, columns):
-    """What `zfc encode` takes."""
+    """The input of `zfc encode`."""
     return [word for name, (kind, _) in columns.items()
             for word in ([f"{name}.offsets={directory}/{table}.{name}.offsets", f"{name}.bytes={directory}/{table}.{name}.bytes"]
                          if kind == "string" else [f"{name}={directory}/{table}.{name}"])]

@@ -63,7 +63,7 @@ static zf_status failed(const char *what, const char *place, zf_error *error) {
     return error->status;
 }
 
-// ---- What is read ---------------------------------------------------------------------------------------------
+// ---- Files that are read --------------------------------------------------------------------------------------
 
 static zf_status open_stored(files *f, zf_error *error) {
     for (size_t i = 0; i < f->count; i++) {

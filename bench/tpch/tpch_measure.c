@@ -5,10 +5,10 @@
 //                [--unit-bytes BYTES] [--streams N] [--source DIRECTORY] [--files DIRECTORY [--piece-bytes N] [--seconds S]] SETS
 //                FILE.zfd...
 //
-// SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. What every order leaves in every
-// column is compared with a decode on the CPU, and that with files of plain rows in DIRECTORY (tables.py); memory is poisoned
-// before. Of each order's units it tells what `unit_fields` names, in the order in which they went: links.py makes a model of
-// that. The exit status is 0 when all was right.
+// SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. The output of every order in
+// every column is compared with a decode on the CPU, and that with files of plain rows in DIRECTORY (tables.py); memory is
+// poisoned before. For each order's units it prints the fields of `unit_fields`, in the order in which they went: links.py
+// makes a model of these. The exit status is 0 when all was right.
 //
 // With --files containers are not brought into memory before: a set is read from them, and from the files of plain rows, in the
 // ways of tpch_files.c, of which none is begun after S seconds; `cp` copies to --files' DIRECTORY.
@@ -28,9 +28,9 @@ enum { HOST_STAGING = 64 << 20 };                           // of containers in 
 
 static const char *const order_names[] = {"johnson", "given", "apart"};
 
-/// What is told of a unit: its column's place in the set, bytes of the file, of rows and of the device's staging; seconds that
-/// were expected; medians of what runs took (hand over: from the end of the copy to the begin of the decode); and when it all
-/// happened, in seconds since the start, in the run that took the median.
+/// The fields of a unit: its column's place in the set, bytes of the file, of rows and of the device's staging; expected
+/// seconds; medians of the runs' times (hand over: from the end of the copy to the begin of the decode); and all its times, in
+/// seconds since the start, in the run that took the median.
 static const char unit_fields[] =
     "[\"column\", \"first_row\", \"stored_bytes\", \"plain_bytes\", \"device_bytes\", "
     "\"expected_read\", \"expected_copy\", \"expected_decode\", \"copy\", \"hand_over\", \"decode\", "
@@ -278,7 +278,7 @@ zf_status wait_all(zf_batch *batch, size_t count, zf_error *error) {
     return status;
 }
 
-/// What a run showed: for each column its copies, its decodes, and when it was there.
+/// Prints a run: for each column its copies, its decodes, and when it was there.
 static zf_status print_run(const zf_batch *batch, column **columns, size_t count, zf_error *error) {
     double copies[MOST_OF_SET] = {0}, decodes[MOST_OF_SET] = {0};
     zf_batch_info info = {0};

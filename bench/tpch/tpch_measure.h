@@ -1,4 +1,4 @@
-// What tpch_measure's files share: a run of it, its columns, and where their rows go.
+// The interface between tpch_measure's files: a run of it, its columns, and where their rows go.
 #ifndef ZF_TPCH_MEASURE_H
 #define ZF_TPCH_MEASURE_H
 

@@ -201,7 +201,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     check(f"| runs of 2 to u32 | `rle(bitpack, bitpack)` | {runs_of_2[0]['ratio']:.2f} | {runs_of_2[0]['gb_per_second']:.0f} |" in short, short)
     check("- `bench/results/h200/2999-01-01-speed.json`: NVIDIA H200" in short, short)
     said = (tree / PAGE).read_text()
-    lines = table_of(said, "What is wanted, and what was reached")
+    lines = table_of(said, "Targets and results")
     check(sum("| failed: it died |" in line for line in lines) == len(work) - 1 and any(work[0]["data"] in line and "failed" not in line for line in lines), "\n".join(lines))
     lines = table_of(said, "Runs (the paper's figure 13)")
     check(any(line.startswith("| mean |") and "of 25 measured, 3 failed" in line and "of 27 measured (" in line for line in lines) and sum("failed: it died" in line for line in lines) == 3, "\n".join(lines))
@@ -210,7 +210,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     lines = "\n".join(table_of(said, "Tuning (table 3)"))
     check("| l_tax: without results | failed: it died |" in lines and ", of 23 measured, 1 failed | 90% |" in lines, lines)
     check(f"| {search['data']}: search beside all combinations | failed: it died |" in lines and f"| {search['data']}, kernel" not in lines, lines)
-    mine = said.index("2999-01-01-speed.json`", said.index("**What is wanted"))  # what is of which record stands beside each table
+    mine = said.index("2999-01-01-speed.json`", said.index("**Targets and results"))  # each table names its record
     check(mine < said.index("/2026-11-25-speed-beside-nvcomp.json`", mine) < said.index("**Runs"), "two records of one table")
     check("There is no record" not in said and "On a GPU:" not in said, "a section without a record is left out")
     check("Not tuned: rle_1.zfd, failed: it hung." in said and "| rle_1.zfd" not in said, "a container that was not tuned")
