@@ -152,8 +152,8 @@ static bool half_meets(const zf_emu_thread_state *lanes, uint32_t count) {
     return true;
 }
 
-/// Lets the lanes of a wave go on that are at its next operation, as a wave with an execution mask does. Of halves that are at
-/// different ones, that with the lower call goes first: it may come to where the other waits. The lanes that are not there are
+/// Lets the lanes of a wave go on that are at its next operation, as a wave with an execution mask does. If halves are at
+/// different ones, the half with the lower call goes first: it may come to where the other waits. Lanes that are not there are
 /// masked: they have no vote, and nobody waits for them.
 static bool finish_wave(zf_emu_block *block, uint32_t number) {
     uint32_t wave = block->launch->wave, count = block->launch->kernel->warp;

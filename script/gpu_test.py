@@ -242,7 +242,7 @@ def large(s):
 
 
 def first_decode(s):
-    """What a user waits for, in a process of its own: with empty caches (zipflow's, the driver's), then with full ones."""
+    """The waits of a user, in a process of its own: with empty caches (zipflow's, the driver's), then with full ones."""
     path, runs = s.container("lineitem"), {}
     total = min(1000000, json.loads(s.run("zfc", "inspect", "--json", path))["rows"])
     cache = {"ZIPFLOW_CACHE_DIR": str(s.tree / "first-cache"), "CUDA_CACHE_PATH": str(s.tree / "first-driver-cache")}
@@ -274,7 +274,8 @@ def bench_columns(s):
     return bench(*[s.container(table) for table in TABLES])(s)
 
 
-# What compute-sanitizer watches, side by side, since most of the time goes into code that is made; buffers have their exact sizes.
+# Programs under compute-sanitizer, side by side, since most of the time goes into code that is made; buffers have their exact
+# sizes.
 SANITIZED = {
     "decode": lambda s: ["zfc", "decode", "-q", "-f", "--device", s.device, "--rows", "0..40000", "-o", s.tree / "sanitized",
                          s.container("lineitem")],

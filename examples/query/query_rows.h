@@ -1,8 +1,8 @@
 // TPC-H's queries 1 and 6 as steps over columns: what a row adds to which sums. The same for the loops of the host (query.c) and
 // the kernels of a GPU (query.cu).
 //
-// A step reads the columns that it names, and `group`, a byte a row: steps before it have left there which group the row belongs
-// to. So a step can run as soon as its own columns are there.
+// A step reads the columns that it names, and `group`, a byte a row: steps before it have left there which group the row
+// belongs to. A step can therefore run as soon as its own columns are there.
 #ifndef QUERY_ROWS_H
 #define QUERY_ROWS_H
 
@@ -19,7 +19,7 @@ __extension__ typedef unsigned __int128 query_sum;
 
 /// Groups of query 1, in the order of its answer: A F, A O, N F, N O, R F, R O. Query 6 has the first only.
 enum { QUERY_STRANGE = 6, QUERY_GROUPS = 7, QUERY_NO_GROUP = 255 };
-/// What is summed, and its scale: prices and quantities in hundredths, products with a rate in hundredths of those.
+/// The sums, and their scales: prices and quantities in hundredths, products with a rate in hundredths of those.
 enum { QUERY_COUNT, QUERY_QUANTITY, QUERY_DISCOUNT, QUERY_PRICE, QUERY_DISCOUNTED, QUERY_CHARGE, QUERY_KINDS };
 
 /// The columns that are read, `rows` of each; decimals of two digits as integers, dates as days since 1970.
@@ -41,7 +41,7 @@ typedef struct query_sums {
     query_parts of[QUERY_GROUPS][QUERY_KINDS];
 } query_sums;
 
-/// What a row adds: to two kinds of sums (which ones, the step says) of a group, or of none.
+/// The summands of a row: two kinds of sums (which ones, the step says) of a group, or of none.
 typedef struct query_added {
     unsigned group;
     query_sum first, second;

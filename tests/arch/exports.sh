@@ -14,7 +14,7 @@ for library in "$@"; do
         esac
     done
     readelf -d "$library" | grep -Eq 'SONAME.*\.so\.[0-9]+\]' || { echo "$library has no SONAME with a major version"; status=1; }
-    # What must not be there: the runtime needs no LLVM, and neither CUDA nor its driver at link time.
+    # Forbidden dependencies: the runtime needs no LLVM, and neither CUDA nor its driver at link time.
     case $library in
     *libzipflow-tune.so*) # the public functions alone, and no LLVM of its own
         [ "$names" = "$(grep -ohE '\bzf_[a-z_]+\(' "$header" | tr -d '(' | sort -u)" ] || { echo "$library exports other functions than $header has:" $names; status=1; }

@@ -10,7 +10,7 @@ awk '
 BEGIN {
     base = "runtime/base/|zipflow/(zipflow|errors)[.]h$"
     runtime = "runtime/|zipflow/(zipflow|pipeline|errors)[.]h$"
-    # What each room may include, as regular expressions: ours | headers of others.
+    # The headers that each room may include, as regular expressions: ours | headers of others.
     room("scheduler/order",  "scheduler/order/", "-")
     room("scheduler/search", "scheduler/search/", "-")
     room("runtime/base",     base, "xxhash[.]h")

@@ -16,7 +16,8 @@ import tempfile
 
 PAGES = {"docs/language.md": 15, "docs/types.md": 1}  # and how many examples each has at least
 ROWS = 9000
-# What the example with this algorithm must encode, and to how much of its plain size at most: words alone do not show that it works.
+# Data that the example with this algorithm must encode, and the most part of the plain size: words alone do not show that it
+# works.
 DATA = {"scaled": ("price", [str(cents // 100) + "." + str(cents % 100).zfill(2) for cents in range(ROWS)], 0.25)}
 WORDS = "the quick brown fox jumps over a lazy dog again".split()
 

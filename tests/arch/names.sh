@@ -1,7 +1,7 @@
 #!/bin/sh
 # A tag that a header defines (struct, union, enum) is defined nowhere else: a reader who looks it up finds the one that is meant,
-# and no source can meet two through its headers. What a header only declares, several sources may define, each its own: so is
-# the code that an accelerator has loaded.
+# and no source can meet two through its headers. Several sources may define a tag that a header only declares, each its own: the
+# code that an accelerator has loaded is an example.
 # Usage: names.sh ROOT
 cd "$1" || exit 2
 find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc tests -name '*.[chly]' -exec \

@@ -233,7 +233,7 @@ algorithm raw(values: string[]) -> string[] fully_parallel { decode(i) = values[
         self.good("verify", "-q", container)
 
     def test_alternatives_that_fail_are_told(self):
-        """What an alternative refuses, or cannot do, is no error where another takes the block; -v says it."""
+        """A refusal or failure of an alternative is no error if another takes the block; -v reports it."""
         bad = "algorithm oob(rest: i32[]) -> i32[] fully_parallel { decode(i) = rest[i]; encode(x) { for i in 0..x.len { rest.push(x[i + 1]); } } }\n"
         self.file("bad.zf", bad + "table t { c: i32 = oob | constant | plain; }\n")
         source = self.file("t.csv", "c\n1\n2\n")

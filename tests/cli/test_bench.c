@@ -1,5 +1,6 @@
-// What `zfc bench` believes: a device that decodes wrongly, or not at all, is caught in whatever round and copy it does so; and
-// its figures are what the device's clock says. The device here is the CPU's with faults and with a clock that tells given times.
+// The trust of `zfc bench`: a device that decodes wrongly, or not at all, is caught in whatever round and copy it does so; and
+// its figures are those of the device's clock. The device here is the CPU's with faults and with a clock that returns given
+// times.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ static char file[128];
 
 typedef enum fault { NONE, FLIP, FLIPS, NOTHING, FAIL, CLOCK } fault;
 
-/// What the device does, and how far it is.
+/// The device's task, and its progress.
 static struct {
     void *cpu;
     const zf_measure_work *work;
@@ -178,7 +179,7 @@ static void test_faults(const zf_measure_plain *plain) {
         CHECK(measure(FLIPS, round, PIECE - 1, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u is not compared", round);
         CHECK(strstr(error.message, "byte 4194303 is") != NULL && strstr(error.place, "copy 2 of 3") != NULL, "%s",
               error.message);
-        // What the copy before it left there must not pass for decoded.
+        // Bytes that the copy before it left there must not pass for decoded.
         CHECK(measure(NOTHING, round, 0, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u decodes nothing", round);
         CHECK(strcmp(error.code, "ZF2019") == 0, "%s", error.message);
         CHECK(measure(FAIL, round, 0, plain, &r, &error) == ZF_ERR_DEVICE, "round %u", round);

@@ -96,7 +96,7 @@ class Bench(Case):
             self.assertEqual((result["blocks"], result["repeated"], result["before_first_byte"]["codes"]), (2, copies, 1))
 
     def test_unfused(self):
-        """A kernel a stage, whose bytes are the same; accelerators time each alone. Of trees the file says how they were cut."""
+        """A kernel a stage, whose bytes are the same; accelerators time each alone. The file says how trees were cut."""
         names = "dictionary-4-i32,float2int,rle-4-i32,delta-5-i32"
         kernels = {"dictionary-4-i32": 2, "float2int-20-f64": 2, "rle-4-i32": 3, "delta-5-i32": 2}
         for device in ("emu", "cpu"):

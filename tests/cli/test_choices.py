@@ -204,7 +204,7 @@ class Choices(Case):
         return found
 
     def test_order_of_loads(self):
-        """Of four steps of a map those loads go first that wait for the fewest: where each begins, then how wide it is, then its
+        """In four steps of a map, loads that wait for the fewest go first: where each begins, then how wide it is, then its
         words, two for all neighbours. Without the choice each step has its own."""
         most = max((block for block in self.depths("--choose", "0:AHEAD=1") if 2 in block), key=lambda block: block.count(0))
         self.assertEqual(most, sorted(most))
@@ -249,7 +249,7 @@ class Damaged(Case):
             self.assertIn(str(self.ROW), said)
 
     def test_rows_that_nobody_wants(self):
-        """Of others in a tile that has wanted rows, a choice may notice it, since the tile is what is chosen: then it is this error,
+        """A choice may notice a violation of other rows in a tile with requested rows, since the tile is what is chosen: then it is this error,
         else all wanted rows are right."""
         wanted = self.decode((), "--rows", "5000..5001")[1:]
         noticed = []

@@ -156,7 +156,7 @@ class RoundTrips(Case):
 
 
     def test_program_of_a_file(self):
-        """What lines in reports are of: the program that the file carries, in the layout of `zfc fmt`."""
+        """Lines in reports refer to the program that the file carries, in the layout of `zfc fmt`."""
         container = self.encode(make_rows(100))
         text = self.good("inspect", "--program", container)
         self.assertIn("\n    decode(i) = entries[codes[i]];\n", text)
@@ -444,7 +444,7 @@ class BadInput(Case):
             self.assertFalse((self.dir / "made").exists(), form)
             self.bad(1, "ZF1324", "decode", "-q", "--format", form, "-o", kept, container)
             self.assertEqual(list(kept.iterdir()), [], form)
-        # What was there before stays as it was, also where it may be replaced.
+        # Earlier files stay unchanged, also where they may be replaced.
         (kept / "id.i64").write_text("mine")
         self.bad(1, "ZF1324", "decode", "-q", "-f", "-o", kept, container)
         self.assertEqual((kept / "id.i64").read_text(), "mine")

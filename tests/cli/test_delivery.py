@@ -70,7 +70,7 @@ class Case(zfc_case.Case):
         self.good("verify", "-q", self.container)
 
     def come_back_as_arrays(self):
-        """What `decode` writes as .npy can be encoded, and makes the same raw files."""
+        """The .npy output of `decode` can be encoded, and makes the same raw files."""
         shutil.rmtree(self.dir / "arrays", ignore_errors=True)
         self.good("decode", "-q", "--format", "npy", "-o", self.dir / "arrays", self.container)
         self.good("decode", "-q", "-f", "-o", self.dir / "before", self.container)
@@ -282,7 +282,7 @@ class Strings(Case):
         self.same_on_emulator()
 
     def test_rows_that_a_warp_copies_in_other_ways(self):
-        """Of 128 strings: none longer than 64 bytes, or one; together 2032 bytes or more; together more than a MiB."""
+        """Batches of 128 strings: none longer than 64 bytes, or one; together 2032 bytes or more; together more than a MiB."""
         chosen = random.Random(7)
         lengths = [15] * 128 + [16] * 127 + [0] + [16] * 127 + [1] + [64] + [0] * 127 + [65] + [7] * 127 + [9001] * 150 + [0] * 100
         lengths += [chosen.choice([0, 3, 40]) for _ in range(120)]

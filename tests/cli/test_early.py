@@ -1,4 +1,4 @@
-"""What kernels make before it is known to be wanted, and count where lanes share it: nothing is read that the program does not
+"""Elements that kernels make before they are known to be needed, and count where lanes share them: nothing is read that the program does not
 read, nothing divided by zero, no program refused, and as much work counted as one thread takes. Usage: test_early.py ZFC
 PATCH_CONTAINER [unittest arguments]"""
 

@@ -1,4 +1,4 @@
-"""What zfc reads and writes: files that are both, that change, that are not what they seem; decodes that are interrupted. Usage: test_files.py ZFC CUT_FILE_LIBRARY [unittest arguments]"""
+"""Input and output files of zfc: files that are both, that change, that are not what they seem; decodes that are interrupted. Usage: test_files.py ZFC CUT_FILE_LIBRARY [unittest arguments]"""
 
 import array
 import json

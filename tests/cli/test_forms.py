@@ -1,4 +1,4 @@
-"""What `zfc explain` and `zfc check` say of kernels on GPUs: form, parallel or not, why, and a rewrite that holds.
+"""Reports of `zfc explain` and `zfc check` about kernels on GPUs: form, parallel or not, why, and a rewrite that holds.
 Usage: test_forms.py ZFC SOURCE_DIR
 """
 

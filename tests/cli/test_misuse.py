@@ -1,4 +1,4 @@
-"""What a user gets wrong, and what zfc says then. Usage: test_misuse.py ZFC [unittest arguments]"""
+"""Mistakes of users, and zfc's errors. Usage: test_misuse.py ZFC [unittest arguments]"""
 
 import itertools
 import json
@@ -56,7 +56,7 @@ class Tables(Case):
 
 
 class Inputs(Case):
-    """What `encode` says of inputs that do not fit the table: what is wrong, and where."""
+    """Errors of `encode` for inputs that do not fit the table: the fault, and its place."""
 
     def encode_bad(self, status, program, *words, says, lacks=()):
         return self.bad(status, "encode", "-c", self.file("i.zf", program), "-o", self.dir / "i.zfd", *words, says=says, lacks=lacks)

@@ -116,7 +116,7 @@ class Runs(Case):
             self.assertEqual((report["plain_bytes"], {c["rows"] for c in report["columns"]}), (0, {0}))
 
     def test_files_are_loaded_whole(self):
-        """Of several chunks, and of sizes that end anywhere in a page: from the page cache, past it, and of both."""
+        """Files of several chunks, and of sizes that end anywhere in a page: from the page cache, past it, and of both."""
         for rows in (1 << 20, (1 << 20) - 4095, 2621440, 5 << 10):
             raw = self.file("a.raw", array.array("Q", (i * 0x9e3779b97f4a7c15 & (1 << 64) - 1 for i in range(rows))).tobytes())
             program, path = self.file("large.zf", "table large { a: u64 = plain; }\n"), self.dir / "large.zfd"
@@ -176,7 +176,7 @@ class Runs(Case):
         self.good("compile", "-q", "--target", "host", "-o", module, self.files[0])
         report = self.report("--verify", "--module", module, self.files[0])
         self.check(report, "cpu", [("t", name) for name in "absf"])
-        # What the module has no code for fails; the others go on.
+        # A column without code in the module fails; the others go on.
         report = json.loads(self.bad(1, "pipeline", "--json", "--module", module, *self.files, says=["ZF1407", "column x"]).stdout)
         self.assertEqual([c["good"] for c in report["columns"]], [True] * 4 + [False] * 2)
 
@@ -288,7 +288,7 @@ class DecodesThatAreAhead(Case):
             self.good("decode", "-q", "--device", device, "--columns", "a,s", "-o", self.dir / device, self.files[0])
 
     def test_an_output_that_is_in_the_way(self):
-        """What cannot be written ends the decode, with the next column under way."""
+        """Output that cannot be written ends the decode, with the next column under way."""
         out = self.dir / "out"
         for device in DEVICES:
             out.mkdir(exist_ok=True)
@@ -309,7 +309,7 @@ class DecodesThatAreAhead(Case):
 
 
 class Rates(Case):
-    """What one process has seen, another predicts from."""
+    """A process predicts from the rates that another has measured."""
 
     def setUp(self):
         super().setUp()
@@ -325,7 +325,7 @@ class Rates(Case):
         return path, rates
 
     def plan(self, device, *words):
-        """Of each column the predicted seconds of its only unit, and the link's rate."""
+        """The predicted seconds of each column's only unit, and the link's rate."""
         report = self.report("--plan", "--device", device, *words, *self.files)
         self.assertEqual(len(report["units"]), 6)
         times = {(u["column"], u["name"]): u["predicted"]["decode"][1] - u["predicted"]["decode"][0] for u in report["units"]}
@@ -434,7 +434,7 @@ class Pictures(Case):
             self.assertTrue(all(before[1] <= after[0] + 0.01 for before, after in zip(copies, copies[1:])), copies)
 
     def test_odd_names_of_files(self):
-        """What is no UTF-8, or drives a terminal, reaches neither a trace nor a table as it is."""
+        """Bytes that are not UTF-8, or drive a terminal, reach neither a trace nor a table unchanged."""
         odd = [self.dir / os.fsdecode(name) for name in (b"\xe9\x1b[7m.zfd", b"\xe8\x1b[7m.zfd")]
         for path in odd:
             shutil.copy(self.files[0], path)

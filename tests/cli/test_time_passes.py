@@ -139,7 +139,7 @@ class Passes(Case):
 
 
 class FirstByte(Case):
-    """What comes before the first byte, told apart from decoding."""
+    """The time before the first byte, apart from decoding."""
 
     def test_cold_and_cached(self):
         path = self.encode()

@@ -145,7 +145,7 @@ class Tune(zfc_case.Case):
                     self.assertIn(value, kernel["space"][name])
 
     def test_reasons(self):
-        """Of a choice whose values have no order the record, and -v, name what else was tried."""
+        """For a choice whose values have no order the record, and -v, name the other values that were tried."""
         other = {"WALK": "another way to walk", "STAGE": "another way to stage words", "AHEAD": "asking ahead or not",
                  "TABLE": "another size of tables in shared memory"}
         program = self.file("ways.zf", "table t { d: i32 = dictionary(bitpack); f: u8 = fsst; }\n")
@@ -186,7 +186,7 @@ class Tune(zfc_case.Case):
         self.assertTrue(0 < replayed["mean_part_of_best"] <= 1)
 
     def test_none_of_what_is_by_default(self):
-        """Of what a kernel does by default it is tried without, too, and each combination once."""
+        """A kernel is tried without its default features, too, and each combination once."""
         program = self.file("p.zf", "table t {\n    p: i32 = pfor;\n}\n")
         text = self.file("p.csv", "p\n" + "".join(f"{1 << 30 if k % 97 == 0 else k % 120}\n" for k in range(ROWS)))
         container = self.dir / "p.zfd"
@@ -292,7 +292,7 @@ class Tune(zfc_case.Case):
         self.assertEqual((found.read_text(), (self.dir / "none.txt").exists()), (before, False))
 
     def test_failing_late(self):
-        """What was found before something fails is written; an output that exists is found before all."""
+        """Results before a failure are written; an output that exists is found before all."""
         found = self.dir / "found.txt"
         cut = self.file("cut.zfd", self.container.read_bytes()[:-40])
         result = self.bad(1, "tune", self.container, cut, "--device", "emu", "--probes", 1, "-o", found, says="cut.zfd")
@@ -309,7 +309,7 @@ class Tune(zfc_case.Case):
         self.assertNotIn("as it is by default", result.stderr)
 
     def test_replay_without_default(self):
-        """What cannot run as it is by default is nothing of the best by default."""
+        """A kernel whose default cannot run has a default share of 0."""
         kernel = self.kernel("a", lambda l, t, taken, has, part: 1e-4 * (1 + t / 100), lambda l: 30, 1e-5)
         kernel["known"] = {"L": 4, "THREADS": 128, "REGISTERS": 0}
         for measured in kernel["measured"]:
@@ -382,7 +382,7 @@ class Tune(zfc_case.Case):
         self.assertEqual(re.findall(r"column (\w+): 1 of 1 kernels are lowered as was found best", told), ["b"], told)
 
     def test_alternatives_that_come_late(self):
-        """What was found is used for a vector of alternatives whose first block is behind many others."""
+        """Results are used for a vector of alternatives whose first block is behind many others."""
         program = self.file("late.zf", "table t {\n    a: i32 = bitpack | rle(bitpack, bitpack);\n}\n")
         text = self.file("late.csv", "a\n" + "".join(f"{k * 7919 % 5003 if k < 66 * 4096 else k // 5000}\n" for k in range(68 * 4096)))
         container, found = self.dir / "late.zfd", self.dir / "late.txt"

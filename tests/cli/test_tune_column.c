@@ -1,5 +1,5 @@
-// What kernels of a column are compared with where another column has such a kernel, too, and was tuned before. Times are made up
-// here: what is chosen for a kernel makes it faster.
+// The default output with which kernels of a column are compared, if another column has such a kernel, too, and was tuned
+// before. Times are synthetic here: the choice of a kernel makes it faster.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { ROWS = 9000, SHARED = 1 }; // the kernel that puts nulls in between
 
-/// What is measured.
+/// The measured kernels.
 static struct {
     size_t refusing;        ///< the column in which that kernel runs by default only; SIZE_MAX: none
     unsigned calls, shared; ///< measurements of a column, and those of them with something chosen for that kernel
@@ -113,7 +113,7 @@ static void test_columns(const zf_tune_options *options, size_t refusing) {
     zf_tune_record_free(&record);
 }
 
-/// What the driver refuses once cannot run; what it refuses from then on is the column's failure, and no result.
+/// A choice that the driver refuses once cannot run. If the driver refuses all from then on, the column fails without a result.
 static void test_refused(const zf_tune_options *options) {
     for (unsigned first = 1; first < 6; first++) {
         zf_error error = {0};

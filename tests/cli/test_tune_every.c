@@ -135,7 +135,7 @@ static void test_default_that_cannot_run(void) {
     forget(&m);
 }
 
-/// What is found: nothing that was not measured three times, and not what is faster by less than noise.
+/// The result was measured three times, and is faster by more than noise.
 static void test_best(void) {
     made m = make(0);
     zf_tune_every every = {0};
@@ -160,7 +160,7 @@ static void test_best(void) {
     forget(&m);
 }
 
-/// What is said to be coming comes, in that order, and nothing changes by saying so.
+/// Announced choices are measured in that order, and the announcement changes nothing.
 static void test_coming(void) {
     made m = make(2);
     zf_tune_every every = {0};

@@ -36,7 +36,7 @@ class TunedFiles(zfc_case.Case):
         return self.file(name, HEAD + self.device + "\n" + "".join(f"{kernel}\n  choice {choice}\n" for kernel, choice in zip(self.kernels, choices)))
 
     def told(self, *words):
-        """What a decode says of columns that are lowered as was found best, and all that it says."""
+        """The report of a decode about columns with tuned kernels, and its whole output."""
         result = self.zfc("decode", "-f", "--device", "emu", "-v", *words, "-o", self.dir / "out", self.container)
         self.assertEqual(result.returncode, 0, result.stderr)
         return [line.split("column ")[1].split(":")[0] for line in result.stderr.splitlines() if BEST in line], result.stderr

@@ -1,4 +1,4 @@
-"""What a test of zfc begins with: a directory of its own, and runs that end well or badly. The first word of a test's command line
+"""The base of tests of zfc: a directory of its own, and runs that end well or badly. The first word of a test's command line
 is zfc's path."""
 
 import os

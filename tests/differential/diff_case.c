@@ -89,7 +89,7 @@ static bool specialises(diff_case *c, const zf_decoder *decoder, const uint64_t 
     return true;
 }
 
-// ---- What is expected -----------------------------------------------------------------------------------------
+// ---- Expected results -----------------------------------------------------------------------------------------
 
 diff_verdict diff_differ(diff_comparing *k, const char *what, const char *detail) {
     zf_text_printf(k->message, "%s, %s, %s: %s", diff_level_name(k->level), k->general ? "general" : "specialised", what, detail);
@@ -189,7 +189,7 @@ static bool behind(const diff_comparing *k, const diff_result *got) {
     return got->at_row && placed && got->row > k->report->root_position;
 }
 
-// What a block's header shows is told before any kernel runs.
+// Violations in a block's header are reported before any kernel runs.
 static bool of_header(unsigned violation) { return violation >= 20 && violation <= 25; }
 
 // A whole block.

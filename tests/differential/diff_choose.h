@@ -11,7 +11,7 @@ typedef struct diff_choosing diff_choosing;
 diff_choosing *diff_choosing_make(uint64_t seed);
 /// Chooses for every kernel of a plan made with none. REGISTERS are left: what they change only an assembler sees.
 void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out);
-/// What was chosen, and how often, of forms that have several values.
+/// Lists the choices of forms that have several values, and how often each was chosen.
 void diff_choosing_list(const diff_choosing *choosing, zf_text *out);
 
 #endif

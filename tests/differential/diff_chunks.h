@@ -1,4 +1,4 @@
-// What a column of chunks.zf is tried on: the blocks of test_chunks.c, which also judge code that has a fault (faults.c).
+// The trials of a column of chunks.zf: the blocks of test_chunks.c, which also judge code that has a fault (faults.c).
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CHUNKS_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_CHUNKS_H
 

@@ -143,7 +143,7 @@ unsigned diff_columns_tpch(zf_text *out) {
         if (strncmp(line, "codec ", 6) == 0) put_sampled(out, line);
         if (sscanf(line, " %63[a-z_]: %31s = %255[^;];", name, type, codec) != 3 || line[0] != ' ') continue;
         columns++;
-        // Of columns with one type and codec the first stands for all.
+        // The first column with a type and codec stands for all of them.
         snprintf(text, sizeof text, "c: %s = %s;", type, codec);
         if (seen.data != NULL && strstr(seen.data, text) != NULL) continue;
         zf_text_puts(&seen, text);

@@ -339,7 +339,7 @@ static bool flood(interp *in, interp_block *block) {
     return true;
 }
 
-// Of the tile before a bound the last group loses its elements, or the first of the tile behind it.
+// In the tile before a bound the last group loses its elements, or the first group of the tile behind it.
 static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
     uint32_t g = diff_step_groups[tile];
     if (!behind) g--;

@@ -65,7 +65,7 @@ static const zf_column *same_column(const diff_program *p, unsigned level, const
     return NULL;
 }
 
-// ---- What encoders are given ----------------------------------------------------------------------------------
+// ---- The input of encoders ------------------------------------------------------------------------------------
 
 typedef struct source {
     uint8_t *bytes;    // elements one after the other; bool: a byte each

@@ -4,7 +4,7 @@
 
 #include "tests/differential/diff_encode.h"
 
-/// What a file gave back.
+/// The result of a file.
 typedef struct diff_file {
     uint8_t *bytes; ///< decoded: (rows * bits + 7) / 8 of them
     uint64_t size;

@@ -46,7 +46,7 @@ static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uin
         strcat(what, ", the tile before");
         verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
     }
-    // Of the column's groups the tile that begins there notices, too, where it must end in another state.
+    // The tile of the column's groups that begins there notices, too, because it must end in another state.
     bool grouped = abi->fields[field].kind == ZF_FIELD_GROUP || abi->fields[field].kind == ZF_FIELD_OFFSET;
     grouped = grouped && strchr(abi->fields[field].name, '.') == NULL;
     if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups && grouped && entry + 1 < records->entries[tree]) {
@@ -156,7 +156,7 @@ static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, 
     return verdict;
 }
 
-// What the streams have of the first `groups` groups, where they have an element for each.
+// The parts of the streams that belong to the first `groups` groups, if a stream has an element for each.
 static void keep_groups(const interp_block *block, uint64_t before, uint64_t groups, interp_block *out, interp_stored *streams,
                         uint64_t *counts) {
     for (uint32_t s = 0; s < block->stream_count; s++) {

@@ -273,7 +273,7 @@ static bool untouched(const kb_memory *m) {
     return at == end;
 }
 
-// What runs: a block on the host, or units on the GPU.
+// A running decode: a block on the host, or units on the GPU.
 typedef struct running {
     zf_block_run *run;
     zf_units *units;
@@ -451,7 +451,7 @@ static zf_status check_spare_bits(const running *r, uint64_t bitmap, uint64_t ro
     return ZF_OK;
 }
 
-// What the GPU made: the emulator's own checks say whether it stayed in its memory.
+// The output of the GPU: the emulator checks that it stayed in its memory.
 static zf_status take_rows(const running *r, const zf_block_view *view, uint64_t rows, diff_result *out, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(r->units);
     const zf_shape_edge *column = &view->shape->edges[0];

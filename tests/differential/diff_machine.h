@@ -36,7 +36,7 @@ typedef enum diff_kind {
     DIFF_FAULT,    ///< it died, hung, wrote where it must not, or failed for another reason
 } diff_kind;
 
-/// What one run gave. `diff_result_free` releases the bytes.
+/// The result of one run. `diff_result_free` releases the bytes.
 typedef struct diff_result {
     diff_kind kind;
     uint8_t *bytes;
@@ -89,7 +89,7 @@ typedef struct diff_call {
 
 void diff_run(const diff_call *call, diff_result *out);
 
-/// What to say when the process dies all the same: the command that repeats the case.
+/// The text for a process that dies all the same: the command that repeats the case.
 void diff_set_case(const char *command);
 
 #endif

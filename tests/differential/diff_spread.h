@@ -14,9 +14,9 @@ typedef struct diff_spread {
     uint32_t hole_count;
 } diff_spread;
 
-/// Copies the parts of a view and lets the view point to the copy; the rest of the view stays. What is no part's is 0xa5. With
-/// `pages` what may be read behind a stream ends with a page, and the next page cannot be touched; else `holes` say where that
-/// is, and the copy can be read as a whole.
+/// Copies the parts of a view and lets the view point to the copy; the rest of the view stays. Bytes between the parts are
+/// 0xa5. With `pages` the readable bytes behind a stream end with a page, and the next page cannot be touched; else `holes` say
+/// where they end, and the copy can be read as a whole.
 void diff_spread_make(zf_block_view *view, bool pages, diff_spread *out);
 void diff_spread_free(diff_spread *spread);
 

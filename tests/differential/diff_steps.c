@@ -6,7 +6,7 @@ const uint32_t diff_step_groups[DIFF_STEP_TILES + 1] = {0, 41, 86, 127, 188, 193
 
 enum { LAST_ROWS = 1500, LONG_ROWS = 300 };
 
-// Of each tile one group is long, so that words of heads behind it have none, and lies across a multiple of 1024 rows.
+// One group of each tile is long, so that words of heads behind it have none, and lies across a multiple of 1024 rows.
 void diff_step_sizes(uint64_t seed, uint32_t *sizes) {
     data_random random = {seed};
     for (unsigned t = 0; t < DIFF_STEP_TILES; t++) {

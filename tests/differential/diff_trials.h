@@ -1,4 +1,4 @@
-// What a column of the library is tried on: the blocks of the ordinary suite (test_std.c), which also judge code that has a fault
+// The trials of a column of the library: the blocks of the ordinary suite (test_std.c), which also judge code that has a fault
 // (faults.c).
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_TRIALS_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_TRIALS_H
@@ -31,7 +31,7 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
 /// Packs the sizes of a block's groups anew without any saving. False: they are not packed.
 bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block);
-/// What is decoded of the block that the trial encoded: itself, or the same in another form. False: there is none.
+/// The block to decode for the block that the trial encoded: itself, or the same in another form. False: there is none.
 bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block);
 
 /// Damages the block that trial k encoded, in one of DIFF_DAMAGES ways: a param, an element, a stream, the sizes of groups.

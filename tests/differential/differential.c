@@ -5,7 +5,7 @@
 //   zf-differential --seed N --one                     one case, with its texts
 //   zf-differential --case FILE...                     cases that were made smaller before
 //
-// What differs is made smaller (unless --as-is), and printed with the command that repeats it. The exit status is 1 then, and
+// A difference is made smaller (unless --as-is), and printed with the command that repeats it. The exit status is 1 then, and
 // also when next to nothing was compared: no program, no block, or more than a fifth of the programs rejected by the front end.
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static diff_case case_of(const made *m, zf_spec *spec) {
                        .tally = &m->totals->tally};
 }
 
-// What is made here is all lowered: nothing may be beyond the planner.
+// Every program made here is lowered: nothing may be beyond the planner.
 static bool is_fault(diff_verdict verdict) { return verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED; }
 
 /// Encodes plain data, then decodes what was stored.

@@ -1,6 +1,6 @@
-// zf-faults: is the ordinary suite good enough? Leaves out, one at a time, every barrier, mask, guard and check of the kernels of
-// columns of the library (codegen/body/cg_sites.h), on the emulated GPU and on the host, and runs what test_std.c runs on the
-// column until something is noticed. What nobody notices survives, unless optimised code is the same without it:
+// zf-faults: is the ordinary suite good enough? Omits, one at a time, every barrier, mask, guard and check of the kernels of
+// columns of the library (codegen/body/cg_sites.h), on the emulated GPU and on the host, and runs the trials of test_std.c on
+// the column until something is noticed. A fault that nothing notices survives, unless optimised code is the same without it:
 // docs/internals/fault-switch.md explains each.
 //
 //   zf-faults [--chunks] [--host] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v]
@@ -44,7 +44,7 @@ typedef struct command {
 
 static const command *given; // what the program was asked for
 
-// ---- What is expected of a column -----------------------------------------------------------------------------
+// ---- Expectations of a column ---------------------------------------------------------------------------------
 
 typedef struct trial {
     diff_trial trial;
@@ -171,7 +171,7 @@ static uint32_t number_in(const form_run *f, const tuple *t, uint32_t number) {
     return 0;
 }
 
-// What a difference is, from the root of the tree on: where the tree lies is nobody's business, and takes the room.
+// Prints a difference, from the root of the tree on: the tree's place does not matter, and takes the room.
 static void put_message(char *to, size_t room, const char *message) {
     static const char root[] = ZF_SOURCE_DIR "/";
     size_t length = 0;
@@ -251,7 +251,7 @@ static bool same_text(zf_fault_sites *sites, zf_decoder *decoder, const uint64_t
     return same;
 }
 
-// Whether the optimised code is the same without a site: then nothing was left out. What survives is asked that.
+// Whether the optimised code is the same without a site: then nothing was omitted. Only survivors are compared.
 static bool same_code(form_run *f, uint32_t site) {
     zf_error error = {0};
     zf_decoder *decoder = NULL;

@@ -1,4 +1,4 @@
-// What zf-faults found, put together: a line for each place of a kernel, which may have several sites.
+// The results of zf-faults, put together: a line for each place of a kernel, which may have several sites.
 #ifndef ZF_TESTS_DIFFERENTIAL_FAULTS_REPORT_H
 #define ZF_TESTS_DIFFERENTIAL_FAULTS_REPORT_H
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What each code below 255 stands for. A length of 0: nothing.
+/// The symbol of each code below 255. A length of 0: nothing.
 typedef struct fsst_plain_table {
     uint8_t bytes[255][8];
     uint8_t length[255];

@@ -107,7 +107,7 @@ bool gen_delivered_program(gen *g, uint64_t seed) {
 
 // ---- Algorithms with random bodies ----------------------------------------------------------------------------
 
-/// What the body may name besides numbers; "": nothing.
+/// The names that the body may use besides numbers; "": none.
 typedef struct ports {
     const char *index;
     char bytes[8], texts[8], nulls[8]; ///< streams: of u8, of strings, of what may be null

@@ -1,4 +1,4 @@
-// What the parts of the program generator share.
+// The interface between the parts of the program generator.
 #ifndef ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
 #define ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
 

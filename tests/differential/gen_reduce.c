@@ -1,6 +1,5 @@
-// Making a failing case smaller: parts of the program's text are left out or replaced, the block is made shorter and
-// plainer, as long as the fault stays. What is tried need not make sense: the callback says no to what does not
-// compile.
+// Making a failing case smaller: parts of the program's text are removed or replaced, the block is made shorter and plainer, as
+// long as the fault stays. A tried program need not make sense: the callback rejects those that do not compile.
 #include <stdlib.h>
 #include <string.h>
 

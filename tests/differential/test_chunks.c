@@ -1,9 +1,9 @@
-// Chunks and lanes: the programs of chunks.zf, and coders of the library, at sizes around their chunks, on every distribution,
-// whole, in ranges and damaged, are by generated code what the interpreter says.
-// Arguments: [--every SAMPLE] [--programs SAMPLE] [--warps] names of tables (all without). Of the damages of a block the sample
-// (4:1: one in four, at turn 1) is tried, others in other blocks; of the programs another. With --warps accelerators alone, of
-// the programs whose chunks a warp can walk: the host's code does not depend on who does, nor do encoders, nor others' kernels,
-// and a run without has them all.
+// Chunks and lanes. Generated code gives the interpreter's results for the programs of chunks.zf, and for coders of the
+// library: at sizes around their chunks, on every distribution, whole, in ranges and damaged.
+// Arguments: [--every SAMPLE] [--programs SAMPLE] [--warps] names of tables (all without). The sample of a block's damages
+// (4:1: one in four, at turn 1) is tried, other ones in other blocks; the sample of programs likewise. With --warps
+// accelerators alone, and only the programs whose chunks a warp can walk: the host's code does not depend on who does, nor do
+// encoders, nor others' kernels, and a run without has them all.
 #include <stdlib.h>
 #include <string.h>
 

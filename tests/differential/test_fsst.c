@@ -244,8 +244,8 @@ static size_t check_ours(const char *what, const char *table, const uint8_t *tex
 
 static uint8_t made_text[6000];
 
-/// What a text is made of, and what may become of it: bytes of codes, in hundredths of the text. Chunks that cut
-/// symbols take more.
+/// The contents of a text, and its possible results: bytes of codes, in hundredths of the text. Chunks that cut symbols take
+/// more.
 static const struct {
     const char *name;
     size_t size;

@@ -17,12 +17,12 @@ typedef unsigned long long ull;
 
 enum { NESTS = 24 };
 
-// What trials hold is far below. A damaged count above it says nothing of the data, and would keep the interpreter busy for
+// Trials hold far fewer elements. A damaged count above this is no fact about the data, and would keep the interpreter busy for
 // minutes where sanitizers watch each element's violation.
 enum { MOST_ELEMENTS = 1 << 20 };
 
-// Of damage that is made to measure, one in so many; of random trials all but one in so many: with sanitizers everything takes
-// longer.
+// One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
+// everything takes longer.
 #ifdef ZF_SANITIZE
 enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4 };
 #else
@@ -38,7 +38,7 @@ typedef struct run {
     uint64_t encoded, refused, other, damaged, files;
 } run;
 
-// What a trial encoded, damaged in one place at a time: the interpreter and all code say the same of it.
+// Damages the block of a trial in one place at a time: the interpreter and all code report the same.
 static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t, interp *in,
                           const interp_block *block) {
     c->undamaged = block;
@@ -87,7 +87,7 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
     return encoded != DIFF_REFUSED;
 }
 
-// What an algorithm refuses is tried as one value.
+// Data that an algorithm refuses are tried as one value.
 static void check_case(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
     diff_trial constant = *t;
     constant.shape = DATA_CONSTANT;

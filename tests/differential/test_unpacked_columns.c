@@ -93,7 +93,8 @@ static const char program[] =
     "    }\n"
     "}\n";
 
-/// What is coded in 1, 2, .. bits: `widths` those that are tried. `unpacks`: whether those that divide are stored by the coder.
+/// Columns that are coded in 1, 2, .. bits: `widths` those that are tried. `unpacks`: whether the coder stores those that
+/// divide.
 static const struct {
     const char *name, *type, *codec, *widths;
     unsigned bits; ///< of a coder's element; 0: how many bits it is coded in the data do not say

@@ -1,5 +1,5 @@
 """rans, tans, huffman through zfc: every shape of frequencies, at sizes around chunks and batches of rows, and chunks of 1 KiB to 1 MiB.
-What is stored is read here, by decoders written a second time from the pages in dsl/std, straight from the bytes of the file.
+The stored bytes are read here, by decoders written a second time from the pages in dsl/std, straight from the bytes of the file.
 
     coders.py ZFC [--all]
 

@@ -11,7 +11,7 @@ echo 'table t { key: i64 = delta(bitpack); }' > "$tree/t.zf"
 "$zfc" compile -q -o "$tree/general.zfm" "$tree/t.zf" || exit 1
 rm "$tree/t.zf" # the file brings its codec along
 "$zfc" compile -q -o "$tree/t.zfm" "$tree/t.zfd" || exit 1
-# What the program needs: neither LLVM nor CUDA, nor a C++ runtime that LLVM would bring along. zfc shows that this can be seen.
+# The program's dependencies: neither LLVM nor CUDA, nor a C++ runtime that LLVM would need. zfc shows that this can be seen.
 ldd "$hello" > "$tree/needs" || exit 1
 grep -q 'libc\.so' "$tree/needs" || { echo "ldd says nothing of $hello"; exit 1; }
 grep -Eiq 'llvm|cuda|nvrtc|stdc\+\+' "$tree/needs" && { echo "hello needs more than it may:"; cat "$tree/needs"; exit 1; }

@@ -60,7 +60,7 @@ def rounded(total, count):
 
 
 def answers(text):
-    """What the program must print, by DuckDB."""
+    """The output that the program must print, by DuckDB."""
     database = duckdb.connect()
     table = database.read_csv(str(text), header=True, dtype=TYPES)
     database.register("lineitem", table)

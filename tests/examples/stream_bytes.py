@@ -3,7 +3,7 @@ followed here over the source's values, with algorithms written a second time, w
 
     stream_bytes.py ZFC ROOT [--data DIRECTORY] [--columns NAMES]     (default: scale factor 0.01, every column; 77: no tpchgen-cli)
 
-Of columns under rans the entropy of their bytes is what is implied. The difference may be 2%, or 64 bytes of what is tiny. `words` looks
+For columns under rans the bytes' entropy is implied. The difference may be 2%, or 64 bytes of tiny columns. `words` looks
 for entries that are better than words as they are: these are what is implied at most, of 512 KiB of text a tenth less; at least a third.
 """
 

@@ -68,7 +68,7 @@ static uint64_t text_interval(void) {
     return 1;
 }
 
-/// What the header says: of an edge's elements, and a stream's bytes and elements.
+/// The counts in the header: of an edge's elements, and a stream's bytes and elements.
 static uint8_t *count_of(const char *name) {
     const zf_block_view *view = &views[at_hand];
     return file.bytes + view->file_offset + ZF_BLOCK_FIXED_BYTES + 8 * ((size_t)view->shape->param_count + edge_of(name));
@@ -83,14 +83,14 @@ static uint8_t *stream_row(const char *name) {
 
 static void add64(uint8_t *at, uint64_t by) { zf_store64(at, zf_load64(at) + by); }
 
-/// So many elements fewer, of so many bits, everywhere alike.
+/// Removes so many elements, of so many bits, everywhere alike.
 static void shorten(const char *name, uint64_t by, unsigned bits) {
     add64(count_of(name), 0 - by);
     add64(stream_row(name) + 16, 0 - by);
     zf_store64(stream_row(name) + 8, (zf_load64(stream_row(name) + 16) * bits + 7) / 8);
 }
 
-// ---- What is told ---------------------------------------------------------------------------------------------
+// ---- Reports --------------------------------------------------------------------------------------------------
 
 /// Whether that line of the program reads so.
 static bool line_says(const char *error_place, const char *says) {

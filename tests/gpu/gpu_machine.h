@@ -1,5 +1,5 @@
-// What the tests on accelerators run on: a context with a compiler, the accelerator that an argument names, and a source of code
-// that knows a file's columns again in other files with the same text.
+// The base of the tests on accelerators: a context with a compiler, the accelerator that an argument names, and a source of
+// code that recognises a file's columns in other files with the same text.
 #ifndef ZF_TESTS_GPU_MACHINE_H
 #define ZF_TESTS_GPU_MACHINE_H
 

@@ -69,7 +69,7 @@ static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_
     return !wanted && options->row_begin < at / tile * tile + tile && end > at / tile * tile;
 }
 
-/// Whether both say the same. Of several violations of one tile of groups the devices may meet another one first
+/// Whether both report the same. If a tile of groups has several violations, the devices may meet another one first
 /// (tests/differential): then the place is the same up to the row.
 static bool alike(const gpu_column *column, const zf_error *a, const zf_error *b) {
     if (strcmp(a->code, b->code) == 0 && strcmp(a->place, b->place) == 0 && strcmp(a->message, b->message) == 0) return true;

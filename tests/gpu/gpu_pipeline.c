@@ -141,7 +141,7 @@ static void end_device(void *user, uint64_t address, uint64_t bytes) {
     __atomic_fetch_sub(&lent, bytes, __ATOMIC_RELAXED);
 }
 
-/// Of the heap: a device copies from there, too, only slower.
+/// Memory of the heap: a device copies from there, too, only slower.
 static void *lend_host(void *user, uint64_t bytes, uint64_t alignment) {
     (void)user;
     __atomic_fetch_add(&lent, bytes, __ATOMIC_RELAXED);
@@ -191,7 +191,7 @@ static void test_several(zf_container *container) {
     for (size_t t = 0; t < 3; t++) pthread_join(threads[t], NULL);
 }
 
-/// What was done is whole, and the next run is.
+/// Finished columns are whole, and so is the next run.
 static void test_cancel(zf_container *container) {
     size_t count;
     const gpu_column *columns = gpu_columns(&count);
@@ -255,7 +255,8 @@ static void test_damaged(zf_container *good, zf_container *bad, const char *name
 
 /// More memory than there is: an error, and the device goes on.
 static void test_no_memory(zf_container *container) {
-    // Of the emulator's memory, which is the host's, so much that AddressSanitizer is not asked for it.
+    // More than there is. For the emulator, whose memory is the host's, so much that AddressSanitizer is not asked to allocate
+    // it.
     const zf_pipeline_options options = {.device_staging = machine.emulated ? UINT64_MAX : UINT64_C(1) << 50};
     zf_error error = {0};
     zf_pipeline *pipeline = NULL;

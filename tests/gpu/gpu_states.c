@@ -22,7 +22,7 @@ static struct {
     uint64_t changes, told, right, on_device, other_violation, ranges;
 } tally;
 
-/// What one change may lead to.
+/// The possible results of one change.
 typedef struct promise {
     const char *what;
     bool right;  ///< it may not matter
@@ -49,7 +49,7 @@ static size_t place_bytes(const char *place) {
     return end != NULL ? (size_t)(end - place) : strlen(place);
 }
 
-/// Whether both say the same. Of several violations of one tile the devices may meet another one first.
+/// Whether both report the same. If a tile has several violations, the devices may meet another one first.
 static bool alike(const zf_error *a, const zf_error *b) {
     if (strcmp(a->code, b->code) == 0 && strcmp(a->place, b->place) == 0 && strcmp(a->message, b->message) == 0) return true;
     size_t length = place_bytes(a->place);
@@ -166,7 +166,8 @@ static uint64_t change_begins(size_t column, uint32_t t) {
     return changes;
 }
 
-/// What the header says of trees and fields. That there are no states, and how many groups a tile touches, are matters of speed.
+/// Changes the header's facts about trees and fields. A missing state, or a wrong number of groups of a tile, only affects
+/// speed.
 static void change_header(size_t column) {
     const zf_shape *shape = views[column].shape;
     uint64_t fields = 0, at = views[column].file_offset + ZF_BLOCK_FIXED_BYTES + 8 * (uint64_t)shape->param_count;

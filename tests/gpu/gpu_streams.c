@@ -1,5 +1,5 @@
 // Asynchronous decodes on streams of the caller, many at once: different columns, the same column twice, one whose blocks run
-// side by side on streams of its own, one that fails. What one finds is not seen by another, and each has its own rows, however
+// side by side on streams of its own, one that fails. No decode sees the failure of another, and each has its own rows, however
 // often they are queued and in whatever order they are waited for; first from one thread of the host, then from several.
 //   gpu_streams --device emu|cuda --rounds N --rows N --plug BYTES --canary BYTES
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void close_job(job *j) {
     ops->stream_close(machine.accelerator, stream);
 }
 
-/// So that what is queued next waits for a while.
+/// Occupies all streams, so that work enqueued next waits for a while.
 static void plug_all(void) {
     zf_error error;
     for (int k = 0; k < PLUG_TIMES * JOBS && plug_bytes > 0; k++) { // in turn, so that all streams wait for equally long
@@ -184,7 +184,7 @@ int main(int argc, char **argv) {
     for (int k = 0; k < JOBS; k++) open_job(&jobs[k], k == DAMAGED ? bad : good, jobs_columns[k]);
     must(ops->stream_open(machine.accelerator, &clock_stream, &error), &error, "a stream");
     must(ops->event_open(machine.accelerator, true, &queued, &error), &error, "an event");
-    // What it says alone is what it must say among others.
+    // Its result alone must be its result among others.
     queue_job(&jobs[DAMAGED]);
     CHECK(gpu_decode_wait(&jobs[DAMAGED].decode, NULL, &jobs[DAMAGED].expected) == ZF_ERR_INPUT, "the damaged column decodes");
     CHECK(strcmp(jobs[DAMAGED].expected.code, "ZF1309") == 0, "%s %s", jobs[DAMAGED].expected.code,

@@ -1,4 +1,4 @@
-"""What test_tpch.py asks of bench/tpch's simulation of links: of tpch_links, of the model, and of a report."""
+"""Checks by test_tpch.py of bench/tpch's simulation of links: of tpch_links, of the model, and of a report."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def near(a, b, error=1e-6):
 
 
 def ask(program, *problems):
-    """Of (name, staging, columns, rows of units: of a column, what it holds, and seconds that are expected and real)."""
+    """A problem of (name, staging, columns, rows of units: a column, its bytes, expected and real seconds)."""
     text = []
     for name, staging, columns, rows in problems:
         text.append(f"problem {name} {columns} {FOREVER} {staging}\n")
@@ -139,7 +139,7 @@ def models(program):
 
 
 def parts():
-    """What parameters are made with."""
+    """The input of parameters."""
     points = [(x, y, 1 / y**2) for x, y in ((0, 2e-6), (10**6, 21e-6), (10**7, 250e-6), (10**9, 30e-3))]
 
     def error(constant, slope, points=points):
@@ -206,7 +206,7 @@ def other_links(program):
     check([float(w) for w in rows[1].split()[3:]] == [0, 5e-6 + 2e-3, 60e-6, 4000000, 2e-3, 5e-3, 65e-6], rows)
     slowed = links.problem("q1", units, none | {"beside": 0.2}, ROOM, 1e12, 2e9, 50e9).splitlines()
     check([near(float(row.split()[8]), u.stored_bytes / 1e12 / 0.8) for row, u in zip(slowed[1:], units)] == [True] * 2, "decoding all the time", slowed)
-    # What a unit holds is the larger of its part of the staging and its part of what may be under way.
+    # A unit holds the larger of its part of the staging and its part of the bytes that may be in flight.
     held = [links.problem("q1", units[:1], none, room, 1e9, 2e9, 50e9).split()[11] for room in ((8_000_000, 10**6), (4 * 10**9, 10**7), (4_000_000, 10**9))]
     check(held == [str(((64 << 20) + 10**6) // 2), "4000000", str(3 * 10**9)], held)
 

@@ -186,7 +186,7 @@ static uint8_t *bits_from(const uint8_t *bitmap, uint64_t skip, uint64_t count) 
     return out;
 }
 
-/// What the device's memory holds as zf_decode would give it.
+/// Whether the device's memory holds the output of zf_decode.
 static bool fetched_right(size_t c, gpu_decode *d, uint64_t begin, uint64_t count) {
     uint8_t *validity = bits_from(d->copy_validity, d->sizes.validity_skip, d->sizes.validity > 0 ? count : 0);
     uint8_t *values = bits_from(d->copy, d->sizes.skip, columns[c].text == NULL && columns[c].bytes == 0 ? count : 0);

@@ -12,7 +12,7 @@ zf_status state_encode(gpu_machine *machine, uint64_t rows, uint64_t rows_per_bl
                        zf_error *error);
 const char *state_column_name(size_t column);
 
-/// What a decode gave: the rows that were encoded, other ones, an error, or bytes beside its buffers.
+/// The result of a decode: the rows that were encoded, other ones, an error, or bytes beside its buffers.
 typedef enum state_verdict { STATE_RIGHT, STATE_WRONG, STATE_TOLD, STATE_BESIDE } state_verdict;
 
 /// Decodes some rows on a device, between canaries. Nothing is decoded that asks for more memory than anybody would give for a

@@ -20,7 +20,7 @@ PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "gpu_sizes", "g
             "zf-differential", "differential_kernels", "query", "query.ptx", "tpchgen-cli", "compute-sanitizer", "ldd")
 # Steps that believe a program's exit status, and look at nothing else.
 BELIEVING = {"test_cuda", "test_runtime", "test_provider", "differential_kernels", "tpch", "memcheck", "racecheck"}
-# What any program prints, and steps for which that is good.
+# The output of any program, and the steps for which that is good.
 SAYS = (
     ("", set()),
     ("nothing of use", set()),

@@ -1,4 +1,4 @@
-// What bench/tpch measures zipflow against when files are read: threads that read ranges into memory, and through a ring of
+// The reads of files against which bench/tpch measures zipflow: threads that read ranges into memory, and through a ring of
 // pinned memory to a device whose copies run late.
 #include <stdlib.h>
 #include <string.h>

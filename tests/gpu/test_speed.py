@@ -306,7 +306,7 @@ def which_kernels_are_partners():
 
 
 def of_several_gpus():
-    """What several tuners chose becomes a file of configurations: rows that all have, and of which one chose something else."""
+    """The choices of several tuners become a file of configurations: rows that all have, and of which one chose something else."""
     def report(gpu, **chosen):
         rows = [{"by": "zipflow", "verified": True, "source": "w.zfd", "column": f"c{k}", "name": name} for k, name in enumerate(chosen)]
         each = [{"column": f"c{k}", "kernel": 0, "chosen": text} for k, text in enumerate(chosen.values())]

@@ -76,7 +76,7 @@ def what_columns_take(tree, report):
 
 
 def parts_besides(tree, report, device, printed):
-    """What is read from files, and how long encoding takes."""
+    """Reads from files, and the time of encoding."""
     data = tree / "data/sf0.001"
     rows = {r["set"]: r for r in report["results"]}
     wanted = {w for _, ways in from_files.WAYS for w in ways if w} - ({"raw_memory"} if device == "cpu" else set())
@@ -241,7 +241,7 @@ def peer(tree):
         check(all(s["verified"] for s in found["sets"]) and any(s["units"] > 100 and s["decode_bound_seconds"] > 0 for s in found["sets"]), found["sets"])
     late = subprocess.run([str(w) for w in words[:9] + [0] + words[10:]], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})
     check(late.returncode == 1 and all("time is used up" in s["message"] for s in json.loads(late.stdout)["sets"]), late.stdout, late.stderr)
-    # What is wrong only once it is pipelined, as it is not what was tried.
+    # Wrong only once it is pipelined, since it is not the choice that was tried.
     script = script.replace("n.STREAMS = (1, 3);", "n.STREAMS = (1, 3); c = n.Bench.choose; n.Bench.choose = lambda s, p, *w: (c(s, p, *w), p.packed.__setitem__(slice(0, 9), 7));")
     words[2] = script
     result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})

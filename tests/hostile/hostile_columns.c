@@ -250,7 +250,7 @@ int main(int count, char **arguments) {
         attack("an inverted byte", at, column_of[at], true);
     }
     printf("changed: %u errors, %u right answers, %u others\n", errors, answers, others);
-    // What describes the data, and what is in it, with a checksum that fits.
+    // Descriptions of the data, and the data, with a checksum that fits.
     for (size_t at = 0; check_failures == 0 && at < m.size; at = mutate_next(&m, at)) {
         if (at >= text_begin && at < text_end && at % 29 != 0) continue;
         if ((at + turn) % BYTES_EACH != 0) continue;

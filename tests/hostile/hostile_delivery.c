@@ -1,5 +1,5 @@
-// Lies about strings and nulls, one at a time: each is told by its violation, block and place. What a byte may be changed to
-// anywhere is hostile_columns' business.
+// Lies about strings and nulls, one at a time: each is reported by its violation, block and place. hostile_columns changes any
+// byte anywhere.
 #include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/scratch_directory.h"
@@ -75,7 +75,7 @@ static void expect(size_t column, const char *code, const char *says) {
 
 static void change32(uint8_t *at, uint32_t by) { zf_store32(at, zf_load32(at) + by); }
 
-/// What block and index say of a block's plain bytes.
+/// The block's plain bytes, according to block and index.
 static void change_plain_bytes(size_t block, uint64_t by) {
     uint8_t *header = file.bytes + file.blocks[block] + 32, *row = file.bytes + file.rows[block] + 24;
     zf_store64(header, zf_load64(header) + by);

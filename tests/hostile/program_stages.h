@@ -10,7 +10,7 @@
 #include "patterns/plan/plan.h"
 #include "tests/unit/parse_text.h"
 
-/// What is being tested: for messages, and to run one again. Kept where a signal finds it.
+/// The subject of the test: for messages, and to run one again. Kept where a signal finds it.
 static char stages_subject[4600];
 
 /// Which language errors came up (by code below 1000), and the largest memory of a compilation, since somebody cleared them.
@@ -94,7 +94,7 @@ static inline void stages_check_diags(zf_spec *spec, bool failed) {
 
 // ---- Syntax ---------------------------------------------------------------------------------------------------
 
-/// Parses alone. What parses has a layout that parses to the same tree and is its own layout. True when it parses.
+/// Parses alone. A text that parses has a layout that parses to the same tree and is its own layout. True when it parses.
 static inline bool stages_syntax(const char *text, size_t length) {
     parsed first = parse_bytes(text, length);
     bool good = first.errors == 0;

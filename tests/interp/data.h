@@ -40,7 +40,7 @@ typedef struct data_random {
 uint64_t data_next(data_random *random);
 uint64_t data_below(data_random *random, uint64_t bound); ///< 0 .. bound - 1; bound > 0
 
-/// `count` numbers. What a type makes of them is `data_stream`'s.
+/// Makes `count` numbers. `data_stream` converts them to elements of a type.
 void data_numbers(data_shape shape, uint64_t seed, uint64_t *out, uint64_t count);
 /// A column of `type`: integers take the numbers modulo their width, floats become decimal fractions (FULL_RANGE: any
 /// bits, EXTREMES: zeros of both signs, infinities, NaNs), bool the lowest bit, strings short texts; nullable ones have

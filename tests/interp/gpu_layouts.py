@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpu_for, gpu_dfor and gpu_rfor store what another program computes from the text of their paper, and give it back.
 
-Shanbhag, Yogatama, Yu, Madden, "Tile-based Lightweight Integer Compression in GPU", SIGMOD 2022. What is written here comes from its
+Shanbhag, Yogatama, Yu, Madden, "Tile-based Lightweight Integer Compression in GPU", SIGMOD 2022. This code comes from its
 sections 4.1, 5.1 and 6 and from algorithm 1, not from dsl/std. Each vector is first decoded as algorithm 1 does; then the streams
 that the interpreter's encoder and zfc's write must be those bytes, and both must decode them to the input.
 

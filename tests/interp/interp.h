@@ -34,7 +34,7 @@ typedef struct interp_violation {
     const char *what; ///< "index", "emit", ...
 } interp_violation;
 
-/// What a call says beside its status.
+/// The details of a call beside its status.
 typedef struct interp_report {
     interp_violation violation; ///< INTERP_VIOLATION: the first by position
     uint64_t root_position;     ///< output index of the column that it was reached from
@@ -44,7 +44,7 @@ typedef struct interp_report {
     const char *message;        ///< one line, or ""
 } interp_report;
 
-/// What the evaluator saw of the front end's claims. Each is NULL, or the first expression for which a claim was false.
+/// The evaluator's findings about the front end's claims. Each is NULL, or the first expression for which a claim was false.
 typedef struct interp_claims {
     const zf_expr *range;  ///< a value outside `zf_expr.range`
     const zf_expr *proved; ///< a violation at an expression marked `proved`
@@ -73,8 +73,8 @@ bool interp_stream_equal(const interp_stream *a, const interp_stream *b, uint64_
 
 // ---- Options --------------------------------------------------------------------------------------------------
 
-/// What an `encode extern` function sees. It pushes to `streams` and sets `params`, both by slot. Of a non_parallel
-/// algorithm it calls `interp_extern_chunk` before what belongs to each chunk.
+/// The view of an `encode extern` function. It pushes to `streams` and sets `params`, both by slot. For a non_parallel
+/// algorithm it calls `interp_extern_chunk` before the elements of each chunk.
 typedef struct interp_extern_call {
     interp *in;
     const zf_inst *inst;

@@ -1,6 +1,6 @@
-// Decoding a block: its host checks, then node by node, children first. Every node's elements are made whole; an
-// element whose evaluation violates a check carries that violation, and who pulls it meets it. So what the column's own
-// elements meet is what a demand-driven decoder would.
+// Decoding a block: its host checks, then node by node, children first. Every node's elements are made whole. An element whose
+// evaluation violates a check carries that violation, and its consumer meets it. The column's own elements therefore meet the
+// violations that a demand-driven decoder would.
 #include <string.h>
 
 #include "tests/interp/interp_internal.h"
@@ -207,8 +207,7 @@ static bool run_value(decoding *d, interp_env *env, const zf_body *body, uint64_
 
 // ---- Scans that nothing asked for -----------------------------------------------------------------------------
 
-// A scan is a step of its tile: its terms may be computed although no element asks for the sum. What they violate is
-// hidden.
+// A scan is a step of its tile: its terms may be computed although no element uses the sum. Their violations are hidden.
 typedef struct domains {
     uint64_t elements, groups;
 } domains;
@@ -276,8 +275,8 @@ static void run_fully_parallel(decoding *d, interp_env *env) {
     extend_body(d, env, &env->inst->decode, (domains){.elements = env->out_length});
 }
 
-// What is wrong with the groups themselves is met by every decoder of the block, since its last tile must end at the last group:
-// unless its consumer ends before they do.
+// Every decoder of the block meets a fault of the groups themselves, since its last tile must end at the last group: unless its
+// consumer ends before they do.
 static void broken_groups(decoding *d, interp_env *env, uint64_t from) {
     const interp_violation *violation = keep(d);
     if (env->finished)
@@ -407,7 +406,7 @@ static uint32_t most_locals(const zf_inst *inst) {
     return inst->decode.local_count > most ? inst->decode.local_count : most;
 }
 
-// What a node's bodies see of its streams, made before, and room for their locals.
+// The view of a node's bodies of its streams, made before, and room for their locals.
 static interp_env attach_streams(decoding *d, const interp_node *node) {
     zf_arena *arena = d->in->arena;
     const zf_inst *inst = node->codec->inst;

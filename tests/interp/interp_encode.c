@@ -1,5 +1,5 @@
-// Encoding: a node's `encode` body pushes to its streams, children encode what was pushed. Of alternatives, the
-// smallest stored subtree that did not refuse, and that decodes to what was given, wins; of equal ones the first.
+// Encoding: a node's `encode` body pushes to its streams, and children encode the pushed elements. The alternative with the
+// smallest stored subtree wins, among those that did not refuse and that decode to their input; of equal ones the first.
 #include <string.h>
 
 #include "tests/interp/interp_internal.h"

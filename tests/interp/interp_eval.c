@@ -115,7 +115,7 @@ static interp_seq table_of(interp_env *env, const zf_table_const *table) {
 }
 
 static interp_seq out_seq(interp_env *env) {
-    // What was emitted so far; in other patterns the whole result (only its length is asked for there).
+    // The elements emitted so far; in other patterns the whole result (only its length is used there).
     bool chunk = env->inst->pattern == ZF_NON_PARALLEL;
     return (interp_seq){.base = env->out, .start = env->out_start, .length = chunk ? env->out_pos : env->out_length};
 }

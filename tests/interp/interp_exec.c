@@ -66,8 +66,7 @@ static void count_iteration(interp_env *env, const zf_stmt *stmt) {
     if (!env->encoding && !stmt->bounded) interp_env_work(env, 1, stmt->span);
 }
 
-// What a loop does after an iteration that ended with `*flow`: true to stop, *flow then being what the loop itself ends
-// with.
+// The end of an iteration that ended with `*flow`: true to stop the loop, which itself then ends with *flow.
 static bool leaves(interp_flow *flow) {
     if (*flow == FLOW_RETURN) return true;
     bool stop = *flow == FLOW_BREAK;
@@ -154,7 +153,7 @@ static interp_flow run_for_each(interp_env *env, const zf_stmt *stmt) {
     return flow;
 }
 
-// ---- What encode does to streams ------------------------------------------------------------------------------
+// ---- Effects of encode on streams -----------------------------------------------------------------------------
 
 static interp_stream *target_of(interp_env *env, const zf_stmt *stmt) {
     if (stmt->target->kind == ZF_X_STREAM) return env->streams[stmt->target->port->slot];

@@ -1,4 +1,4 @@
-// What the parts of the interpreter share.
+// The interface between the parts of the interpreter.
 #ifndef ZF_TESTS_INTERP_INTERNAL_H
 #define ZF_TESTS_INTERP_INTERNAL_H
 

@@ -32,7 +32,7 @@ static uint64_t combine(const zf_reduce *reduce, zf_kind kind, uint64_t a, uint6
 
 static uint64_t empty_value(const zf_reduce *reduce) { return reduce->op == ZF_RED_ALL; }
 
-// What the first term is combined with: min and max have nothing before it.
+// Combines a term with those before it. The first term of min and max has none before it.
 static uint64_t join(const zf_reduce *reduce, zf_kind kind, uint64_t before, uint64_t term, bool is_first) {
     if (is_first && (reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX)) return term;
     return combine(reduce, kind, before, term);
@@ -75,7 +75,7 @@ static uint64_t direct(interp_env *env, const zf_expr *expr) {
     return total;
 }
 
-// ---- What a term depends on -----------------------------------------------------------------------------------
+// ---- Dependencies of a term -----------------------------------------------------------------------------------
 
 typedef struct closing {
     const zf_local *known[64]; // bound inside the term

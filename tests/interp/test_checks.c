@@ -1,4 +1,4 @@
-// What the language says, row by row: a program, a block, and the elements or the violation that must come out.
+// The rules of the language, row by row: a program, a block, and the elements or the violation that must come out.
 #include <string.h>
 
 #include "tests/differential/gen_program.h"

@@ -76,7 +76,7 @@ def find_ptxas():
 
 
 def architectures(ptxas):
-    """What this ptxas makes code for, from 8.0 on: not the variants (sm_90a), for which code is the same."""
+    """The architectures of this ptxas, from 8.0 on: not the variants (sm_90a), for which code is the same."""
     text = good(ptxas, "--help")
     allowed = re.search(r"--gpu-name.*?Allowed values for this option:(.*?)Default", text, re.S)
     found = sorted({int(arch) for arch in re.findall(r"'sm_(\d+)'", allowed.group(1))}) if allowed else []
@@ -167,7 +167,7 @@ Usage = collections.namedtuple("Usage", "registers spills shared")
 
 
 def assemble(ptxas, arch, group, directory, lines=True):
-    """What kernels use, by name. `group`: variants with their PTX."""
+    """The resources of kernels, by name. `group`: variants with their PTX."""
     path = pathlib.Path(directory) / f"{arch}-{lines}-{abs(hash(group[0][0]))}.ptx"
     path.write_text(merged([ptx for _, ptx in group]))
     done = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", *(["-lineinfo"] if lines else []), str(path), "-o", str(path) + ".cubin"],

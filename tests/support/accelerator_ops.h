@@ -1,4 +1,4 @@
-// What every accelerator that is made for a test offers, in one table.
+// The functions that every accelerator made for a test offers, in one table.
 #ifndef ZF_TESTS_ACCELERATOR_OPS_H
 #define ZF_TESTS_ACCELERATOR_OPS_H
 

@@ -20,7 +20,7 @@ typedef struct zf_fake_cuda {
     void (*called)(const char *symbol); ///< told of every call, but for those that only ask; NULL: nobody
     /// Told of every copy, fill, launch and wait, with its stream; NULL: nobody.
     void (*on_stream)(const char *symbol, zf_cu_stream stream);
-    // What it saw.
+    // Observations.
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, allocations, retained;
     _Atomic unsigned launches;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/// Of all turns together each case comes by.
+/// All turns together take each case.
 typedef struct sample {
     unsigned every, turn; ///< turn is any number: turns 0 to every - 1 are different samples
 } sample;

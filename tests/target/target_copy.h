@@ -1,4 +1,4 @@
-// What the copy of the host target has made.
+// The work of the copy of the host target.
 #ifndef ZF_TESTS_TARGET_COPY_H
 #define ZF_TESTS_TARGET_COPY_H
 

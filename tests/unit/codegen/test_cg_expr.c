@@ -308,7 +308,7 @@ static void make_cases(void) {
     }
 }
 
-/// What the case gives; false: a violation, whose number is *violation.
+/// The result of the case; false: a violation, whose number is *violation.
 static bool expected(const test_case *c, uint64_t a, uint64_t b, uint64_t *out, unsigned *violation) {
     switch (c->kind) {
     case 'b':

@@ -191,7 +191,7 @@ static void check_answer(const zf_spec *spec, const refused *r, const char *targ
     zf_arena_destroy(p.arena);
 }
 
-/// What was chosen is in the plan, and its text has it; another geometry than what was chosen is refused.
+/// The plan and its text have the choices; a geometry other than the chosen one is refused.
 static void check_plan_text(const zf_column *column) {
     planned p = make_plan(column, "nvptx", "0:L=8,THREADS=128,REGISTERS=40,C=2"), bare = make_plan(column, "nvptx", NULL);
     zf_text text = {0}, again = {0}, reason = {0};
@@ -243,7 +243,7 @@ static void check_plan_text(const zf_column *column) {
     zf_arena_destroy(bare.arena);
 }
 
-/// Of kernels of the host nothing is chosen, whatever was asked.
+/// Kernels of the host have no choices, whatever was set.
 static void check_host(const zf_column *column) {
     planned p = make_plan(column, "host", "0:L=8,9:WALK=3");
     CHECK(p.plan->kernels[0].choice.chosen == 0, "a choice for the host");
@@ -262,7 +262,7 @@ static zf_choice combination(const zf_choice_space *space, uint32_t number) {
     return choice;
 }
 
-/// Of all combinations each legal one makes a plan whose kernel has it, and the rest is refused with a reason.
+/// Each legal combination makes a plan whose kernel has it, and every other combination is refused with a reason.
 static void check_combinations(const zf_column *column) {
     planned p = make_plan(column, "emu", NULL);
     zf_choice_space space;
@@ -291,7 +291,7 @@ static void check_combinations(const zf_column *column) {
     zf_arena_destroy(p.arena);
 }
 
-/// What is listed, and that of everything listed as the default nothing differs from where nothing is chosen.
+/// The list of choices: a value listed as the default gives the code of no choice.
 static void check_listing(const zf_column *column) {
     planned p = make_plan(column, "nvptx", NULL);
     zf_text text = {0}, json = {0};
@@ -316,7 +316,7 @@ static void check_listing(const zf_column *column) {
     zf_arena_destroy(p.arena);
 }
 
-// What patches do with their exceptions by default, and whether there is a choice, follows from the size of elements and tiles.
+// The size of elements and tiles determines how patches store exceptions by default, and whether there is a choice.
 static void check_staged(const zf_spec *spec) {
     static const struct {
         const char *column;

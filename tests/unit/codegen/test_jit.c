@@ -223,8 +223,8 @@ static void test_threads(void) {
     zf_jit_free(jit);
 }
 
-/// What is loaded when the compiler goes is unmapped, however many pieces there are. Where that was left to LLVM 19, from some
-/// number on it lost pieces, or ended the process: it reads its table's old memory where a piece makes the table grow.
+/// Code that is loaded when the compiler goes is unmapped, however many pieces there are. LLVM 19 alone lost pieces from some
+/// number on, or ended the process: it reads its table's old memory where a piece makes the table grow.
 static void test_freed_while_loaded(void) {
     enum { MOST = 64 };
     for (int count = 1; count <= MOST; count++) {

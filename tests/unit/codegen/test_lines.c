@@ -81,7 +81,7 @@ static void place_of(const bench *t, const char *phrase, char out[128]) {
     snprintf(out, 128, ", t.zf:%u", line); // the code is shared by all files of table t
 }
 
-// ---- What is wrong --------------------------------------------------------------------------------------------
+// ---- Faults ---------------------------------------------------------------------------------------------------
 
 #define ARGS                                                                                                                     \
     void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work, uint8_t *out,         \

@@ -75,7 +75,7 @@ static void fill(zf_kind kind, data_shape shape, uint64_t rows, uint8_t *out) {
 
 // ---- A column through everything ------------------------------------------------------------------------------
 
-/// What is stored against what the interpreter stores.
+/// Compares the stored bytes with those of the interpreter.
 static void compare_with_interpreter(zf_program *program, zf_container *container, zf_kind kind, const uint8_t *plain,
                                      uint64_t rows, uint64_t rows_per_block, const char *what) {
     const zf_table *table = zf_spec_find_table(program->spec, NULL);
@@ -289,7 +289,7 @@ static void test_forms(void) {
     zf_program_free(program);
 }
 
-// ---- What goes wrong ------------------------------------------------------------------------------------------
+// ---- Failures -------------------------------------------------------------------------------------------------
 
 typedef struct bad {
     const char *what, *text;
@@ -383,7 +383,7 @@ static void test_alternatives(void) {
         round_trip(program, ZF_K_F64, (const uint8_t *)values, 10000, 4096, true, "alternatives, one refuses");
         zf_program_free(program);
     }
-    // What does not decode to its source counts as refused.
+    // An alternative that does not decode to its source counts as refused.
     program = load("algorithm bad(s: u8[]) -> f64[] fully_parallel { decode(i) = 0.0; encode(x) { s.push(1); } }\n"
                    "table t { c: f64 = bad | plain; }",
                    &error);
@@ -479,7 +479,7 @@ static void test_stopping(void) {
     zf_program_free(program);
 }
 
-/// What this build cannot encode or decode yet says so before it writes anything.
+/// A codec that this build cannot encode or decode yet fails before anything is written.
 static void test_unsupported(void) {
     static const struct {
         const char *text, *code;
@@ -534,7 +534,7 @@ static void test_print(void) {
     zf_program_free(program);
 }
 
-/// What a body calls says why it failed.
+/// Functions that a body calls report why they failed.
 static void test_support(void) {
     zf_encode_frame frame = {.rows = 1, .bytes_left = 1 << 20, .work = UINT64_MAX};
     zf_encode_buffer buffer = {.element = 8, .is_text = 1, .text_length = 1};

@@ -12,7 +12,7 @@
 
 static uint64_t compared, refused_by_both;
 
-// ---- What both are given --------------------------------------------------------------------------------------
+// ---- The input of both ----------------------------------------------------------------------------------------
 
 typedef struct given {
     zf_encode_input input;
@@ -65,7 +65,7 @@ static void given_free(given *g) {
     free(g->offsets);
 }
 
-// ---- What came out --------------------------------------------------------------------------------------------
+// ---- The results ----------------------------------------------------------------------------------------------
 
 static bool same_stream(const zf_encode_buffer *got, const interp_stream *want, uint64_t *first) {
     zf_type type = interp_stream_type(want);

@@ -223,7 +223,7 @@ typedef struct seen {
     bool decoded;
 } seen;
 
-/// What a compiler of these options makes of a column on the emulated GPU: of kernel `number` of its plan, a map or not.
+/// The code of a column on the emulated GPU by a compiler of these options: kernel `number` of its plan, a map or not.
 static seen look_at(const char *cache, zf_compiler_options options, size_t column, uint32_t number, bool map) {
     seen out = {.decoded = false};
     zf_context *context = NULL;
@@ -289,7 +289,7 @@ static void write_tuned(const char *path, const char *device, const char *shape,
     fclose(f);
 }
 
-/// Of a column's two kernels what one may not have is left out, and not what the other may.
+/// An illegal choice of one of a column's two kernels is ignored, and the other's is kept.
 static void test_two_kernels(void) {
     char path[128];
     snprintf(path, sizeof path, "%s/two.txt", directory);
@@ -305,7 +305,7 @@ static void test_two_kernels(void) {
     CHECK(look_at("", options, 2, 1, true).choice.chosen == 1u << ZF_CHOICE_L, "the other kernel");
 }
 
-/// What cannot be used is put aside when more is kept, and not lost.
+/// A file that cannot be used is renamed when more is kept, and not lost.
 static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tuned_kernel *kernel) {
     char aside[300];
     zf_context *context = NULL;
@@ -348,7 +348,7 @@ static bool begins(const char *path, const char *line) {
     return found;
 }
 
-/// What cannot be read this time may be good: it stays where it is, and nothing is kept.
+/// A file that cannot be read this time may be good: it stays where it is, and nothing is kept.
 static void test_unreadable(const char *cache) {
     static const char *const reasons[] = {"Too many open files", "File too large", "no memory"};
     char gpu[] = "a GPU whose file is not read", shape[] = "map i32: a;", name[40], kept[256], aside[300];
@@ -395,7 +395,7 @@ static void test_unreadable(const char *cache) {
     zf_context_free(context);
 }
 
-/// What was put aside before stays so.
+/// Files that were renamed before stay.
 static void test_put_aside_again(const char *cache) {
     enum { ASIDE = 4 };
     char gpu[] = "a GPU whose file is damaged often", shape[] = "map i32: a;", name[40], kept[256], aside[300], line[32];
@@ -466,7 +466,7 @@ static void test_locked(const char *cache) {
     zf_context_free(context);
 }
 
-/// What another version keeps stays when more is kept, and what is known of it counts meanwhile.
+/// Results of another version stay when more is kept, and the known ones count meanwhile.
 static void test_kept_by_another(const char *cache, const char *kept, const seen *first, zf_tuned_kernel *kernel) {
     zf_context *context = NULL;
     zf_error error = {0};

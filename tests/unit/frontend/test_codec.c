@@ -270,7 +270,7 @@ static void test_tables(void) {
     zf_spec_destroy(spec);
 }
 
-/// What input could make large: expansion of named codecs, depth, alternatives.
+/// Limits on the size of input: expansion of named codecs, depth, alternatives.
 static void test_limits(void) {
     zf_text text = {0};
     zf_text_puts(&text, "algorithm pair<T>(v: T[], w: T[]) -> T[] fully_parallel { decode(i) = v[i]; encode(x) { "

@@ -267,7 +267,7 @@ static const struct {
      "ZF0512: amount"},
 };
 
-// ---- What the matcher found, in one line ----------------------------------------------------------------------
+// ---- The matcher's result in one line -------------------------------------------------------------------------
 
 static bool print_reduce(zf_visitor *visitor, zf_expr *expr) {
     zf_text *out = visitor->user;

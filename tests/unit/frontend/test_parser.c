@@ -210,7 +210,7 @@ static void check_diagnostics(const char *text, const char *wanted) {
     parsed_free(&p);
 }
 
-// What is missing is shown where it is missing; what is open is pointed at; slips are recognised.
+// A missing token is shown where it is missing; an open bracket is pointed at; slips are recognised.
 static void test_messages(void) {
     check_diagnostics("fn f() {\n    let a = 1\n    let b = 2;\n}\n",
                       "t.zf:2:14: error[ZF0110]: expected `;` after the expression, found the reserved word `let`\n"

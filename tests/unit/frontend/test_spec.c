@@ -142,7 +142,7 @@ static void test_imports(void) {
     CHECK(count == 6, "%u modules", count); // three of them std's
     zf_spec_destroy(spec);
 
-    // What is not beside the importing file is looked for in std.
+    // A file that is not beside the importing file is looked for in std.
     write_file("from_std.zf", "import \"light.zf\";\n");
     zf_spec_destroy(add("from_std.zf", true, 0, "an import from std's directory"));
     zf_spec_destroy(add("std/light.zf", true, 0, "a file of std itself"));

@@ -24,7 +24,7 @@ static void check_column(const zf_column *column, const char *target) {
     zf_arena_destroy(arena);
 }
 
-/// What the text of a plan says of characters is not believed.
+/// The claims of a plan's text about characters are checked.
 /// Which work buffers have short strings in their handles: on accelerators those of which groups are made, a string each.
 static void check_short_strings(const zf_column *column) {
     zf_arena *arena = zf_arena_create();

@@ -233,7 +233,7 @@ static void test_checks(void) {
                  order, COUNT(order));
 }
 
-// ---- What is refused ------------------------------------------------------------------------------------------
+// ---- Refusals -------------------------------------------------------------------------------------------------
 
 static void refuse_groups(const char *expression, zf_diag_code code) {
     planned p = plan_groups(expression);

@@ -68,7 +68,7 @@ static void check_decisions(zf_spec *spec) {
         CHECK(edge->decision == rows[k].decision, "%s.%s: decision %d", rows[k].column, rows[k].path, (int)edge->decision);
         CHECK(edge->reason != NULL && *edge->reason != '\0', "%s.%s: no reason", rows[k].column, rows[k].path);
     }
-    // What was materialised is as good as stored: picks(.., delta) is random, dictionary(delta) is not.
+    // A materialised input is as good as stored: picks(.., delta) is random, dictionary(delta) is not.
     zf_graph *picks = zf_graph_build(arena, find_column(spec, "tests", "picks_delta"), NULL);
     CHECK(picks->nodes[0].capability == ZF_CAP_RANDOM, "picks over a materialised child is random");
     zf_graph *fused = zf_graph_build(arena, find_column(spec, "tests", "dictionary_delta"), NULL);

@@ -187,7 +187,7 @@ static void check_details(zf_spec *spec) {
         CHECK(plan->check_count == 2 && plan->hoisted_count == 3, "%u checks, %u hoisted", plan->check_count,
               plan->hoisted_count);
     }
-    // What is hoisted says where it stands.
+    // A hoisted check has its place.
     plan = plan_column(arena, find_column(spec, "tests", "byte_stream_split"), &host);
     if (plan != NULL) {
         CHECK(plan->hoisted_count == 1, "%u hoisted", plan->hoisted_count);

@@ -14,7 +14,7 @@ static const zf_work *packed(const zf_plan *plan) {
     return found;
 }
 
-/// Of each width, whether the code that knows it has a kernel less.
+/// For each width: whether the code that knows it has a kernel less.
 static void check_widths(const zf_column *column, const zf_plan *plan, const zf_work *work) {
     uint32_t last = plan->kernel_count - 1, bits = zf_kind_bits(work->type.kind), own = 0;
     uint64_t *shaping = ZF_NEW_ARRAY(plan->arena, uint64_t, plan->shaping_count + 1);
@@ -84,7 +84,7 @@ static void check_column(const zf_column *column, const char *target) {
     zf_arena_destroy(arena);
 }
 
-/// What the text of a plan says of such buffers is not believed.
+/// The claims of a plan's text about such buffers are checked.
 static void check_broken(const zf_column *column) {
     zf_arena *arena = zf_arena_create();
     zf_plan_options options = {.target = "emu"};

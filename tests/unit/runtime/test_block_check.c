@@ -146,7 +146,7 @@ static void test_failures(void) {
           "a local that was set");
 }
 
-// ---- What is refused ------------------------------------------------------------------------------------------
+// ---- Refusals -------------------------------------------------------------------------------------------------
 
 static const char *fault_of(const zf_abi_check_step *steps, uint32_t count) {
     static const uint64_t constants[] = {0, 1};

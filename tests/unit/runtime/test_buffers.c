@@ -13,7 +13,7 @@ enum { ROWS = 9000 * 2, ROWS_PER_BLOCK = 4096, THREADS = 2 }; // two blocks for 
 static char characters[4 * ROWS];
 static int64_t offsets[ROWS + 1];
 static uint8_t validity[(ROWS + 7) / 8];
-// What is decoded to.
+// The destinations of decodes.
 static _Alignas(64) uint8_t made[4 * ROWS + 64], made_offsets[(ROWS + 2) * 8], made_validity[ROWS / 8 + 64], work[1 << 22];
 
 static int64_t offset_at(const void *at, uint64_t row) {

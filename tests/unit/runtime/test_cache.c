@@ -1,6 +1,6 @@
 // Links: zipflow-runtime
-// The size of the cache of code: the least recently used entries go, never the newest, nothing else in the directory, and several
-// processes at once keep within it. What ZIPFLOW_CACHE_SIZE may be.
+// The size of the cache of code: the least recently used entries go, never the newest, nothing else in the directory, and
+// several processes at once keep within it. Values of ZIPFLOW_CACHE_SIZE.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

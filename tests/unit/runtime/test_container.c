@@ -151,7 +151,7 @@ static void test_output(void) {
     CHECK(zf_output_create("", (zf_output_options){0}, &file, &error) == ZF_ERR_IO, "no name");
 }
 
-// ---- What is written is what is read --------------------------------------------------------------------------
+// ---- Reading gives the written blocks -------------------------------------------------------------------------
 
 static void test_facts(zf_context *context) {
     zf_error error = {0};
@@ -228,7 +228,7 @@ static void test_account(zf_context *context) {
     }
 }
 
-// ---- What a writer refuses ------------------------------------------------------------------------------------
+// ---- Refusals of the writer -----------------------------------------------------------------------------------
 
 static void test_layout_refusals(void) {
     zf_error error = {0};
@@ -420,7 +420,7 @@ static void test_parallel_writers(zf_context *context) {
     zf_container_close(c);
 }
 
-// ---- What a reader refuses ------------------------------------------------------------------------------------
+// ---- Refusals of the reader -----------------------------------------------------------------------------------
 
 /// One number of a block's header, replaced.
 static void test_block_refusals(void) {

@@ -226,7 +226,7 @@ static const zf_abi_simt_kernel kernels[2] = {{.name = "probe", .threads = THREA
 static zf_abi_plan plan = {.kernel_count = 2, .target = {ZF_TARGET_NVPTX, 80}};
 static const zf_abi_code code = {.simt = kernels, .image_kind = ZF_IMAGE_PTX, .image = ptx, .image_bytes = sizeof ptx};
 
-/// What the PTX above says, for the driver that is none.
+/// The effect of the PTX above, for the fake driver.
 static void probe(const char *name, unsigned groups, unsigned threads, void **arguments) {
     uint64_t a[8];
     uint32_t block_count, even;

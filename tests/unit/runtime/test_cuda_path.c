@@ -33,7 +33,7 @@ static const char text[] = "table t {\n"
                            "                             entries: delta(bitpack));\n"
                            "}\n";
 
-// ---- What the driver is asked for -----------------------------------------------------------------------------
+// ---- Calls of the driver --------------------------------------------------------------------------------------
 
 static struct {
     const char *symbol;
@@ -148,8 +148,8 @@ static uint64_t decode_traced(zf_container *container, size_t column, const char
     return once;
 }
 
-/// What zf_decode_async could not queue whole: zf_decode_status gives its error, whatever lies in the staging memory, which here
-/// is what kernels leave that find nothing wrong. So it is after a good decode too, and a good one comes after it.
+/// If zf_decode_async fails half-way, zf_decode_status returns its error, whatever the staging memory holds: here the words of
+/// kernels that found no failure. This is so after a good decode too, and a good one comes after it.
 static void test_half_queued(zf_container *container) {
     static const char *const failing[] = {"cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"};
     zf_error error = {0}, first = {0};
@@ -210,7 +210,7 @@ static void decode_to_host(zf_container *container) {
 
 // ---- Streams of zf_decode -------------------------------------------------------------------------------------
 
-/// What one decode queued, and waited for.
+/// The calls that one decode enqueued, and waited for.
 typedef struct streams {
     pthread_t thread; ///< that decodes
     void *only;       ///< the stream of all of it
@@ -337,8 +337,8 @@ static void test_rejected(zf_program *program) {
 
 // ---- The pipeline -----------------------------------------------------------------------------------------------
 
-/// What a batch asks the driver for between its start and its end: copies, launches, events. Nothing that allocates or gives
-/// back, nor waits for a stream, the context or the device. From a file, and from pinned memory.
+/// The driver's calls of a batch between its start and its end: copies, launches, events. None allocates or frees, nor waits
+/// for a stream, the context or the device. From a file, and from pinned memory.
 static void test_pipeline(zf_container *container) {
     static const char *const allowed[] = {"cuCtxPushCurrent_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent",
                                           "cuEventRecord",       "cuLaunchKernel",       "cuMemcpyDtoHAsync_v2",
@@ -430,7 +430,7 @@ static double prepare_anew(const char *cache, const char *path) {
     return stats.compile_seconds;
 }
 
-/// What lies in the cache is compared with its checksum: damaged code never comes to the driver.
+/// Code in the cache is compared with its checksum: damaged code never comes to the driver.
 static void test_cache(const char *path) {
     char cache[128];
     snprintf(cache, sizeof cache, "%s/cache", scratch);

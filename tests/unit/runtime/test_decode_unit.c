@@ -241,7 +241,7 @@ static bool overlap(const queued *a, const queued *b) {
     return false;
 }
 
-/// Whether launches of two units may run at a time. What touches the same memory must be in order.
+/// Whether launches of two units may run at a time. Launches that touch the same memory must be in order.
 static bool check_order(const counting *c) {
     bool together = false;
     for (unsigned b = 0; b < c->queued_count; b++) {

@@ -153,8 +153,8 @@ static void warps(KERNEL_ARGS) {
     store(thread, (uint32_t *)(void *)out + global_index(thread), value, 6);
 }
 
-// Halves of a wave: a ballot is the wave's, and lanes that are not there have no vote. What a thread must get is said by itself;
-// it stores how many of its ballots were right.
+// Halves of a wave: a ballot is the wave's, and lanes that are not there have no vote. Each thread computes its expected
+// ballots, and stores how many were right.
 
 static void each_half_votes(KERNEL_ARGS) {
     UNUSED_ARGS;
@@ -364,7 +364,7 @@ FAULTY(
         else
             zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 37);
     })
-// What a thread does to a byte after it wrote it does not hide that it did.
+// A later access of a thread to a byte does not hide that it wrote the byte.
 FAULTY(
     store_then_atomic, if (zf_emu_group(thread) == 3) {
         if (number == 0) store(thread, shared, 1, 46);
@@ -522,7 +522,7 @@ static void test_canaries(void) {
     }
 }
 
-/// What a kernel that wants so much shared memory is loaded with.
+/// Loads a kernel that needs so much shared memory.
 static zf_status load_sharing(machine *m, uint32_t bytes, zf_error *error) {
     zf_abi_simt_kernel simt = {
         .name = "k", .threads = THREADS, .tiles = 1, .warp = warp_lanes, .emulated = copy, .shared_bytes = bytes};

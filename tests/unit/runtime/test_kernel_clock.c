@@ -59,7 +59,7 @@ static void test_poison(zf_container *container, uint8_t poison) {
 
 enum { RUNS = 3, BEHIND = 2 };
 
-/// What is queued of a kernel that runs three times behind two that do not count, and then, if it is short, in three rounds of
+/// The queue of a kernel that runs three times behind two that do not count, and then, if it is short, in three rounds of
 /// several launches each.
 static struct {
     zf_accelerator_ops ops;
@@ -248,7 +248,7 @@ static void test_copy_rate(void) {
     for (unsigned k = 1, calls = c.calls; k <= calls; k++) CHECK(copy_rate(&c, k, &rate) == ZF_ERR_DEVICE, "call %u fails", k);
 }
 
-// ---- What is under way when a call fails ------------------------------------------------------------------------
+// ---- Work in progress when a call fails -------------------------------------------------------------------------
 
 /// Microseconds that whatever was queued takes to begin, long after the call behind it has failed.
 enum { SLOW = 3000 };

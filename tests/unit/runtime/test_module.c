@@ -292,7 +292,7 @@ static const zf_module_code *storing(const zf_module_plan *plan) {
     return NULL;
 }
 
-/// What a module's code says of the column's kernels is looked at when it is written, and again when it is read.
+/// The facts of a module's code about the column's kernels are checked when it is written, and again when it is read.
 static void spoil_storing(unsigned way) {
     zf_module *module = NULL;
     zf_error error = {0};
@@ -378,7 +378,7 @@ static void test_several(void) {
     zf_module_free(modules[0]);
 }
 
-// ---- What is refused ------------------------------------------------------------------------------------------
+// ---- Refusals -------------------------------------------------------------------------------------------------
 
 static uint8_t *bytes;
 static size_t length;
@@ -421,7 +421,7 @@ static size_t find_text(const char *wanted) {
     return 0;
 }
 
-/// What would spoil a terminal or JSON is in no name, type or codec.
+/// No name, type or codec has characters that would spoil a terminal or JSON.
 static void test_texts(uint8_t *copy) {
     static const char *const texts[] = {"widths", "date32", "dictionary(", "packed"};
     static const char spoils[] = {'\x1b', '\x7f', '\xff', '\0', '\n'};
@@ -436,7 +436,7 @@ static void test_texts(uint8_t *copy) {
     }
 }
 
-/// What stands between sections, where anything does.
+/// The bytes between sections, if there are any.
 static void test_padding(uint8_t *copy) {
     unsigned paddings = 0;
     for (int section = ZF_SECTION_MANIFEST; section <= ZF_SECTION_NATIVE; section++) {
@@ -508,7 +508,7 @@ static void test_refused(void) {
                    {40, 4, true, "ZF1216"},
                    {48, 2, true, "ZF1216"},
                    {56, 0xc0, true, "ZF1216"},
-                   // What has no meaning yet.
+                   // Bytes without a meaning.
                    {44, 1, true, "ZF1216"},
                    {47, 1, true, "ZF1216"},
                    {52, 1, true, "ZF1216"},
@@ -552,7 +552,7 @@ static void test_refused(void) {
     CHECK(strstr(error.hint, "--cpu") == NULL && strstr(error.hint, "x86-64-v2 and later") != NULL, "%s", error.hint);
     CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 2, ZF_MACHINE_NONE, 0, "m", &error) == ZF_ERR_DEVICE, "another machine");
     CHECK(strstr(error.message, "x86-64, which this machine is not") != NULL, "%s", error.message);
-    // What cannot be asked for.
+    // Impossible requests.
     const char *path = place("never.zfm");
     CHECK(zf_module_compile(program, "t", &(zf_module_options){.cpu = "i486"}, path, NULL, &error) == ZF_ERR_USAGE, "i486");
     CHECK(zf_module_compile(program, "u", NULL, path, NULL, &error) == ZF_ERR_USAGE, "no such table");
@@ -589,7 +589,7 @@ static void run_checks(const zf_module_content *content) {
     }
 }
 
-/// Changes the manifest, whose numbers are what could lead a loader astray. What is still good is written again, which touches
+/// Changes the manifest, whose numbers could lead a loader astray. A module that is still good is written again, which touches
 /// all of it, and its block checks are run.
 static void test_mutated(void) {
     enum { ROUNDS = 6000 };

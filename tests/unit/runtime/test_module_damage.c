@@ -92,7 +92,7 @@ static bool same_error(const zf_error *a, const zf_error *b) {
            strcmp(a->place, b->place) == 0;
 }
 
-/// What a kernel would report: check 0 of element 5 of the unit's first block.
+/// The report of a kernel: check 0 of element 5 of the unit's first block.
 static void violate(const char *name, unsigned groups, unsigned threads, void **arguments) {
     (void)name, (void)groups, (void)threads;
     uint64_t *failure;
@@ -169,7 +169,7 @@ static void test_damage(void) {
     }
     zf_container_close(container);
     CHECK(hoisted >= 8 && inside >= 2, "%u hoisted checks and %u within kernels were violated", hoisted, inside);
-    // What kernels of a GPU report.
+    // Reports of a GPU's kernels.
     write_changed(&m);
     mutate_free(&m);
     fake->kernel = violate;

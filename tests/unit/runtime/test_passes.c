@@ -46,7 +46,7 @@ static void spend(double seconds) {
     for (double end = zf_clock_seconds() + seconds; zf_clock_seconds() < end;) continue;
 }
 
-/// What holds of every result: no pass takes longer than its group, no group than the whole, nor than its passes' sum.
+/// Checks every result: no pass takes longer than its group, no group than the whole, nor than its passes' sum.
 static void check_sums(const result *r, unsigned threads) {
     const double hair = 1e-9;
     const zf_pass_time *group = NULL;
@@ -109,7 +109,7 @@ static void test_within(void) {
     CHECK(plan->sum >= 0.008 && graph->sum >= 0.008, "%g %g", plan->sum, graph->sum);
     CHECK(plan->sum == plan->wall && graph->sum == graph->wall, "one thread");
     CHECK(group->busy > 0, "%g", group->busy);
-    // What runs within is not counted to what it interrupts.
+    // The time of an inner pass is not counted to the pass that it interrupts.
     CHECK(plan->sum + graph->sum <= r.whole, "%g", plan->sum + graph->sum);
     CHECK(line_of(&during, "plan.plan")->wall >= 0.008 && line_of(&during, "plan.plan")->wall <= plan->wall,
           "what goes on counts");

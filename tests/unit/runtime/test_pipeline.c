@@ -177,7 +177,7 @@ static void run_all(zf_batch *batch, asking *a) {
     }
 }
 
-/// What a batch says that it did for each column is what zf_decode says; only launches may be more, for there are more units.
+/// A batch's statistics of each column are those of zf_decode; only launches may be more, for there are more units.
 static void check_stats(const zf_batch *batch, const asking *a, const char *device) {
     zf_error error = {0};
     zf_decode_stats ours = {0}, alone = {0};

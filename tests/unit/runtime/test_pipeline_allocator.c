@@ -255,7 +255,7 @@ static void test_each_call(bool loaded) {
     zf_container_close(container);
 }
 
-/// What is given but cannot be used is given back.
+/// Memory that is allocated but cannot be used is freed.
 static void test_unaligned(void) {
     for (unsigned kind = 0; kind < 2; kind++) {
         counter c;

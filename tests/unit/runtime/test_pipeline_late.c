@@ -177,7 +177,7 @@ static void test_order(void) {
                 CHECK(zf_batch_describe(c.batch, &info, &error) == ZF_OK, "%s", error.message);
                 unsigned copies = (unsigned)info.units * (variant >= 2 && round == 0 ? 2 : 1);
                 CHECK(atomic_load(&c.l.copies) == copies, "%u copies of %zu units", atomic_load(&c.l.copies), info.units);
-                // What is there already goes ahead of the first decode, where there is memory.
+                // Units that are there already go ahead of the first decode, if there is memory.
                 if (variant >= 2 && round == 1 && kinds[k].device_staging >= 400 << 10 && kinds[k].order == ZF_PIPELINE_JOHNSON)
                     CHECK(atomic_load(&c.l.ahead) > 1, "kind %zu: %u copies before a launch", k, atomic_load(&c.l.ahead));
                 CHECK(atomic_load(&c.l.allocated) == allocated, "%u allocations", atomic_load(&c.l.allocated) - allocated);
@@ -232,7 +232,7 @@ static void test_failing(bool loaded) {
 
 // ---- Copies that are under way when a call fails ------------------------------------------------------------------
 
-/// What copies were to read when they were queued, on the one stream that copies to the device; they run in that order.
+/// The sources of copies when they were enqueued, on the one stream that copies to the device; they run in that order.
 static struct {
     zf_accelerator_ops ops;  ///< of the emulator
     const void *stream;      ///< of copies
@@ -310,7 +310,7 @@ static void test_failed_behind_copy(bool loaded, bool decodes) {
     CHECK(failures == 8, "%u columns failed", failures);
 }
 
-// ---- What stays on the device from run to run ---------------------------------------------------------------------
+// ---- Units that stay on the device from run to run ----------------------------------------------------------------
 
 /// The first launch behind which a kernel reports a failure; negative: none does.
 static struct {
@@ -390,7 +390,7 @@ static void test_failed_and_left_out(void) {
     end(&c);
 }
 
-/// What a run did is told of that run, also where units are kept from one to the next.
+/// The statistics of a run are those of that run, also where units are kept from one to the next.
 static void test_stats_of_kept(void) {
     static const zf_pipeline_options options = {.readers = 1, .unit_bytes = 20000};
     columns c;

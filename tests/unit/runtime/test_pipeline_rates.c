@@ -161,8 +161,8 @@ static void test_both_ways(void) {
     made_end(&m);
 }
 
-/// What a decode costs besides its bytes shows where a column has units of many and of few: half way to each run's, but for first
-/// runs. Rates are of what goes beyond it.
+/// The fixed cost of a decode shows if a column has units of many and of few bytes. It moves half way to each run's, but for
+/// first runs. Rates are of the time beyond it.
 static void test_cost(void) {
     static const made_run run = {.stored = 1e8,
                                  .plain = 4e8,
@@ -219,9 +219,9 @@ static void test_cost(void) {
     made_end(&m);
 }
 
-/// A first run thought a decoder slow; all that follow are so short that they tell no rate, but that it is not that slow. So with
-/// a link: short copies, which wait for other things besides, lower what is known of it by nothing, whatever comes last in a
-/// batch.
+/// A first run measured a decoder as slow; all later decodes are so short that they show no rate, but that it is not that slow.
+/// The same holds for a link: short copies, which wait for other things besides, never lower its known rate, whatever comes
+/// last in a batch.
 static void test_short(void) {
     static const made_run good = {
         .stored = 1e8, .plain = 4e8, .read = 0.01, .copy = 2e-3 + 5e-6, .decode = {1e-3 + 12e-6}, .units = 1, .runs = 2};

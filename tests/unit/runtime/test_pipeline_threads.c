@@ -335,8 +335,7 @@ static void test_start(void) {
     end(&s);
 }
 
-/// What a stream may follow of a batch that was cancelled is what a wait says: columns of which units were left out are not
-/// there.
+/// A stream may follow the columns of a cancelled batch for which a wait succeeds: columns with skipped units are not there.
 static void test_follow_of_cancelled(void) {
     static const zf_pipeline_options options = {
         .order = ZF_PIPELINE_GIVEN, .device_staging = 64 << 10, .host_staging = 64 << 10, .readers = 2, .unit_bytes = 20000};
@@ -581,7 +580,7 @@ static zf_status counting_follow(zf_accelerator *self, void *stream, void *event
     return late_follow(self, stream, event, error);
 }
 
-/// Of large units at hand the decodes are queued when their copies have ended, but for the last's; of small ones before.
+/// The decodes of large units are enqueued when their copies have ended, but for the last's; those of small ones before.
 static void test_queued_late(void) {
     static const zf_pipeline_options options = {.streams = 2, .unit_bytes = 20000};
     for (unsigned large = 0; large < 2; large++) {

@@ -54,7 +54,7 @@ static void take_host(void *user, void *at, uint64_t bytes) {
     free(at);
 }
 
-/// What runs on the late accelerator's streams.
+/// The work on the late accelerator's streams.
 static zf_status looking_copy(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes,
                               zf_error *error) {
     if (atomic_load(&freed) == 0) return copy_in(self, stream, to, from, bytes, error);

@@ -238,7 +238,8 @@ static void test_keeping(void) {
     zf_rates_keep(a.rates, true);
     struct stat facts;
     CHECK(stat(kept_file(), &facts) == 0 && (facts.st_mode & 0777) == 0600, "%s", kept_file());
-    // What two contexts see stays, whoever is the last to write; of what both saw, what runs with code at hand have shown.
+    // The rates of two contexts stay, whoever is the last to write; if both saw a codec, the rate of runs with code at hand
+    // stays.
     zf_rates_decode_seen(b.rates, 2, "two", 200e9, 0, false);
     zf_rates_decode_seen(b.rates, 3, "three", 30e9, 0, false);
     zf_rates_keep(b.rates, true);

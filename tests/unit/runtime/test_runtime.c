@@ -402,7 +402,7 @@ static void test_readers(zf_context *context) {
     zf_container_close(container);
 }
 
-// ---- What must be refused -------------------------------------------------------------------------------------
+// ---- Refusals -------------------------------------------------------------------------------------------------
 
 /// Runs a laid-out block of column "walk", perhaps with other seek states, in a mode.
 static zf_status run_walk(const zf_block_view *view, uint32_t branch, uint32_t mode, uint64_t *record, uint32_t *out,

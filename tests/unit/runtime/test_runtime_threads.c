@@ -72,7 +72,8 @@ static zf_status fail_some(void *user, uint64_t index, unsigned worker, zf_error
     return ZF_OK;
 }
 
-/// Of several failures that of the lowest index is told, also where it comes last; what is behind a known one is left out.
+/// If several calls fail, the failure of the lowest index is returned, also where it comes last; calls behind a known one are
+/// skipped.
 static void test_first_failure(void) {
     zf_error error;
     for (unsigned round = 0; round < 50; round++) {
@@ -159,8 +160,8 @@ static void run_timed(const zf_abi_args *args, uint64_t begin, uint64_t end) {
     if (begin == 0) thread_nanoseconds += batch_nanoseconds;
 }
 
-/// Threads are started where what is left behind a first batch is worth it, and not for a few elements that cost nothing. Of so
-/// many rows a first batch is an eighth: it is worth a thread from ten microseconds on, and asking the clock takes one or two.
+/// Threads are started if the work behind a first batch is worth it, and not for a few elements that cost nothing. With so many
+/// rows a first batch is an eighth: it is worth a thread from ten microseconds on, and reading the clock takes one or two.
 static void test_threads_worth_their_start(void) {
     enum { ROWS = 160000 };
     zf_error error = {0};

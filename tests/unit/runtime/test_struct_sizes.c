@@ -50,7 +50,7 @@ static void test_inputs(void) {
     CHECK(zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
     void *values = aligned_alloc(64, sizes.values / 64 * 64 + 64), *work = aligned_alloc(64, sizes.workspace / 64 * 64 + 64);
     zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
-    // Of the first version, by 0 or by its size; older than `cancelled`, which then is not looked at.
+    // A struct of the first version, by 0 or by its size; older than `cancelled`, which then is not read.
     zf_decode_options options = {.threads = 1};
     CHECK(decode(&options, &buffers, &error) == ZF_OK, "size 0: %s", error.message);
     options.size = sizeof options;

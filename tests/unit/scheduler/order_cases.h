@@ -30,7 +30,7 @@ static inline uint32_t order_below(uint32_t bound) { return (uint32_t)(order_ran
 /// From 0 to below 1, of 53 random bits.
 static inline double order_real(void) { return (double)(order_random() >> 11) * 0x1p-53; }
 
-/// What the times of a random problem look like.
+/// The distribution of the times of a random problem.
 typedef enum order_kind {
     ORDER_FEW,     ///< whole numbers below 4: zeros and ties
     ORDER_WHOLE,   ///< whole numbers below 100

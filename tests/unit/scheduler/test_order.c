@@ -229,7 +229,7 @@ static void refused(const char *what, const zf_order_problem *problem, zf_order_
     free(scratch);
 }
 
-/// What is said of a problem that may be good.
+/// The status of a problem that may be good.
 static zf_order_status said_of(const zf_order_problem *problem) {
     size_t bytes;
     void *scratch = order_scratch(problem->count, &bytes);

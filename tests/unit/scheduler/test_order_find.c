@@ -6,7 +6,7 @@
 
 enum { STEPS = 100000, MANY = 200 };
 
-/// What limits a random problem.
+/// The limits of a random problem.
 typedef enum limits_kind {
     PINNED,  ///< the device's ring alone: two machines, little memory
     READING, ///< reads, with rings of any size: three machines
@@ -247,7 +247,7 @@ static void every_way(void) {
     CHECK(found.rule == ZF_ORDER_BY_PAIR && order[0] == 1 && found.makespan == 24, "pairs: %g by %d", found.makespan, found.rule);
 }
 
-/// What whole columns are for: with memory for all they are ready sooner than by Johnson's rule, and all of them little later.
+/// The use of whole columns: with memory for all they are ready sooner than by Johnson's rule, and all of them little later.
 static void sooner_ready(void) {
     const uint32_t counts[] = {24, 64, MANY};
     for (int c = 0; c < 3; c++) {

@@ -30,7 +30,7 @@ static void lay_out(const uint64_t *bytes, uint32_t count, uint64_t size, layout
     }
 }
 
-/// What has become of a position: each is 0 for not begun, 1 for begun, 2 for ended.
+/// The progress of a position: each is 0 for not begun, 1 for begun, 2 for ended.
 typedef struct progress {
     int read, copy, decode;
     double until; ///< the end of what has begun
@@ -137,8 +137,8 @@ static uint32_t at_once(double (*spans)[2], uint32_t count, double now) {
     return busy;
 }
 
-/// What no schedule may do, whatever its rules: a machine does two things at once, two pieces lie on the same bytes. Places are
-/// those that were laid out here, `p` by position.
+/// Checks that a schedule is possible, whatever its rules: no machine does two things at once, and no two pieces lie on the
+/// same bytes. Places are those that were laid out here, `p` by position.
 static void is_possible(const zf_order_problem *problem, const uint32_t *order, const zf_order_times *times, const progress *p,
                         uint32_t round) {
     double reads[ORDER_MOST][2], decodes[ORDER_MOST][2];

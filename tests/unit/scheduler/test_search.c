@@ -295,7 +295,7 @@ static void test_blocks(void) {
 
 // ---- One rule each, on tables that are written down ---------------------------------------------------------------
 
-/// What is read of a combination the `time`-th time.
+/// The `time`-th reading of a combination.
 typedef double (*table)(const zf_search_point *point, uint32_t time);
 
 static zf_search_result search_written(const zf_search_space *space, table seconds, uint32_t registers, uint32_t shared) {

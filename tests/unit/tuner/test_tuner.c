@@ -32,7 +32,7 @@ static void write_container(void) {
     zf_program_free(program);
 }
 
-/// What the callback was told.
+/// The calls of the callback.
 static struct {
     unsigned probes, defaults, first;
     double default_seconds;
