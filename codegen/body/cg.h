@@ -96,8 +96,8 @@ struct zf_cg_env {
     const zf_inst *inst;
     /// Prefers straight code: conditionals with pure arms become selects, checks in them count under cg->v_guard. For tiles.
     bool straight;
-    /// `work` is told what the language counts (V10): iterations of loops that are not bounded, terms of plain reductions, each
-    /// by itself. Otherwise everything that takes time.
+    /// `work` counts as the language does (V10): iterations of unbounded loops and terms of plain reductions, each on its own.
+    /// If false, it counts everything that takes time.
     bool counts_as_written;
     /// Not NULL: the condition of this COND is known, and the other arm is never taken.
     const zf_expr *decided;

@@ -81,7 +81,7 @@ static zf_cg_arm arm_of(const zf_cg_frame *frame, const zf_expr *expr, unsigned 
     case ZF_X_SLICE:
     case ZF_X_BITS: arm = ZF_CG_ARM_GUARDED; break;
     case ZF_X_REDUCE:
-        // A scan's value is at hand whether it is asked for or not; what else loops is branched around.
+        // A scan's value is at hand whether it is used or not; branches skip other loops.
         return expr->reduce->form == ZF_R_SCAN || expr->reduce->form == ZF_R_SEGMENTED ? ZF_CG_ARM_GUARDED : ZF_CG_ARM_BRANCH;
     case ZF_X_CALL:
         if (expr->call->body != NULL) return ZF_CG_ARM_BRANCH;

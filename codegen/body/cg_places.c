@@ -102,7 +102,7 @@ bool zf_cg_bit_place_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *at, zf_cg_
     return true;
 }
 
-// A block's streams have at most 2^32 elements, so words are told by 32 bits once it is known that they are the stream's.
+// A block's streams have at most 2^32 elements, so 32 bits identify a word once it is known to be the stream's.
 LLVMValueRef zf_cg_bit_place_fits(zf_cg *cg, zf_cg_bit_place *place, LLVMValueRef v_total, LLVMValueRef v_count) {
     LLVMValueRef v_last = zf_cg_umin(cg, LLVMBuildLShr(cg->builder, v_total, zf_cg_i64(cg, 5), ""), zf_cg_i64(cg, UINT32_MAX));
     LLVMValueRef v_within = zf_cg_below(cg, place->v_word, zf_cg_add(cg, v_last, zf_cg_i64(cg, 1))), v_five = zf_cg_i32(cg, 5);

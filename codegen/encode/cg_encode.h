@@ -8,7 +8,7 @@
 /// Name of the function in its module.
 #define ZF_CG_ENCODE_NAME "encode"
 
-/// Adds the function for the encode body of `inst` to cg->module. cg->failed tells of forms that are not lowered.
+/// Adds the function for the encode body of `inst` to cg->module. cg->failed reports forms that are not lowered.
 void zf_cg_encode(zf_cg *cg, const zf_inst *inst);
 
 /// Growing arrays of an encode body, in order of number; returns how many. `out` may be NULL.

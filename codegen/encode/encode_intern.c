@@ -81,7 +81,7 @@ static uint64_t text_key(zf_encode_hash hash, const uint8_t *text, uint64_t leng
     return key ^ word;
 }
 
-/// A null's value is 0: it has the tag of a 0 that is valid, and is told from it as elements are.
+/// A null's value is 0: it has the tag of a valid 0, and is distinguished from it as elements are.
 static inline uint64_t tag_of(zf_encode_hash hash, const zf_encode_buffer *buffer, const key_value *value) {
     if (buffer->is_text) return mix(hash, text_key(hash, value->text, value->length, value->valid)) >> 32;
     return buffer->element <= 4 ? tag_of_small(hash, (uint32_t)value->word) : mix(hash, value->word) >> 32;

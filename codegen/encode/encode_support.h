@@ -1,8 +1,8 @@
 // The data of a compiled `encode` body, and the C functions that it calls where inlining gains nothing: growing a buffer,
 // interning, sorting, strings. The layout of these structs is known to the generated code (cg_encode.c).
 //
-// Memory. Buffers belong to the frame. A buffer that grows leaves its old memory in place until the frame is cleared, so that a
-// slice taken before stays readable. Sizes are limited by the frame, not by what the body asks for.
+// Memory. Buffers belong to the frame. A buffer that grows leaves its old memory in place until the frame is cleared, so that
+// an earlier slice stays readable. The frame limits sizes, not the body.
 #ifndef ZF_CODEGEN_ENCODE_SUPPORT_H
 #define ZF_CODEGEN_ENCODE_SUPPORT_H
 
@@ -32,9 +32,9 @@ typedef struct zf_encode_hash {
     uint64_t a, b;
 } zf_encode_hash;
 
-/// Tables of fewer slots lie in the caches: it does not pay to ask for slots ahead.
+/// Tables of fewer slots lie in the caches: prefetching their slots does not pay.
 #define ZF_ENCODE_INDEX_SMALL 4096u
-/// How many elements ahead a loop asks for slots: the time of a miss over that of an element.
+/// The prefetch distance of a loop in elements: the time of a miss over that of an element.
 #define ZF_ENCODE_INDEX_AHEAD 24u
 
 /// A stream being written, or a growing local array. Elements of scalars lie one after the other (bool: a byte each), nullable

@@ -6,8 +6,8 @@
 // reports its tile's first element.
 #include "codegen/host/host.h"
 
-// Number of strips of the tile that are whole, may be unpacked, and (scans) do not hold the block's last element, whose term
-// nobody asked for.
+// Number of strips of the tile that are whole, may be unpacked, and (scans) do not hold the block's last element, whose term is
+// not used.
 LLVMValueRef zf_lower_whole_strips(zf_kernel_build *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lo = tiles->v_lo, v_hi = tiles->v_hi, v_six = zf_cg_i64(cg, 6), v_zero = zf_cg_i64(cg, 0);

@@ -43,8 +43,8 @@ static bool note_scan(zf_visitor *visitor, zf_expr *expr) {
     return true;
 }
 
-// The region's index grows, so the terms that are missing come behind those that were combined; a scan that some elements do not
-// ask for is caught up by the next that does.
+// The region's index grows, so the missing terms come behind those that were combined. A scan that some elements do not use is
+// completed by the next element that uses it.
 bool zf_chunk_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     const zf_reduce *reduce = expr->reduce;

@@ -106,7 +106,7 @@ LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValue
 LLVMValueRef zf_simt_seek_entry(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
 /// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.
 void zf_simt_seek_together(zf_kernel_build *lower);
-/// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
+/// Requests that a loop be unrolled, so that the loads of several rounds are in flight together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 /// Wishes that the loop whose last block is bb_last be neither unrolled nor made to do several rounds at once.
 void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);

@@ -1,7 +1,7 @@
-// Which choices (patterns/plan/choices.h) the kernels of accelerators have. This is the one place that says so: what comes from a
-// person, and what a search tries, are both asked here. Every legal choice makes the same bytes of the rows that are wanted, and
-// the same errors where whole blocks are. A tile that a range of rows cuts is checked whole, and how long it is may be chosen: so
-// a violation in a row that nobody wanted is told of under one choice, and not met under another.
+// The choices (patterns/plan/choices.h) of accelerators' kernels. This is the one place that defines them: choices from a
+// person, and those that a search tries, are both checked here. Every legal choice makes the same bytes of the requested rows,
+// and the same errors of whole blocks. A tile that a range of rows cuts is checked whole, and its length may be a choice. One
+// choice may therefore report a violation in a row that was not requested, and another not.
 #ifndef ZF_CODEGEN_SIMT_CHOICES_H
 #define ZF_CODEGEN_SIMT_CHOICES_H
 

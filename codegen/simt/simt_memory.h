@@ -18,7 +18,7 @@ LLVMValueRef zf_simt_piece_at(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_pie
 /// Copies a piece at v_from, in global memory, to v_to, in shared memory. It is there after zf_simt_copy_wait, and for other
 /// threads behind a barrier.
 void zf_simt_copy(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
-/// Waits until at most `pending` of the thread's last rounds of copies are under way.
+/// Waits until at most `pending` of the thread's last rounds of copies are in flight.
 void zf_simt_copy_wait(zf_cg *cg, uint32_t pending);
 
 #endif

@@ -1,9 +1,9 @@
 // The order of loads in the code of a kernel, after it is optimised.
 //
-// Layouts whose data say where their bits lie make loads that wait for loads: where a block begins, its widths, its words. ptxas
-// leaves such chains in the order in which it finds them, so a thread that makes several rows would wait for all of one before it
-// asks for the next. Here the loads of a straight piece of code that nothing in the kernel can change go first: those that wait
-// for none, then those that wait for one, and so on, each with what its address is made of.
+// Layouts whose data give the places of their bits make loads that wait for loads: the begin of a block, its widths, its words.
+// ptxas leaves such chains in the order in which it finds them, so a thread that makes several rows would wait for all of one
+// before it loads for the next. Here the loads of a straight piece of code that nothing in the kernel can change go first:
+// those that wait for none, then those that wait for one, and so on, each with the computation of its address.
 #include "codegen/simt/simt_order.h"
 
 #include <stdbool.h>

@@ -38,7 +38,7 @@ void zf_simt_distant_edge(zf_simt_distant *later, uint32_t edge, uint64_t stride
     later->strides[later->edge_count++] = stride;
 }
 
-// Tiles that are asked for: the words of their block's descriptor, what its streams are counted from, and the first of them.
+// Tiles to prefetch: the words of their block's descriptor, the base of its streams' counts, and the first of them.
 typedef struct wanted {
     LLVMValueRef v_slots, v_base, v_tile;
     uint32_t together;
@@ -54,7 +54,7 @@ static LLVMValueRef base_of(zf_cg *cg, LLVMValueRef v_slots) { // bytes from the
     return LLVMBuildShl(cg->builder, zf_cg_load(cg, cg->ty_i64, v_at, 8), zf_cg_i64(cg, 8), "");
 }
 
-// Asks for what the stream of an edge has of `bytes` (at most) that `together` tiles read of it.
+// Prefetches the part of an edge's stream that `together` tiles read, at most `bytes`.
 static void ask_for(const zf_simt_distant *later, uint32_t edge, uint64_t each, const wanted *w) {
     zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;
@@ -83,7 +83,7 @@ static uint64_t bytes_of_tile(const zf_simt_distant *later, uint32_t k) {
     return later->lower->kernel->tile / 8 * later->strides[k];
 }
 
-// Tiles whose words the threads ask for together, a power of two.
+// Tiles whose words the threads prefetch together, a power of two.
 static uint32_t tiles_together(const zf_simt_distant *later) {
     uint32_t together = MOST_TOGETHER;
     for (uint32_t k = 0; k < later->edge_count; k++) {

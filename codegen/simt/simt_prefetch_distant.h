@@ -15,9 +15,9 @@ typedef struct zf_simt_distant {
     uint64_t strides[ZF_DISTANT_EDGES];
 } zf_simt_distant;
 
-/// Whether a kernel that is a map can ask for later tiles.
+/// Whether a kernel that is a map can prefetch for later tiles.
 bool zf_simt_distant_fits(const zf_plan *plan, const zf_kernel *kernel);
-/// Begins with no edges; nothing is asked for where it was not chosen.
+/// Begins with no edges; nothing is prefetched unless it was chosen.
 zf_simt_distant zf_simt_distant_begin(zf_kernel_build *lower, const zf_simt_shape *shape);
 /// Notes an edge, when bodies that read it are built. `later` may be NULL.
 void zf_simt_distant_edge(zf_simt_distant *later, uint32_t edge, uint64_t stride);

@@ -1,6 +1,7 @@
 // A tile that makes its elements row by row waits for memory in each: its rows' words are loads of their own, and the values of
-// its groups are known to be wanted only when their heads are. But which elements of a stream it reads is known from its place,
-// or from the state that the file has for it. Asked for at once they are in the second-level cache when rows come to them.
+// its groups are known to be needed only when their heads are. The elements of a stream that it reads are known from its place,
+// or from the state that the file has for it. A prefetch of all of them brings them into the second-level cache before rows
+// come to them.
 #include "codegen/simt/simt_prefetch_tile.h"
 
 #include "codegen/simt/simt_memory.h"
@@ -29,7 +30,7 @@ void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *
 
 void zf_simt_prefetch_tile_few(zf_simt_prefetch_tile *fetch, uint64_t bits) { fetch->outputs = bits; }
 
-// Where not all that may be asked for exists, the pieces behind it are left out.
+// If a part of the range does not exist, the pieces behind its end are skipped.
 void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed) {
     if (fetch == NULL || fetch->bb_ask == NULL || bits == 0 || fetch->edge_count == ZF_PREFETCH_TILE_EDGES) return;
     for (uint32_t k = 0; k < fetch->edge_count; k++) {

@@ -18,15 +18,15 @@ typedef struct zf_simt_prefetch_tile {
     uint32_t edge_count, edges[ZF_PREFETCH_TILE_EDGES];
 } zf_simt_prefetch_tile;
 
-/// Begins where the asking is to stand; what is asked for is known when the code behind it is built, which
-/// zf_simt_prefetch_tile_end follows. Does nothing where it was not chosen, or the target cannot. `most`: of v_count, which the
+/// Begins where the prefetch is to stand. Its elements are known when the code behind it is built, which
+/// zf_simt_prefetch_tile_end follows. Does nothing if it was not chosen, or if the target cannot. `most`: of v_count, which the
 /// data decide.
 void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
                                  LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most);
-/// Has edges be asked for in tiles alone where they have few bits beside the tile's outputs, which have `bits`.
+/// Prefetches edges only in tiles where they have few bits beside the tile's outputs, which have `bits`.
 void zf_simt_prefetch_tile_few(zf_simt_prefetch_tile *fetch, uint64_t bits);
-/// Asks for the elements of an edge, `bits` each, which lie at v_pointer; once an edge. `fetch` may be NULL. `packed`: they are
-/// runs of bits of a stream of words.
+/// Prefetches the elements of an edge, `bits` each, which lie at v_pointer; once an edge. `fetch` may be NULL. `packed`: they
+/// are runs of bits of a stream of words.
 void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed);
 void zf_simt_prefetch_tile_end(zf_simt_prefetch_tile *fetch);
 

@@ -1,6 +1,5 @@
-// Reading ahead: rows of a stream are copied to a ring in shared memory, as many as fit, and a row is asked for again as soon as
-// the one in its place was read. On GPUs these copies need no register and nobody waits for them but for the row that is read
-// next
+// Reading ahead: rows of a stream are copied to a ring in shared memory, as many as fit. A row is copied as soon as the one in
+// its place was read. On GPUs these copies need no register and nobody waits for them but for the row that is read next
 // (`copy_ahead`); on the emulator they are loads and stores.
 #include "codegen/simt/simt_readahead.h"
 

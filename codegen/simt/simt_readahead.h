@@ -1,5 +1,5 @@
-// Elements of a stream that a warp reads in order, copied to shared memory before they are asked for: nobody waits for memory
-// then.
+// Elements of a stream that a warp reads in order, copied to shared memory ahead of the reads, which then do not wait for
+// memory.
 #ifndef ZF_CODEGEN_SIMT_AHEAD_H
 #define ZF_CODEGEN_SIMT_AHEAD_H
 
@@ -29,12 +29,13 @@ void zf_simt_readahead_begin(zf_simt_readahead *ahead, zf_kernel_build *lower, u
 /// Returns element v_before (i32, less than 32) from the position on. An element that does not exist has any value: the end
 /// reports it.
 LLVMValueRef zf_simt_readahead_read(zf_simt_readahead *ahead, LLVMValueRef v_before);
-/// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: what is built runs in any case after what
-/// was built before, so that some moves share a question for the next row; zf_simt_readahead_settle asks for the last of them.
+/// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: the code built from now on runs in any
+/// case after the code built before, so that some moves share a test for the next row; zf_simt_readahead_settle emits the last
+/// of them.
 void zf_simt_readahead_move(zf_simt_readahead *ahead, LLVMValueRef v_count, bool straight);
 void zf_simt_readahead_settle(zf_simt_readahead *ahead);
-/// Before the kernel ends: nothing is under way any more. Whether the position has passed the end (i1): positions only grow, so
-/// it has where any read did.
+/// Before the kernel ends: no copy is in flight any more. Returns whether the position has passed the end (i1): positions only
+/// grow, so it has if any read did.
 LLVMValueRef zf_simt_readahead_end(zf_simt_readahead *ahead);
 
 #endif

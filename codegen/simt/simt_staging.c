@@ -98,7 +98,8 @@ void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef 
     zf_cg_enter(cg, s->bb_fetched);
 }
 
-// Waits until at most `pending` rounds of this thread's copies are under way, and for the others', where they shall be seen.
+// Waits until at most `pending` rounds of this thread's copies are in flight, and for the others' copies if these must be
+// visible.
 static void await(const zf_simt_staging *s, uint32_t pending, bool seen) {
     zf_cg *cg = s->lower->cg;
     zf_simt_copy_wait(cg, pending);

@@ -51,8 +51,8 @@ void zf_simt_staging_wait(zf_simt_staging *s);
 /// Around the bodies of a step.
 void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef v_steps);
 void zf_simt_staging_step_end(zf_simt_staging *s);
-/// Where in shared memory bit `index * stride` of the edge's stream lies, `index` being the first output that is staged with the
-/// step at hand; bits index * stride + from .. + count are asked for. NULL: such bits are not staged.
+/// Returns the place in shared memory of bit `index * stride` of the edge's stream, `index` being the first output that is
+/// staged with the current step, for bits index * stride + from .. + count. NULL: such bits are not staged.
 LLVMValueRef zf_simt_staged_bits(zf_simt_staging *s, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count);
 
 #endif

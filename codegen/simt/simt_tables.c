@@ -9,7 +9,7 @@ enum {
     MOST = 2,           ///< in a kernel
 };
 
-/// Whether an element can be made that nobody asked for: it lies in memory, or is an expression in which nothing is checked.
+/// Whether an unused element may be made: it lies in memory, or is an expression in which nothing is checked.
 static bool can_be_made(const zf_plan *plan, uint32_t edge) {
     int32_t producer = plan->graph->edges[edge].producer;
     if (producer < 0 || plan->edge_work[edge] >= 0) return true;

@@ -39,8 +39,8 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*join)(zf_cg *cg, LLVMValueRef v_value);
     /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
     LLVMValueRef (*permute)(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
-    /// Starts an asynchronous copy of 16 aligned bytes from global to shared memory. `await_copies` waits until at most `pending`
-    /// copies of the thread are under way. Both may be NULL: then a load and a store copy.
+    /// Starts an asynchronous copy of 16 aligned bytes from global to shared memory. `await_copies` waits until at most
+    /// `pending` copies of the thread are in flight. Both may be NULL: then a load and a store copy.
     void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
     void (*await_copies)(zf_cg *cg, uint32_t pending);
     /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.

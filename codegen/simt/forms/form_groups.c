@@ -64,7 +64,7 @@ static zf_type element_type(const zf_graph *graph, const zf_step *step) {
     return graph->edges[graph->nodes[step->node].output].type;
 }
 
-// Whether bodies of outputs ask for a stage's elements: else they are terms of a scan.
+// Whether bodies of outputs use a stage's elements: else they are terms of a scan.
 static bool pulled_by_body(const zf_graph *graph, const zf_kernel *kernel, const zf_step *step) {
     for (uint32_t n = step->node; n != kernel->root;) {
         int32_t consumer = graph->edges[graph->nodes[n].output].consumer;

@@ -1,6 +1,6 @@
 // Chunks whose elements are made by lanes: a warp walks a chunk row by row, each of its threads one lane with the lane's states
-// in registers. A cursor that lanes share stands at one position for all of them; who reads is found by a ballot (or, where
-// amounts differ, by a scan), so that each lane reads behind those before it, which is what the language says of lanes.
+// in registers. A cursor that lanes share has one position for all of them. A ballot tells which lanes read (a scan, if amounts
+// differ), so that each lane reads behind those before it, as the language demands.
 //
 // All lanes must therefore come to every read together: bodies are straight code here, and an `if` around a read becomes a
 // condition of the read and of the assignments. One thread a chunk walks bodies of another shape (zf_form_lanes_fits). A failed
@@ -250,7 +250,7 @@ static row_condition condition_of_row(const walk *w, const zf_expr *expr, bool *
     return ROW_KNOWN;
 }
 
-/// An `if` that asks for the row alone: nothing is asked where the code of a batch knows.
+/// An `if` that depends on the row alone: no test is emitted if the code of a batch knows its result.
 static bool statement_of_row(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     bool holds;
     if (condition_of_row(walk_of(frame), stmt->value, &holds) != ROW_KNOWN) return false;

@@ -272,8 +272,8 @@ static void report_again(zf_kernel_build *lower, const zf_simt_tile *tile, const
     zf_simt_unroll(cg, &outer, 1);
 }
 
-// A whole tile, by tables where there are any. Copying those takes as long as memory does: what the tile reads of others can be
-// asked for before.
+// A whole tile, by tables if there are any. Copying tables takes as long as memory does, so the tile's other reads can be
+// prefetched before.
 static LLVMValueRef whole_by_tables(zf_kernel_build *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     uint32_t staged = zf_simt_staging_bytes(lower->plan, lower->kernel); // tables lie behind them

@@ -1,4 +1,4 @@
-// Groups that are a map but for the last elements of each: what a patched frame of reference or ALP says of its exceptions.
+// Groups that are a map but for the last elements of each, as the exceptions of a patched frame of reference or of ALP.
 //
 // Where the place in the group decides between a value of the element alone and one of the group, finding every output's group
 // would be done for the few that want it. Here all outputs are first made as a map makes them, as if none were an exception. Then
@@ -7,9 +7,9 @@
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_staging.h"
 
-// Where exceptions are staged, shared memory lets six tiles of 32 KiB run at once. On an H200, alp with 3% of exceptions: 256
-// threads of 40 registers reached 83% of the limit, 94% with what they read asked for ahead; with 32 registers 72% of 83%, since
-// ptxas then has rows wait for each other. Elements of one and two bytes have small tiles, and would be chosen one by one.
+// With staged exceptions, shared memory lets six tiles of 32 KiB be resident. On an H200, alp with 3% of exceptions: 256
+// threads of 40 registers reached 83% of the limit, 94% with prefetching; with 32 registers 72% instead of 83%, since ptxas
+// then has rows wait for each other. Elements of one and two bytes have small tiles, and would be chosen one by one.
 enum {
     THREADS = 64,
     REGISTERS = 64,
@@ -387,7 +387,7 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
     zf_cg_enter(cg, bb_next);
 }
 
-// Asks for what exceptions are of.
+// Prefetches the streams of exceptions.
 static void ask_for_exceptions(zf_simt_heads *t) {
     zf_kernel_build *lower = t->lower;
     const zf_graph_node *node = &lower->graph->nodes[t->node];

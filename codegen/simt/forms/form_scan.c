@@ -640,8 +640,8 @@ void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_s
 
 // ---- Which kernels --------------------------------------------------------------------------------------------
 
-// Nullable values are gathered: from plain streams two rows at once, by as many loads under way, for which there are 96
-// registers; what is computed of other streams was fastest with so few that more warps run. Segments were fastest with 64.
+// Nullable values are gathered: from plain streams two rows at once, with as many loads in flight, for which there are 96
+// registers. Values computed from other streams were fastest with few registers and more warps. Segments were fastest with 64.
 enum {
     STRING_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,

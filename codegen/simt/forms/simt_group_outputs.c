@@ -78,9 +78,9 @@ static LLVMValueRef last_group(zf_simt_heads *t, LLVMValueRef v_row, uint32_t ro
     return place.v_rank;
 }
 
-// The same where their values come from windows: what rows that are made together take must be in the window, which has room for
-// the groups of `together` rows, and mostly has those of twice as many. Then all of them are made at once, so that their loads
-// are under way together.
+// The same where their values come from windows. The window must have the values of rows that are made together. It has room
+// for the groups of `together` rows, and mostly has those of twice as many. Then all of them are made at once, so that their
+// loads are in flight together.
 static LLVMValueRef rows_of_windows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMBuilderRef b = cg->builder;

@@ -136,7 +136,7 @@ static LLVMValueRef lane_word(zf_kernel_build *lower, const zf_simt_lanes *lanes
     return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
 }
 
-// Loads what w says of the bits that lie at v_pointer, from lane 0's number v_first on.
+// Loads the bits that w describes, at v_pointer, from lane 0's number v_first on.
 static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_shift = NULL;
