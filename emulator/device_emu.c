@@ -56,7 +56,7 @@ static void host_release(zf_accelerator *self, void *at) {
     free(at);
 }
 
-/// Its own callers use memory that it gave: what is none comes from a caller of zf_decode_async.
+/// The emulator's own callers use memory that it allocated, so memory of another kind comes from a caller of zf_decode_async.
 static zf_status check_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, zf_error *error) {
     if (zf_emu_holds(&((emulator *)self)->memory, address, bytes)) return ZF_OK;
     return zf_raise(error, ZF_E_BUFFER, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);

@@ -129,7 +129,7 @@ static zf_status compare(const session *s, const zf_measure_plain *plain, zf_err
     return zf_parallel_try(s->comparers, s->work.copies * c.pieces, compare_piece, &c, error);
 }
 
-/// Stops the clock also where what it timed failed, whose error is the one that is told.
+/// Stops the clock, also after a failure of the timed work, whose error takes precedence.
 static zf_status stop_after(session *s, zf_status status, zf_measure_clock *clock, double *seconds, zf_error *error) {
     zf_error later;
     zf_status stopped = s->device->stop(s->self, clock, seconds, status == ZF_OK ? error : &later);

@@ -1,5 +1,5 @@
-// Tuning a column: its kernels are searched side by side. In a round each search says what it wants measured, one compilation
-// makes all of that, and every kernel is timed alone.
+// Tunes a column: its kernels are searched together. In a round each search names a choice, one compilation makes all of them,
+// and every kernel is timed alone.
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +57,8 @@ static bool ask(tuner *t, kernel_turn *turn) {
     return more && !turn->late;
 }
 
-/// Sets the choices of all kernels: those that are asked for (only that of kernel `only`, if it is given), and the best so far of
-/// the others. The first measurement is by default, so that the rows for comparison do not depend on other columns.
+/// Sets the choices of all kernels: the searches' next ones (only that of kernel `only`, if it is given), and the best so far
+/// of the others. The first measurement is by default, so that the rows for comparison do not depend on other columns.
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < t->turn_count; k++) {

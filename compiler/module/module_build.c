@@ -278,7 +278,7 @@ static zf_status write_file(const char *path, bool overwrite, const zf_text *byt
     return status;
 }
 
-/// Columns without code go. Tables stay: a container of one is told that the column is missing.
+/// Columns without code are removed. Tables stay, so the error for a container of one says that the column is missing.
 static zf_status keep_columns(zf_module_content *content, zf_module_stats *stats, zf_error *error) {
     *stats = (zf_module_stats){.native_bytes = content->native_bytes, .image_bytes = content->image_bytes};
     for (uint32_t t = 0; t < content->table_count; t++) {

@@ -314,7 +314,7 @@ void zf_ck_ports(zf_checker *ck);
 void zf_ck_members(zf_checker *ck);
 /// Remembers that a function was inlined somewhere, so that it needs no check of its own.
 void zf_note_function_used(zf_spec *spec, const zf_ast_func *func);
-/// The compilation passed its limit on memory. True when that was noted before, so that it is told once.
+/// Notes that the compilation passed its limit on memory. True when that was noted before, so that it is reported once.
 bool zf_note_out_of_room(zf_spec *spec);
 
 #endif

@@ -1,4 +1,4 @@
-// Interned identifiers, declarations under their names, and what is told about a name that is not there.
+// Interned identifiers, declarations under their names, and hints for unknown names.
 #include <stddef.h>
 #include <string.h>
 

@@ -432,7 +432,7 @@ static bool is_used(const zf_spec *spec, const zf_inst *inst) {
     return false;
 }
 
-/// The first instance of an algorithm of the files asked for that no codec uses: shown, so that every algorithm is.
+/// The first instance of an algorithm of the requested files that no codec uses: shown, so that every algorithm is.
 static bool is_example(const zf_spec *spec, const inst_entry *entry) {
     if (!entry->algorithm->module->wanted) return false;
     for (const inst_entry *other = spec->insts->first; other != NULL; other = other->later) {

@@ -14,8 +14,8 @@ static const row rows[] = {
     {false, ZF_DOMAIN_GROUPS, ZF_LOOP_MAP, {.l = 1, .s = 1, .c = 1}},
     {false, ZF_DOMAIN_CHUNKS, ZF_LOOP_MAP, {.l = 1, .s = 1, .c = 1}},
     // GPUs: C = 0 stands for as many elements as 16 bytes hold, S = 0 for one warp. Short tiles are faster where each element
-    // stands alone (by 2 to 4% on an H200: `tuned` of bench/results/h200/2026-11-24-speed.json); where loads wait for one
-    // another, longer ones have more of them under way. Small blocks do better than large ones for what is ordered.
+    // is independent (by 2 to 4% on an H200: `tuned` of bench/results/h200/2026-11-24-speed.json). Where loads wait for one
+    // another, longer tiles have more of them in flight. Small blocks do better than large ones for ordered kernels.
     {true, ZF_DOMAIN_ELEMENTS, ZF_LOOP_MAP, {.l = 2, .s = 256, .c = 0}},
     {true, ZF_DOMAIN_ELEMENTS, ZF_LOOP_GATHER, {.l = 4, .s = 256, .c = 0}},
     {true, ZF_DOMAIN_ELEMENTS, ZF_LOOP_SCAN, {.l = 1, .s = 0, .c = 0}},

@@ -431,7 +431,7 @@ static bool check_lowered(planner *p) {
     return good;
 }
 
-// A warp makes a scan's tile: short tiles keep more of them under way. Elements of eight bytes in 5 bits each reach 88% of the
+// A warp makes a scan's tile: short tiles allow more resident warps. Elements of eight bytes in 5 bits each reach 88% of the
 // limit of an H200 with 1024 (bench/results/h200/2026-11-24-speed.json); with 512 three hundredths more, seen once, for 0.6% of
 // the ratio.
 static uint32_t usual_interval(const zf_graph *graph) {

@@ -111,7 +111,7 @@ typedef struct zf_work {
     /// which is the state of the column's bytes there. The kernel of the bytes stores into the column, and the column's kernel
     /// only stores offsets: on accelerators always, on the host if all characters of a block are decoded.
     const zf_reduce *start;
-    /// Not NULL, on accelerators: its elements hold the column's, side by side, in so many bits each as this param of the edge's
+    /// Not NULL, on accelerators: its elements hold the column's, packed, with as many bits each as this param of the edge's
     /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).
     const zf_port *packed;
     /// Strings, on accelerators: a short string lies in its handle, since groups are made of such strings, one each.

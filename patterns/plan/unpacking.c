@@ -1,7 +1,7 @@
-// Which work buffers hold the column's elements as they are, side by side in a few bits each: element i of the column is an
-// expression of bits i * width .. + width of a buffer that a coder makes, and of nothing else of that buffer. Where the code
-// knows the width, and it divides the bits of the buffer's elements, each of them is so many elements of the column, and the
-// kernel that makes the buffer stores those. Then neither the buffer nor the kernel that would read it is needed.
+// Work buffers that hold the column's elements, packed in a few bits each: element i of the column is an expression of bits i *
+// width .. + width of a buffer that a coder makes, and of nothing else of that buffer. If the code knows the width, and it
+// divides the bits of the buffer's elements, each of them is so many elements of the column, and the kernel that makes the
+// buffer stores those. Neither the buffer nor the kernel that would read it is then needed.
 #include <string.h>
 
 #include "frontend/check/walk.h"

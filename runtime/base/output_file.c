@@ -182,7 +182,7 @@ zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
         return zf_fail_place(error, status, "%s", file->path);
     }
     if (number != 0) return zf_raise_system(error, ZF_E_COMMIT_FAILED, "rename the finished file to", file->path, number);
-    // Network file systems tell of a full disk at the latest when a file is synced: what closing says is no news.
+    // Network file systems report a full disk at the latest when a file is synced, so the result of closing is ignored.
     close(file->fd);
     file->fd = -1;
     // The name must survive a crash, too. File systems that cannot sync a directory say EINVAL.

@@ -13,7 +13,7 @@ static const struct {
     {"program", "text of programs"}, {"plan", "plans"}, {"code", "code"}, {"device", "the device"}, {"blocks", "blocks"},
 };
 
-/// In the order in which they are shown: those of a group side by side.
+/// In the order of the output: passes of a group follow each other.
 static const struct {
     const char *name, *text;
     unsigned group;

@@ -48,7 +48,7 @@ static void sum_block(void *user, uint64_t index, unsigned worker) {
     block->sound = zf_checksum(bytes + 8, block->bytes - 8) == block->checksum && zf_load64(bytes) == block->checksum;
 }
 
-/// Compares all blocks with their checksums: what decodes them later need not. Those that are damaged are told of by who does.
+/// Verifies the checksums of all blocks, so that later decodes need not. The decodes of damaged blocks report them.
 static zf_status sum_blocks(zf_container *c, zf_error *error) {
     uint64_t count = 0;
     for (uint32_t k = 0; k < c->index.column_count; k++) count += c->index.columns[k].block_count;

@@ -19,8 +19,8 @@ static const double BUSY_SECONDS = 50e-6, QUEUE_SECONDS = 5e-6;
 /// launch alone takes a few tenths more or less by chance, which is several hundredths of a kernel of ten microseconds.
 static const double ROUND_SECONDS = 100e-6;
 
-/// Rounds that are queued one behind the other, an event between each two, and waited for when all are: as long as what was
-/// queued before keeps the device busy while the next is, a round's time has none of the host's in it.
+/// Rounds that are enqueued one behind the other, with an event between each two, and waited for at the end. As long as earlier
+/// work keeps the device busy while the next round is enqueued, a round's time has none of the host's in it.
 typedef struct kernel_clock {
     zf_accelerator *accelerator;
     void *stream;
@@ -74,7 +74,7 @@ static zf_status time_rounds(zf_units *units, uint32_t kernel, kernel_clock *clo
     return ZF_OK;
 }
 
-/// Where a device runs what is queued when it comes to it. Without memory for that it is done without.
+/// Enqueues fills, on devices that run work asynchronously. Without memory for fills there are none.
 static zf_status keep_busy(kernel_clock *clock, unsigned launches, zf_error *error) {
     const zf_accelerator_ops *ops = clock->accelerator->ops;
     if (ops->kernel_facts == NULL) return ZF_OK; // the emulator runs them at once

@@ -77,8 +77,8 @@ typedef struct zf_accelerator_ops {
     /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
     zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
 
-    /// A stream apart from those of others (the emulator's is NULL): not even the default one waits for it, only `wait` and what
-    /// was told to `stream_follow` an event on it. It may be empty when it is closed, or not: what is queued still runs.
+    /// A stream apart from those of others (the emulator's is NULL): not even the default one waits for it, only `wait` and
+    /// streams that `stream_follow` an event on it. It may be closed before its work is done: enqueued work still runs.
     zf_status (*stream_open)(zf_accelerator *self, void **stream, zf_error *error);
     void (*stream_close)(zf_accelerator *self, void *stream);
 

@@ -175,7 +175,7 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
         double since = zf_clock_seconds();
         zf_selection *s = &o->selections[r];
         zf_error reason;
-        // A column without plans, too, is for its decode to tell of.
+        // The decode of a column without plans reports that, too.
         if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target,
                               o->providers != NULL ? &o->providers[r] : NULL, s, &reason) == ZF_OK)
             status = find_pieces(r, s, &last, error);

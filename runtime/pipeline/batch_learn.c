@@ -33,7 +33,7 @@ static int by_begin(const void *a, const void *b) {
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/// How much of the time that decodes took, added up, the device was decoding at all: several run side by side.
+/// The part of the summed time of decodes in which the device was decoding at all: several run concurrently.
 static double share(const zf_batch *batch, bool first) {
     interval *decodes = calloc(batch->count + 1, sizeof *decodes);
     size_t count = 0;

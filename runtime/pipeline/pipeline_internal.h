@@ -118,8 +118,8 @@ struct zf_requested {
     zf_batch *batch;
 };
 
-/// Copies may be queued before the decodes of this many units, and of these many bytes behind the oldest: the link shall have
-/// work while small units, of which each call takes longer than they do, are queued.
+/// Copies may be enqueued before the decodes of this many units, and of these many bytes behind the oldest. The link thus has
+/// work while small units are enqueued, whose calls take longer than their copies.
 enum { ZF_PIPELINE_MOST_AHEAD = 16, ZF_PIPELINE_BYTES_AHEAD = 8 << 20 };
 
 /// Units of which the copies were queued, and the decodes were not, the oldest at `first`.

@@ -40,8 +40,8 @@ zf_codec_rate *zf_rates_table_add(zf_rates_table *table, uint64_t codec, const c
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
-/// A line's begin: what it is of, and the rate in whole bytes a second. False, and nothing: there is none, or none to be
-/// believed.
+/// Begins a line: its subject, and the rate in whole bytes a second. False, and nothing: there is no rate, or an implausible
+/// one.
 static bool print_rate(const char *what, const zf_seen_rate *rate, zf_text *out) {
     if (!(rate->value >= 1 && rate->value <= (double)RATE_MOST)) return false;
     zf_text_printf(out, "%s %llu%s", what, (ull)rate->value, rate->first ? " first" : "");

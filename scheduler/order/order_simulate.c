@@ -13,8 +13,8 @@ typedef struct lap {
 
 static void release(lap *of) { of->used -= of->taken[of->tail++]; }
 
-/// Gives the next position, which is `now`, its bytes, of which no more than `size` are asked for: how many positions must have
-/// been released before it is written.
+/// Gives the next position, which is `now`, its bytes, at most `size`. Returns how many positions must have been released
+/// before it is written.
 static uint32_t take(lap *of, uint32_t now, uint64_t bytes) {
     of->taken[now] = 0;
     if (bytes == 0) return 0;

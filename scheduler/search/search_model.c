@@ -38,7 +38,7 @@ uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *po
     return missing;
 }
 
-// In 64 bits: what a record says of a machine may be anything.
+// In 64 bits, because the numbers of a record may be anything.
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
 static uint64_t warps_of(const zf_search_machine *machine, uint32_t threads) {

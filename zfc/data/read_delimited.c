@@ -205,7 +205,7 @@ static int keep_spaces(unsigned char c) {
     return 0; // spaces belong to the field
 }
 
-// Files of other kinds that are taken for text are told by their first bytes.
+// Recognises files of other kinds by their first bytes.
 static void refuse_binary(reader *r, const char *bytes, size_t count) {
     static const struct {
         const char *begin, *what;

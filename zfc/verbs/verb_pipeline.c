@@ -208,8 +208,8 @@ static void make_shown(char *text) {
     *out = 0;
 }
 
-/// Columns of one name, in tables of one name, are told by their files: by name, or by path where names are the same, of which
-/// the end is shown where it is long.
+/// Distinguishes columns of one name, in tables of one name, by their files: by name, or by path where names are the same. The
+/// end of a long path is shown.
 static zf_status tell_apart(piping *p, zf_error *error) {
     bool *same = calloc(p->count + 1, sizeof *same);
     if (same == NULL) return no_memory(error);
@@ -328,7 +328,7 @@ static zf_status make_batch(piping *p, zf_error *error) {
 
 // ---- Running --------------------------------------------------------------------------------------------------
 
-/// Once: every column is waited for. Failures are those of columns, which are told once.
+/// One run: waits for every column. Failures are those of columns, and each is reported once.
 static zf_status run(piping *p, double *seconds, zf_error *error) {
     ZF_TRY(zf_batch_start(p->batch, error));
     for (size_t i = 0; i < p->count; i++) {

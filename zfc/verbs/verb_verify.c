@@ -54,7 +54,7 @@ static void sum_up(const char *path, size_t count, size_t bad, size_t failed) {
     puts(failed == 0 ? "all good" : "");
 }
 
-/// Opens what is to be looked at. A device that is absent or does not start says nothing about the file: it is told of before.
+/// Opens the files. A device that is absent or does not start is reported first, because it is no fact about the file.
 static zf_status open_all(const zf_arguments *arguments, const zf_session *session, const char *device, zf_container **container,
                           size_t **selected, size_t *count, zf_error *error) {
     zf_device found;
