@@ -103,7 +103,7 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
         return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
     }
     if (options->tuned != NULL && options->untuned)
-        return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` leaves it aside: give one of them");
+        return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` ignores it: give one of them");
     zf_choices choices = {0};
     if (options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
     for (uint32_t k = 0; k < choices.count && options->chunk_threads > 0; k++) {

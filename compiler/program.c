@@ -22,7 +22,7 @@ zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, co
 
 zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
     if (out == NULL || compiler == NULL || path == NULL) {
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load wants a compiler, a path and a place for the program");
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load needs a compiler, a path and a place for the program");
     }
     *out = NULL;
     zf_program *program = calloc(1, sizeof *program);

@@ -86,7 +86,7 @@ static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, ui
 
 static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
     (void)stream;
-    ZF_TRY(check_range(self, "what is to be filled", to, bytes, error));
+    ZF_TRY(check_range(self, "the filled range", to, bytes, error));
     if (bytes > 0) memset((void *)(uintptr_t)to, byte, bytes);
     return ZF_OK;
 }
@@ -369,7 +369,7 @@ static zf_status read_seed(uint64_t *seed, zf_error *error) {
     errno = 0;
     *seed = strtoull(text, &end, 0);
     if (text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0) return ZF_OK;
-    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "ZIPFLOW_EMU_SEED is `%.64s`, which is no number of 64 bits", text);
+    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "ZIPFLOW_EMU_SEED is `%.64s`, which is not a number of 64 bits", text);
     return zf_fail_hint(error, status, "0, or nothing, is the order by number; others shuffle");
 }
 

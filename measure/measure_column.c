@@ -118,8 +118,9 @@ static zf_status compare_piece(void *user, uint64_t index, unsigned worker, zf_e
     ZF_TRY(s->device->download(s->self, landing, w->out + copy * w->plain_stride + at, bytes, error));
     uint64_t k = zf_measure_difference(landing, plain->values + at, bytes);
     if (k == bytes) return ZF_OK;
-    zf_status status = zf_fail(error, ZF_ERR_INTERNAL, ZFM_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
-                               (ull)(at + k), landing[k], plain->values[at + k], plain->origin);
+    zf_status status =
+        zf_fail(error, ZF_ERR_INTERNAL, ZFM_DIFFERS, "the timed output is wrong: byte %llu is %02x, and %02x in %s",
+                (ull)(at + k), landing[k], plain->values[at + k], plain->origin);
     return zf_fail_place(error, status, "column %s, copy %llu of %llu", w->info.name, (ull)copy + 1, (ull)w->copies);
 }
 

@@ -189,7 +189,7 @@ zf_status zf_tuner_keep(zf_tuner *tuner, zf_error *error) {
     zf_tuned_free(&found);
     if (kept) return ZF_OK;
     zf_fail(error, ZF_ERR_IO, ZFT_NOT_KEPT, "tuned results are not kept: there is no cache, or it cannot be read or written");
-    return zf_fail_hint(error, ZF_ERR_IO, "the log says why; results can be written to a file");
+    return zf_fail_hint(error, ZF_ERR_IO, "the log has the reason; results can be written to a file");
 }
 
 static zf_status write_text(const char *path, bool overwrite, const char *text, size_t length, zf_error *error) {

@@ -23,7 +23,7 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
     bool is_container = zf_is_container(out->path);
     if (!is_container && !zf_is_module(out->path)) return true;
     zf_error error;
-    zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` wants a program (.zf)", out->path,
+    zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` needs a program (.zf)", out->path,
             is_container ? "container" : "module", verb);
     if (is_container) zf_fail_hint(&error, ZF_ERR_USAGE, "`zfc inspect --program` prints the program that it carries");
     zf_report(verb, &error);

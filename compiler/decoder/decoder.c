@@ -176,9 +176,9 @@ static zf_status verify(const decoder *d, zf_error *error) {
     zf_text reason = {0};
     zf_status status = ZF_OK;
     if (!zf_graph_verify(d->base.graph, &reason)) {
-        status = zf_raise(error, ZF_E_INTERNAL, "a graph that is none: %s", reason.data != NULL ? reason.data : "");
+        status = zf_raise(error, ZF_E_INTERNAL, "an invalid graph: %s", reason.data != NULL ? reason.data : "");
     } else if (!zf_plan_verify(d->base.plan, &reason)) {
-        status = zf_raise(error, ZF_E_INTERNAL, "a plan that is none: %s", reason.data != NULL ? reason.data : "");
+        status = zf_raise(error, ZF_E_INTERNAL, "an invalid plan: %s", reason.data != NULL ? reason.data : "");
     }
     zf_text_free(&reason);
     return status;

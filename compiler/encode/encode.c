@@ -256,7 +256,7 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
-        return usage(error, "zf_encode wants a program, columns and a path%s", "");
+        return usage(error, "zf_encode needs a program, columns and a path%s", "");
     }
     if (!program->checked) return usage(error, "the program has errors%s", "");
     zf_encode_options own;

@@ -259,7 +259,7 @@ static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const 
         const zf_encode_node *node = f->nodes[seek->fields[k].node];
         const zf_encode_buffer *buffer = &node->streams[seek->fields[k].stream];
         if (buffer->start_count != chunks) {
-            return zf_raise(error, ZF_E_DECODED_DIFFERS, "`%s` wrote %llu chunks of `%s` where %llu elements want %llu",
+            return zf_raise(error, ZF_E_DECODED_DIFFERS, "`%s` wrote %llu chunks of `%s` where %llu elements need %llu",
                             node->codec->inst->name, (ull)buffer->start_count, abi->fields[k].name, (ull)f->counts[abi->edge],
                             (ull)chunks);
         }

@@ -84,7 +84,7 @@ static void list_ordered(const zf_codec_choice *choice, const char *names[DEPTH_
 static zf_status no_such_stream(const zf_column *column, const char *item, size_t length, zf_error *error) {
     zf_text there = {0};
     const char *names[DEPTH_MOST] = {column->name};
-    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.*s` is no stream that an ordered stage of column `%s` makes",
+    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.*s` is not a stream that an ordered stage of column `%s` makes",
                                 (int)length, item, column->name);
     list_ordered(column->codec, names, 1, &there);
     if (there.length == 0)
@@ -107,7 +107,7 @@ zf_status zf_unfused_check(const char *list, const zf_table *table, zf_error *er
         if (column == NULL) {
             zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.*s` does not begin with a column of table `%s` and a dot",
                                         (int)length, item, table->name);
-            zf_fail_hint(error, status, "what is not to be fused is COLUMN.STREAM, or COLUMN.STREAM.STREAM");
+            zf_fail_hint(error, status, "write COLUMN.STREAM, or COLUMN.STREAM.STREAM");
             return status;
         }
         if (!leads(column->codec, path, path_length)) return no_such_stream(column, item, length, error);

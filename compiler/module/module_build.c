@@ -319,7 +319,7 @@ static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_mod
     b->last = &b->pieces;
     b->cpu = b->options.cpu != NULL ? b->options.cpu : "x86-64-v3";
     if (zf_cpu_level(b->cpu) < ZF_MODULE_LEAST_CPU) {
-        zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no level of CPUs that modules are made for", b->cpu);
+        zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is not a CPU level for modules", b->cpu);
         return zf_fail_hint(error, status, "there is: x86-64-v2, x86-64-v3, x86-64-v4");
     }
     if (b->options.no_host && b->options.no_nvptx) return zf_raise(error, ZF_E_ARGUMENT, "a module for no target");
@@ -355,7 +355,7 @@ static zf_status add_program_table(building *t, zf_program *program, const zf_ta
 
 zf_status zf_module_compile(zf_program *program, const char *name, const zf_module_options *options, const char *path,
                             zf_module_stats *stats, zf_error *error) {
-    if (program == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile wants a program and a path");
+    if (program == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile needs a program and a path");
     if (!program->checked) return zf_raise(error, ZF_E_ARGUMENT, "the program has errors");
     uint32_t count = 0;
     for (const zf_table *table = zf_spec_tables(program->spec); table != NULL; table = table->next)
@@ -386,7 +386,7 @@ zf_status zf_module_compile(zf_program *program, const char *name, const zf_modu
 zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
                                 const char *path, zf_module_stats *stats, zf_error *error) {
     if (compiler == NULL || container == NULL || path == NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile_for wants a compiler, a container and a path");
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile_for needs a compiler, a container and a path");
     zf_module_builder b;
     building t = {.b = &b, .container = container};
     size_t length;

@@ -89,13 +89,13 @@ static zf_status read_symbols(object *o, const Elf64_Shdr *table, zf_error *erro
 }
 
 static zf_status open_object(object *o, zf_error *error) {
-    if (o->size < sizeof o->header) return refuse(error, "it is no object file", "");
+    if (o->size < sizeof o->header) return refuse(error, "it is not an object file", "");
     memcpy(&o->header, o->bytes, sizeof o->header);
     if (memcmp(o->header.e_ident, ELFMAG, SELFMAG) != 0 || o->header.e_ident[EI_CLASS] != ELFCLASS64 ||
         o->header.e_type != ET_REL || o->header.e_machine != EM_X86_64 || o->header.e_shentsize != sizeof(Elf64_Shdr) ||
         !inside(o, o->header.e_shoff, (uint64_t)o->header.e_shnum * sizeof(Elf64_Shdr)) ||
         o->header.e_shstrndx >= o->header.e_shnum) {
-        return refuse(error, "it is no object file of x86-64", "");
+        return refuse(error, "it is not an object file of x86-64", "");
     }
     for (size_t s = 0; s < o->header.e_shnum; s++) {
         Elf64_Shdr at = section(o, s);
@@ -156,7 +156,7 @@ static zf_status relocate(const object *o, const Elf64_Rela *entry, size_t targe
         return refuse(error, "it has a relocation of type", kind);
     }
     uint64_t bytes = section(o, target).sh_size;
-    if (entry->r_offset > bytes || size > bytes - entry->r_offset) return refuse(error, "it relocates what it does not have", "");
+    if (entry->r_offset > bytes || size > bytes - entry->r_offset) return refuse(error, "it relocates missing code", "");
     ZF_TRY(place_symbol(o, ELF64_R_SYM(entry->r_info), &symbol, error));
     uint64_t place = o->at[target] + entry->r_offset;
     int64_t value = (int64_t)symbol + entry->r_addend - (int64_t)place;

@@ -108,7 +108,7 @@ static bool read_choice(reading *r, char *text) {
     else if (is_of_form(text))
         r->kernel.unknown = text;
     else
-        return wrong(r, "this is no choice, NAME=VALUE,NAME=VALUE, as `zfc explain --choices` lists them");
+        return wrong(r, "this is not a choice, NAME=VALUE,NAME=VALUE, as `zfc explain --choices` lists them");
     return true;
 }
 
@@ -148,7 +148,7 @@ static bool read_line(reading *r, char *text) {
         r->chosen = false;
         return *r->kernel.shape != 0 || wrong(r, "no kernel is named");
     }
-    if (!r->open) return wrong(r, "`kernel` comes before what is said of it");
+    if (!r->open) return wrong(r, "a `kernel` line must come first");
     if (strncmp(text, "choice ", 7) == 0) return r->chosen ? wrong(r, "a second `choice` of a kernel") : read_choice(r, text + 7);
     if (strncmp(text, "nanoseconds ", 12) == 0)
         return read_times(&r->kernel, text) || wrong(r, "this is not `nanoseconds N default N probes N`");
@@ -169,7 +169,7 @@ static zf_status parse(const char *text, size_t length, zf_tuned *out, zf_text *
         size_t valid = strlen(copy);
         if (valid != length) {
             for (size_t k = 0; k <= valid; k++) number += k == 0 || copy[k - 1] == '\n';
-            good = wrong(&r, "this is no text");
+            good = wrong(&r, "this is not text");
         }
     }
     for (char *line = copy; good && line != NULL; line = next) {

@@ -53,7 +53,7 @@ static bool find_function(zf_checker *ck, const zf_ast_expr *name, callee *out) 
         return true;
     }
     if (symbol != NULL) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_THAT_KIND, name->span, "`%s` is no function", name->name);
+        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_THAT_KIND, name->span, "`%s` is not a function", name->name);
         zf_ck_remark(ck, diag, symbol->decl->name_span, "declared here");
         return false;
     }
@@ -100,7 +100,7 @@ static bool is_writable(zf_checker *ck, const zf_ast_expr *ast, const zf_expr *e
 
 static zf_expr *report_not_writable(zf_checker *ck, const zf_ast_expr *argument, const zf_ast_formal *formal) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_ASSIGNABLE, argument->span,
-                                "`%s` is changed by the function, so it wants a variable by its name", formal->name);
+                                "`%s` is changed by the function, so it needs a variable by its name", formal->name);
     zf_ck_remark(ck, diag, formal->span, "declared here");
     if (argument->kind == ZF_AE_INDEX) zf_ck_hint(ck, diag, "keep the element in a `var`, and write it back");
     return zf_ck_poison(ck, argument->span);
@@ -129,7 +129,7 @@ static binding bind_sequence(zf_checker *ck, const zf_ast_expr *argument, const 
     if (zf_is_poison(out.value) || element.kind == ZF_K_ERROR) return out;
     zf_type given = zf_element_type(out.value);
     if (!zf_type_equal(zf_type_strip(given), element)) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` wants %s[], and this is %s", formal->name,
+        zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` needs %s[], and this is %s", formal->name,
                                     zf_type_name(ck->arena, element), zf_ck_type_name(ck, out.value));
         zf_ck_remark(ck, diag, formal->span, "declared here");
         out.value = zf_ck_poison(ck, argument->span);
@@ -176,7 +176,7 @@ static void check_formal_length(zf_checker *ck, const zf_ast_formal *formal, con
     if (!zf_ck_constant_value(ck, wanted, &length)) return;
     zf_interval known = zf_length_range(ck, argument);
     if (zf_interval_is_const(known) && known.lo == (zf_int128)length) return;
-    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` wants %llu elements", formal->name,
+    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` needs %llu elements", formal->name,
                                 (unsigned long long)length);
     zf_ck_remark(ck, diag, (zf_span){0}, "this has %s", zf_ck_range_text(ck, known));
 }
@@ -291,7 +291,7 @@ zf_expr *zf_ck_call(zf_checker *ck, const zf_ast_expr *ast, bool as_statement) {
     const zf_ast_expr *target = ast->a;
     if (target->kind == ZF_AE_MEMBER) return zf_ck_method(ck, ast, as_statement);
     if (target->kind != ZF_AE_NAME) {
-        zf_ck_error(ck, ZF_D_NOT_THAT_KIND, target->span, "this is no function, so it cannot be called");
+        zf_ck_error(ck, ZF_D_NOT_THAT_KIND, target->span, "this is not a function, so it cannot be called");
         return zf_ck_poison(ck, ast->span);
     }
     bool known = false;
@@ -299,7 +299,7 @@ zf_expr *zf_ck_call(zf_checker *ck, const zf_ast_expr *ast, bool as_statement) {
     if (known) return primitive;
     const zf_bound *bound = zf_ck_lookup(ck, target->name);
     if (bound != NULL) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_THAT_KIND, target->span, "`%s` is no function", target->name);
+        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_THAT_KIND, target->span, "`%s` is not a function", target->name);
         zf_ck_remark(ck, diag, bound->span, "declared here");
         return zf_ck_poison(ck, ast->span);
     }

@@ -213,7 +213,7 @@ zf_expr *zf_ck_settle(zf_checker *ck, zf_expr *expr) {
     case ZF_UNTYPED_INT: return adapt(ck, expr, zf_type_of(expr->range.lo < 0 ? ZF_K_I64 : ZF_K_U64));
     case ZF_UNTYPED_NULL: break;
     }
-    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, expr->span, "nothing says which type this null is of");
+    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, expr->span, "the type of this null is unknown");
     zf_ck_hint(ck, diag, "write the type: `let v: u32? = null`");
     return zf_ck_poison(ck, expr->span);
 }

@@ -156,7 +156,7 @@ bool zf_ck_may_hoist(zf_checker *ck, const zf_local *local, zf_span span) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_A_SCAN, span,
                                 "a sum over all elements cannot use `%s`, which is safe only behind a condition", local->name);
     zf_ck_remark(ck, diag, local->span, "declared here");
-    zf_ck_remark(ck, diag, (zf_span){0}, "the terms of a scan are computed whatever stands before it");
+    zf_ck_remark(ck, diag, (zf_span){0}, "the terms of a scan are always computed, whatever stands before it");
     zf_ck_hint(ck, diag, "give the param a range (`in a..=b`) instead of a condition, or move the condition into the sum");
     return false;
 }

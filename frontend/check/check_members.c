@@ -90,7 +90,7 @@ static bool has_form(zf_checker *ck, const zf_ast_member *member, const char *na
         return false;
     }
     if (member == NULL) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_MISSING, ck->algorithm->pattern_span, "a %s algorithm wants `%s`",
+        zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_MISSING, ck->algorithm->pattern_span, "a %s algorithm needs `%s`",
                                     pattern_names[ck->inst->pattern], name);
         zf_ck_hint(ck, diag, "write `%s`", form);
         return false;
@@ -135,7 +135,7 @@ static void check_options(zf_checker *ck) {
     }
     if (inst->pattern == ZF_NON_PARALLEL && inst->chunk_size == 0 && !ck->failed) {
         zf_diag *diag =
-            zf_ck_error(ck, ZF_D_PATTERN_OPTION, ck->algorithm->pattern_span, "non_parallel wants the size of its chunks");
+            zf_ck_error(ck, ZF_D_PATTERN_OPTION, ck->algorithm->pattern_span, "non_parallel needs the size of its chunks");
         zf_ck_hint(ck, diag, "write `non_parallel(chunk = 65536)`");
     }
 }

@@ -121,7 +121,7 @@ static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_
     if (zf_is_poison(b)) return b;
     if (b->type.nullable || !zf_kind_is_unsigned(b->type.kind)) {
         zf_diag *diag =
-            zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, b->span, "a shift wants an unsigned count, not %s", zf_ck_type_name(ck, b));
+            zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, b->span, "a shift needs an unsigned count, not %s", zf_ck_type_name(ck, b));
         if (zf_kind_is_signed(b->type.kind)) zf_ck_hint(ck, diag, "write `as u64`");
         return zf_ck_poison(ck, span);
     }

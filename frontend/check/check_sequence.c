@@ -165,7 +165,7 @@ zf_expr *zf_ck_slice_expr(zf_checker *ck, const zf_ast_expr *ast) {
         return zf_ck_poison(ck, ast->span);
     }
     if (hi == NULL && seq->effect) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_EFFECT, seq->span, "an effect in what is sliced to its end");
+        zf_diag *diag = zf_ck_error(ck, ZF_D_EFFECT, seq->span, "an effect in a sequence that is sliced to its end");
         zf_ck_hint(ck, diag, "keep it in a `let` before");
         return zf_ck_poison(ck, ast->span);
     }

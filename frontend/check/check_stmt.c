@@ -394,7 +394,7 @@ static bool check_leave_loop(zf_checker *ck, const zf_ast_stmt *ast) {
 static bool check_refuse(zf_checker *ck, const zf_ast_stmt *ast) {
     if (ck->body != ZF_IN_ENCODE && ck->body != ZF_IN_FUNCTION) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`refuse` belongs to encode");
-        zf_ck_hint(ck, diag, "a decoder says what must hold: `require e;`");
+        zf_ck_hint(ck, diag, "a decoder checks a condition: `require e;`");
         return true;
     }
     zf_ck_effect(ck, NULL);
@@ -495,7 +495,7 @@ bool zf_ck_statement_call(zf_checker *ck, const zf_ast_stmt *ast) {
         return true;
     }
     if (sorts ? !zf_kind_is_integer(target->type.kind) : target->type.kind != ZF_K_U8) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, changed->span, sorts ? "`sort` wants integers, not %s" : "lengths are `u8[]`, not %s",
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, changed->span, sorts ? "`sort` needs integers, not %s" : "lengths are `u8[]`, not %s",
                     zf_ck_type_name(ck, target));
         return true;
     }

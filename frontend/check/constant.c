@@ -300,9 +300,9 @@ static zf_constant *make_constant(zf_checker *ck, const zf_ast_decl *decl) {
         return NULL;
     }
     if (is_array != (decl->elements != NULL)) {
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_CANNOT_CONVERT, decl->name_span,
-                        is_array ? "`%s` is an array, and its value is not" : "`%s` is no array, and its value is", decl->name);
+        zf_diag *diag = zf_ck_error(
+            ck, ZF_D_CANNOT_CONVERT, decl->name_span,
+            is_array ? "`%s` is an array, and its value is not" : "`%s` is not an array, and its value is", decl->name);
         zf_ck_hint(ck, diag, is_array ? "write `[a, b, ...]`" : "write its type as `E[n]`");
         return NULL;
     }

@@ -169,7 +169,8 @@ void zf_report_unknown(zf_spec *spec, const zf_source_module *module, zf_name na
     for (const zf_symbol *symbol = entry_of(name)->symbols; symbol != NULL; symbol = symbol->same_name) {
         if (visibility(spec, module, symbol) > 0 || !kind_fits(kind, symbol->decl->kind)) continue;
         zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here, in a file that this one does not import");
-        zf_diag_hint(&spec->diags, diag, "import that file here, too: what it declares is not passed on by those that import it");
+        zf_diag_hint(&spec->diags, diag,
+                     "import that file here, too: an import does not pass on the declarations of its own imports");
         return;
     }
     const char *synonym = kind == ZF_AD_FUNC ? zf_synonym_hint(spec->arena, ZF_SYNONYM_FUNCTION, name) : NULL;

@@ -15,7 +15,7 @@ static zf_expr *make_prim(zf_checker *ck, zf_prim prim, zf_type type, zf_expr *a
 }
 
 static zf_expr *refuse(zf_checker *ck, zf_prim prim, const zf_expr *value, const char *wanted) {
-    zf_ck_error(ck, ZF_D_BAD_OPERAND, value->span, "`%s` wants %s, not %s", zf_prim_name(prim), wanted,
+    zf_ck_error(ck, ZF_D_BAD_OPERAND, value->span, "`%s` needs %s, not %s", zf_prim_name(prim), wanted,
                 zf_ck_type_name(ck, value));
     return zf_ck_poison(ck, value->span);
 }

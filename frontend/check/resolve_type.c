@@ -63,7 +63,7 @@ static zf_type named(const resolver *r, zf_name name, zf_span span) {
         if (strcmp(named_types[k].name, name) == 0)
             return (zf_type){.kind = named_types[k].kind, .logical = named_types[k].logical};
     }
-    if (strcmp(name, "decimal") == 0) return fail(r, ZF_D_BAD_TYPE, span, "`%s` wants digits and scale: `decimal(15, 2)`", name);
+    if (strcmp(name, "decimal") == 0) return fail(r, ZF_D_BAD_TYPE, span, "`%s` needs digits and scale: `decimal(15, 2)`", name);
     return report_unknown(r, name, span);
 }
 
@@ -86,17 +86,17 @@ static zf_type applied(const resolver *r, const zf_ast_type *type) {
     for (const zf_ast_type *arg = type->args; arg != NULL; arg = arg->next) count++;
     if (is_wide_function(type->name)) {
         bool one_type = count == 1 && !(type->args->kind == ZF_AT_NAME && type->args->name == NULL);
-        if (!one_type) return fail(r, ZF_D_ARGUMENTS, type->span, "`%s` wants one type", type->name);
+        if (!one_type) return fail(r, ZF_D_ARGUMENTS, type->span, "`%s` needs one type", type->name);
         return as_wide(r, type->name, resolve(r, type->args), type->span);
     }
     if (strcmp(type->name, "decimal") != 0) {
-        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` is no type that takes arguments", type->name);
+        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` is not a type that takes arguments", type->name);
     }
     const zf_ast_type *digits = type->args, *scale = count == 2 ? digits->next : NULL;
     bool numbers =
         count == 2 && digits->kind == ZF_AT_NAME && digits->name == NULL && scale->kind == ZF_AT_NAME && scale->name == NULL;
     if (!numbers || digits->number < 1 || digits->number > DECIMAL_DIGITS || scale->number > digits->number) {
-        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` wants digits in 1..=18 and a scale of at most as many", type->name);
+        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` needs digits in 1..=18 and a scale of at most as many", type->name);
     }
     return (zf_type){
         .kind = ZF_K_I64, .logical = ZF_LOGICAL_DECIMAL, .precision = (uint8_t)digits->number, .scale = (uint8_t)scale->number};

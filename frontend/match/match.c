@@ -245,7 +245,7 @@ static void report(const attempt *try, zf_span span) {
     static const char *const ops[] = {"sum", "min", "max", "xor", "any", "all"};
     zf_diags *diags = &try->match->spec->diags;
     zf_diag *diag =
-        zf_diag_error(diags, ZF_D_NOT_A_SCAN, span, "this `%s` is no scan and has no small bound", ops[try->reduce->op]);
+        zf_diag_error(diags, ZF_D_NOT_A_SCAN, span, "this `%s` is not a scan and has no small bound", ops[try->reduce->op]);
     if (try->count != NULL) zf_diag_remark(diags, diag, (zf_span){0}, "%s", try->count);
     if (try->reason != NULL) zf_diag_remark(diags, diag, (zf_span){0}, "%s", try->reason);
     const char *d = try->match->inst->pattern == ZF_GROUP_PARALLEL ? "g" : "i";

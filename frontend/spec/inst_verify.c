@@ -131,8 +131,7 @@ static bool verify_prim(verifier *v, const zf_expr *expr) {
 static bool verify_binder(verifier *v, const zf_binder *binder, zf_span span) {
     if (binder->lo == NULL || binder->hi == NULL) return fault(v, span, "a binder without bounds");
     if (!verify_local(v, span, binder->local) || !verify_expr(v, binder->lo) || !verify_expr(v, binder->hi)) return false;
-    if (binder->local->kind != ZF_L_BINDER || binder->local->type.kind != ZF_K_U64)
-        return fault(v, span, "a binder that is no binder");
+    if (binder->local->kind != ZF_L_BINDER || binder->local->type.kind != ZF_K_U64) return fault(v, span, "an invalid binder");
     if (!is_u64(binder->lo) || !is_u64(binder->hi)) return fault(v, span, "bounds that are not u64");
     return true;
 }
@@ -177,7 +176,7 @@ static bool verify_call(verifier *v, const zf_expr *expr) {
 }
 
 static bool verify_sequence(verifier *v, const zf_expr *expr, const zf_expr *seq) {
-    WANT(zf_is_sequence(seq), "an access to something that is no sequence");
+    WANT(zf_is_sequence(seq), "an access to something that is not a sequence");
     return true;
 }
 
@@ -203,7 +202,7 @@ static bool verify_cursor(verifier *v, const zf_expr *expr) {
 
 static bool verify_const(verifier *v, const zf_expr *expr) {
     if (!is_integer(expr->type)) {
-        WANT(is_bool(expr->type) || is_number(expr->type), "a constant that is no number or bool");
+        WANT(is_bool(expr->type) || is_number(expr->type), "a constant that is not a number or bool");
         return true;
     }
     zf_int128 value = zf_value_of_bits(expr->type.kind, expr->bits);
@@ -259,7 +258,7 @@ static bool verify_kind(verifier *v, const zf_expr *expr) {
     case ZF_X_CAST:
         if (!verify_children(v, expr, 1)) return false;
         WANT(is_scalar(expr->a) && (is_number(expr->a->type) || is_bool(expr->a->type)) && is_number(expr->type),
-             "a cast of something that is no number");
+             "a cast of something that is not a number");
         WANT(!zf_type_equal(expr->a->type, expr->type), "a cast to the same type");
         return true;
     case ZF_X_SOME:
@@ -363,7 +362,7 @@ static bool verify_expr(verifier *v, const zf_expr *expr) {
 static bool verify_value(verifier *v, const zf_stmt *stmt, const zf_expr *value, zf_type type) {
     WANT_STMT(value != NULL, "a statement without its value");
     if (!verify_expr(v, value)) return false;
-    WANT_STMT(!value->is_seq && zf_type_equal(value->type, type), "a value of another type than its statement wants");
+    WANT_STMT(!value->is_seq && zf_type_equal(value->type, type), "a value of another type than its statement needs");
     return true;
 }
 
@@ -414,7 +413,7 @@ static bool verify_write(verifier *v, const zf_stmt *stmt) {
     const zf_expr *target = stmt->target;
     bool stream = target->kind == ZF_X_STREAM;
     bool growing = target->kind == ZF_X_LOCAL && (target->local->kind == ZF_L_GROWING || target->local->kind == ZF_L_ARRAY);
-    WANT_STMT(stream || growing, "a write to something that is no stream and no array");
+    WANT_STMT(stream || growing, "a write to something that is neither a stream nor an array");
     switch (stmt->kind) {
     case ZF_S_PUSH: return verify_value(v, stmt, stmt->value, target->type);
     case ZF_S_PUSH_BITS:
@@ -461,7 +460,7 @@ static bool verify_stmt(verifier *v, const zf_stmt *stmt) {
         if (!verify_local(v, stmt->span, stmt->local)) return false;
         WANT_STMT(stmt->local->kind == ZF_L_ELEMENT && stmt->value != NULL, "a loop over nothing");
         if (!verify_expr(v, stmt->value)) return false;
-        WANT_STMT(zf_is_sequence(stmt->value), "a loop over something that is no sequence");
+        WANT_STMT(zf_is_sequence(stmt->value), "a loop over something that is not a sequence");
         WANT_STMT(zf_type_equal(stmt->local->type, zf_element_type(stmt->value)), "a loop whose element has another type");
         WANT_STMT(stmt->local->is_seq == (stmt->value->kind == ZF_X_PARTS || stmt->value->kind == ZF_X_CHUNKS),
                   "a loop whose element is a sequence, or should be");
@@ -555,7 +554,7 @@ static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, z
     verifier v = {.inst = inst, .where = where, .kind = kind, .result = result, .local_count = body->local_count, .found = found};
     if (body->present != wanted)
         return fault(&v, (zf_span){0},
-                     wanted ? "a body that its pattern wants is missing" : "a body that its pattern does not have");
+                     wanted ? "a body that its pattern needs is missing" : "a body that its pattern does not have");
     if (!body->present) return true;
     v.locals = calloc((size_t)body->local_count + 1, sizeof *v.locals);
     if (v.locals == NULL) return fault(&v, (zf_span){0}, "no memory");
@@ -576,7 +575,7 @@ static bool verify_ports(const zf_inst *inst, zf_inst_fault *found) {
             return fault(v, port->span, "a port with a wrong number");
         if (!is_value_type(port->type)) return fault(v, port->span, "a port without a type");
         if (port->is_param && (port->type.nullable || (!is_number(port->type) && !is_bool(port->type))))
-            return fault(v, port->span, "a param that is no number or bool");
+            return fault(v, port->span, "a param that is not a number or bool");
         if (is_integer(port->type) &&
             (port->range.lo > port->range.hi || !zf_interval_within(port->range, zf_interval_of_kind(port->type.kind)))) {
             return fault(v, port->span, "a port whose range lies outside its type");

@@ -136,7 +136,7 @@ static void load_import(zf_spec *spec, zf_source_module *module, const zf_ast_de
         return;
     }
     if (!is_zf_file(decl->text)) {
-        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, decl->span, "an import must name a `.zf` file, and `%s` is none",
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, decl->span, "an import must name a `.zf` file, and `%s` is not one",
                       decl->text);
         return;
     }
@@ -236,7 +236,7 @@ static zf_source_module *load(zf_spec *spec, const char *path, zf_source_module 
     char resolved[PATH_MAX];
     const char *reason = realpath(path, resolved) == NULL ? strerror(errno) : NULL;
     if (reason == NULL && importer != NULL && !is_zf_file(resolved)) { // nor through a link
-        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, at, "`%s` leads to a file that is no `.zf` file", path);
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, at, "`%s` leads to a file that is not a `.zf` file", path);
         return NULL;
     }
     if (reason == NULL) {

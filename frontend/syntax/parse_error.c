@@ -193,7 +193,7 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
             return found->kind == '+' ? "write `+= 1`" : "write `-= 1`";
         }
         if (found->kind == ':' || found->kind == IDENT) return "a variable is declared with `let` or `var`";
-        return "a statement assigns, calls or begins with a word like `let`; an expression alone is none";
+        return "a statement assigns, calls or begins with a word like `let`; an expression alone is not a statement";
     }
     if (wanted->in_expression) {
         if (found->kind == '=' && expects(all, "==")) return "`==` compares; `=` assigns, and only as a statement of its own";

@@ -41,14 +41,14 @@ static const table_cell table[DEMAND_COUNT][ZF_CAPABILITY_COUNT] =
         [DEMAND_ALIGNED_MAP] =
             {
                 [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
-                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and read in order: a step of the same tile", 0, NULL},
                 [ZF_CAP_CHUNKED] = {FIRST_CHUNKED, ZF_EDGE_FUSED, "applied where the chunk emits", ZF_EDGE_MATERIALISED,
                                     "a second chunked child"},
             },
         [DEMAND_ALIGNED_STEP] =
             {
                 [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
-                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and read in order: a step of the same tile", 0, NULL},
                 [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a group or a scan over a chunked child", 0, NULL},
             },
         [DEMAND_GATHER] =

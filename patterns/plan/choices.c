@@ -75,12 +75,12 @@ bool zf_choices_read(const char *text, zf_choices *out, zf_text *message) {
         if (choice == NULL) {
             zf_text_printf(message, "choices are for more than %d kernels", ZF_CHOICES_KERNELS);
         } else if (kind == ZF_CHOICE_KINDS || at[length] != '=') {
-            zf_text_printf(message, "`%.*s` is no choice: one is NAME=VALUE, NAME is", shown, item);
+            zf_text_printf(message, "`%.*s` is not a choice: one is NAME=VALUE, NAME is", shown, item);
             for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
                 zf_text_printf(message, "%s%s", k == 0 ? " " : k + 1 == ZF_CHOICE_KINDS ? " or " : ", ", zf_choice_names[k]);
             }
         } else if (at += length + 1, !read_number(&at, ZF_CHOICE_MOST, &value) || (*at != 0 && *at != ',')) {
-            zf_text_printf(message, "`%.*s`: the value is no number up to %d", shown, item, ZF_CHOICE_MOST);
+            zf_text_printf(message, "`%.*s`: the value is not a number up to %d", shown, item, ZF_CHOICE_MOST);
         } else if (zf_is_chosen(choice, kind)) {
             zf_text_printf(message, "`%.*s`: this is chosen twice for a kernel", shown, item);
         } else {

@@ -286,7 +286,7 @@ void zf_explain_text(const zf_explained *what, zf_text *out) {
     const zf_plan *plan = what->plan;
     const zf_column *column = graph->column;
     zf_text_printf(out, "%s: %s = %s\n", column->name, zf_type_name(graph->arena, column->type), column->codec_text);
-    zf_text_puts(out, "\ngraph (stream: producer; how it is used, what is done with it)\n");
+    zf_text_puts(out, "\ngraph (stream: producer; access, decision)\n");
     text_edge(graph, plan, &graph->edges[0], 0, out);
     if (plan == NULL) return;
 

@@ -135,7 +135,7 @@ static void place(planner *p, const zf_graph_edge *edge) {
     } else if (zf_edge_gives_strings(edge)) {
         *reason = "strings are slices of it: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && zf_keeps_state(producer) && is_unfused(p, edge)) {
-        *reason = "asked for a kernel and states of its own: materialised";
+        *reason = "unfused by request: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && !zf_keeps_state(producer)) {
         *inlined = true;
         *reason = "a map over ordered inputs: an expression of its consumer";
@@ -410,7 +410,7 @@ static bool check_options(planner *p) {
     }
     uint32_t a = p->interval;
     if (a < ZF_SEEK_INTERVAL_LEAST || a > ZF_SEEK_INTERVAL_MOST || (a & (a - 1)) != 0) {
-        report(p, ZF_D_SEEK_STATE, span, "a seek interval of %u is no power of two in %d..=%d", a, ZF_SEEK_INTERVAL_LEAST,
+        report(p, ZF_D_SEEK_STATE, span, "a seek interval of %u is not a power of two in %d..=%d", a, ZF_SEEK_INTERVAL_LEAST,
                ZF_SEEK_INTERVAL_MOST);
         return false;
     }

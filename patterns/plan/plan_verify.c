@@ -208,7 +208,7 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
     DEMAND(kernel->tree < 0 || chunks ||
                ((kernel->tile & (kernel->tile - 1)) == 0 && kernel->tile >= ZF_SEEK_INTERVAL_LEAST &&
                 kernel->tile <= ZF_SEEK_INTERVAL_MOST),
-           "kernel %u: %u is no seek interval", k, kernel->tile);
+           "kernel %u: %u is not a seek interval", k, kernel->tile);
     DEMAND(kernel->store_first == node->inst->reads_out, "kernel %u: storing before use", k);
     DEMAND(!kernel->by_warp || (zf_chunk_can_be_shared(node) && plan->target->wave > 0), "kernel %u: by a warp", k);
     uint32_t at = 0;

@@ -88,7 +88,7 @@ static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a
 
 /// The name of a table or column. It becomes part of paths.
 static const char *read_identifier(reader *r) {
-    return read_valid(r, zf_identifier_valid, "a table or column whose name is no identifier");
+    return read_valid(r, zf_identifier_valid, "a table or column whose name is not an identifier");
 }
 
 static zf_element read_element(reader *r) {
@@ -126,7 +126,7 @@ const char *zf_column_type_fault(zf_column_type type) {
     if (type.logical == ZF_LOGICAL_DECIMAL) {
         return type.precision == 0 || type.precision > 18 || type.scale > type.precision ? "an impossible decimal" : NULL;
     }
-    return type.precision != 0 || type.scale != 0 ? "a precision though it is no decimal" : NULL;
+    return type.precision != 0 || type.scale != 0 ? "a precision though it is not a decimal" : NULL;
 }
 
 static void read_shape(reader *r, const zf_index_column *column, zf_index_shape *out) {
@@ -207,7 +207,7 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
         }
         uint64_t left = index->rows - row;
         if (block->rows == 0 || block->rows != (left < column->rows_per_block ? left : column->rows_per_block)) {
-            fail_at(r, "a block with another number of rows than its place wants", at);
+            fail_at(r, "a block with another number of rows than its place needs", at);
         }
         const zf_index_shape *shape = &column->shapes[block->shape];
         if (!zf_text_bytes_fit(&shape->shape, shape->most, block->rows, block->plain_bytes))

@@ -54,7 +54,8 @@ static zf_status check_names(const zf_writer_column *columns, size_t count, zf_e
 static zf_status check_column(const zf_writer_column *column, zf_error *error) {
     const char *fault = zf_column_type_fault(column->type);
     if (!zf_identifier_valid(column->name, strlen(column->name))) {
-        return zf_raise(error, ZF_E_WRITER_INPUT, "a column whose name is no identifier of at most %d bytes", ZF_IDENTIFIER_MOST);
+        return zf_raise(error, ZF_E_WRITER_INPUT, "a column whose name is not an identifier of at most %d bytes",
+                        ZF_IDENTIFIER_MOST);
     }
     if (fault != NULL) return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s has %s", column->name, fault);
     if (!zf_name_valid(column->type_name, strlen(column->type_name)) || !text_valid(column->codec)) {
@@ -74,7 +75,8 @@ static zf_status check_columns(const char *table, const char *unit, const zf_wri
         return zf_raise(error, ZF_E_WRITER_INPUT, "a container cannot have %zu columns", count);
     }
     if (!zf_identifier_valid(table, strlen(table))) {
-        return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose name is no identifier of at most %d bytes", ZF_IDENTIFIER_MOST);
+        return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose name is not an identifier of at most %d bytes",
+                        ZF_IDENTIFIER_MOST);
     }
     if (!text_valid(unit)) return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose codecs are too long or no text");
     for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&columns[c], error));

@@ -71,7 +71,7 @@ static void lines(coder *c, const char **text) {
 
 static void name(coder *c, const char **text) {
     lines(c, text);
-    if (c->out == NULL && c->fault == NULL && !zf_name_valid(*text, strlen(*text))) c->fault = "a name that is no name";
+    if (c->out == NULL && c->fault == NULL && !zf_name_valid(*text, strlen(*text))) c->fault = "an invalid name";
 }
 
 /// The memory of a list of `count` items, each of which takes `least` bytes of the manifest or more. NULL after a fault.

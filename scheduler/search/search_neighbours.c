@@ -144,7 +144,7 @@ static bool bound(around *n, const char **why) {
     uint32_t free = free_bound(n);
     if (free > 0) {
         n->out = moved(n, free);
-        *why = "as many registers as it may want, since all thread blocks run at once";
+        *why = "the largest register limit, since all thread blocks are resident at once";
         return free != is && zf_search_find(search, &n->out) == NULL && is_legal(n, &n->out);
     }
     uint32_t looser[] = {seen->local > 0 && axis->values[0] == 0 ? 0 : is, is + 1};

@@ -116,7 +116,7 @@ class Bench(Case):
         self.good("encode", "-q", "-c", program, "-o", container, f"runs={self.dir}/x", f"tree={self.dir}/x")
         self.assertIn("decodes do not use these kernels", self.good("bench", "--unfused", "--columns", "runs", "--repeats", "5", "--bytes", "1", container))
         self.bad(2, "more than one keeps a state", "bench", "--unfused", "--columns", "tree", "--device", "emu", "--repeats", "5", "--bytes", "1", container)
-        self.bad(2, "a module's kernels are as they are", "bench", "--unfused", "--module", self.dir / "t.zfm", container)
+        self.bad(2, "a module's kernels cannot be split", "bench", "--unfused", "--module", self.dir / "t.zfm", container)
         self.bad(2, "--unfused", "decode", "--unfused", "-o", self.dir / "out", container)
 
     def test_checksums_read_whole_blocks(self):

@@ -486,7 +486,7 @@ class Usage(Case):
             self.assertIn("below 2^64", self.bad(2, rows, "decode", "-o", "d", "--rows", rows, "x"))
         for rows in ("5..2", "-1..2", "1...2", "1..-2", "1", "..x", "1..2 "):
             self.assertIn("A at most B", self.bad(2, "--rows", "decode", "-o", "d", "--rows", rows, "x"))
-        self.bad(2, "wants A..B", "decode", "-o", "d", "--rows", "", "x")
+        self.bad(2, "needs A..B", "decode", "-o", "d", "--rows", "", "x")
         container = self.encode(make_rows(10))
         for rows in ("0..18446744073709551614", "11..", "18446744073709551614..", "3..11"):
             self.bad(2, "ZF1106", "decode", "-o", self.dir / "d", "--rows", rows, container)

@@ -248,9 +248,9 @@ class Strings(Case):
         encode(0)
         self.good("decode", "-q", "--format", "csv", "-o", self.dir / "out", self.container)
         self.assertEqual((self.dir / "out" / "t.csv").read_text(), "a\nabc\n\n")
-        encode(says=["ZF2009", "elements of type <u8, but offsets want <i8\n", "offsets.npy"], offsets=array("<u8", bytes(24)))
-        encode(says=["ZF2009", "elements of type |b1, but the bytes of strings want |u1\n", "bytes.npy"], bytes=array("|b1", bytes(6)))
-        encode(says=["ZF2009", "elements of type |u1, but validity wants |b1\n", "valid.npy"], valid=array("|u1", b"\3"))
+        encode(says=["ZF2009", "elements of type <u8, but offsets need <i8\n", "offsets.npy"], offsets=array("<u8", bytes(24)))
+        encode(says=["ZF2009", "elements of type |b1, but the bytes of strings need |u1\n", "bytes.npy"], bytes=array("|b1", bytes(6)))
+        encode(says=["ZF2009", "elements of type |u1, but validity needs |b1\n", "valid.npy"], valid=array("|u1", b"\3"))
         for rows in (0, 1, 3, 8):
             encode(says=["ZF2006", f"valid.npy) has {rows} rows, but", "bytes.npy) has 2\n"], valid=array("|b1", b"\1" * rows))
         encode(says=["ZF2002", "the validity of a row of column `a` that is 2, not 0 or 1", f"valid.npy: byte {len(good['valid']) - 1}\n"],

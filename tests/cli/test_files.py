@@ -146,7 +146,7 @@ class InputsThatAreNotWhatTheySeem(Case):
             header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}\n".encode()
             return self.file("b.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
 
-        for type_, descr, says in [("i32", "'<i8'", "elements of type <i8, but the column wants <i4\n"), ("u8", "'<f8'", "<f8, but the column wants |u1\n"),
+        for type_, descr, says in [("i32", "'<i8'", "elements of type <i8, but the column needs <i4\n"), ("u8", "'<f8'", "<f8, but the column needs |u1\n"),
                                    ("i64", "'<U10'", "elements of type <U10, but"), ("date32", "'<M8[D]'", "astype('datetime64[D]').astype('int32')"),
                                    ("timestamp", "'<M8[ns]'", "astype('datetime64[us]').astype('int64')"), ("i32", "[('x', '<i4'), ('y', '<i4')]", "an array of records"),
                                    ("i32", "'" + "x" * 5000, "elements of type xxxxxxxxxxxxxxxxxxxxxxxx, but")]:

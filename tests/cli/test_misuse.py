@@ -65,9 +65,9 @@ class Inputs(Case):
         text = self.file("i.csv", "a,b\n1,2\n")
         for number in ("0", "1", "4095", "4097", "x", str(1 << 32)):
             self.encode_bad(2, PROGRAM, "--rows-per-block", number, text,
-                            says=f"--rows-per-block wants a multiple of 4096 from 4096 to 2147483648, not `{number}`")
-        self.bad(2, "verify", "--repeat", "0", "x.zfd", says="--repeat wants a number from 1 to 1000, not `0`")
-        for delimiter, says in [('"', "cannot be a quote"), ("\n", "cannot be the end of a line"), ("\r", "cannot be the end of a line"), (";;", "wants one character")]:
+                            says=f"--rows-per-block needs a multiple of 4096 from 4096 to 2147483648, not `{number}`")
+        self.bad(2, "verify", "--repeat", "0", "x.zfd", says="--repeat needs a number from 1 to 1000, not `0`")
+        for delimiter, says in [('"', "cannot be a quote"), ("\n", "cannot be the end of a line"), ("\r", "cannot be the end of a line"), (";;", "needs one character")]:
             self.encode_bad(2, PROGRAM, "--delimiter", delimiter, text, says=f"--delimiter {says}")
         self.encode_bad(2, PROGRAM, "--header", "a,b,a", text, says=["ZF2014", "--header names `a` twice"], lacks="line 1")
         self.encode_bad(2, PROGRAM, "--header", "a|b", text, says=["ZF2014", "no name of --header", "separated by commas"], lacks="line 1")
@@ -362,7 +362,7 @@ class Explaining(Case):
                          {"L": 8, "THREADS": 128})
         self.assertIn(".maxntid 128,", self.good("explain", "--emit", "ptx", *choose, f"{program}:t.a"))
         self.assertIn(".maxnreg 48", self.good("explain", "--emit", "ptx", "--choose", "0:REGISTERS=48", f"{program}:t.a"))
-        for text, says in [("L=8", "is of no kernel"), ("0:M=8", "is no choice"), ("0:L=8x", "is no number"), ("0:L=3", "L cannot be 3, only 1, 2, 4, 8 or 16"),
+        for text, says in [("L=8", "is of no kernel"), ("0:M=8", "is not a choice"), ("0:L=8x", "is not a number"), ("0:L=3", "L cannot be 3, only 1, 2, 4, 8 or 16"),
                            ("7:L=8", "there is no kernel 7"), ("0:THREADS=1024,REGISTERS=255", "do not fit")]:
             for more in ([], ["--emit", "ptx"], ["--emit", "plan"], ["--choices"]):
                 self.assertEqual(self.bad(2, "explain", *more, "--choose", text, f"{program}:t.a", says=says).stdout, "")
@@ -418,7 +418,7 @@ class Explaining(Case):
         for value in ("33", "99", "-1", "18446744073709551615"):
             self.bad(2, "explain", "--emit", "asm", "--shaping", value, program, says="`width`, is in 0..=32")
         for value in ("18446744073709551616", "x", "1,", "--1", " 1", "-9999999999999999999"):
-            self.bad(2, "explain", "--emit", "asm", f"--shaping={value}", program, says="--shaping wants numbers")
+            self.bad(2, "explain", "--emit", "asm", f"--shaping={value}", program, says="--shaping needs numbers")
         self.bad(2, "explain", "--emit", "plan", "--shaping", "1", program, says="--shaping goes with")
         for value in ("0", "32"):
             self.good("explain", "--emit", "llvm", "--shaping", value, program)
@@ -506,7 +506,7 @@ class InEachOthersPlace(Case):
         for words in (["explain", container], ["encode", "-o", "x.zfd", "-c", container, "x.csv"], ["compile", f"{container}:t", "-o", "x.zfm"]):
             self.bad(2, *words, says=["is a container, and", "zfc inspect --program"])
         for words in (["explain", module], ["encode", "-o", "x.zfd", "-c", module, "x.csv"], ["compile", module, "-o", "x.zfm"]):
-            self.bad(2, *words, says=["is a module, and", "wants a program"], lacks="UTF-8")
+            self.bad(2, *words, says=["is a module, and", "needs a program"], lacks="UTF-8")
         self.bad(1, "compile", f"{program}:t.a", "-o", "x.zfm", says=["no table `t.a`", "columns cannot be named here"])
         for words in (["verify", "--module=", container], ["compile", "-o", "", program], ["decode", "-o", "", container]):
             self.bad(2, *words, says="is given nothing")

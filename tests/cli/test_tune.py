@@ -104,7 +104,7 @@ class Tune(zfc_case.Case):
             for path in sorted((self.dir / "cpu").iterdir()):
                 self.assertEqual(path.read_bytes(), (out / path.name).read_bytes(), path.name)
         self.bad(2, "decode", self.container, "--device", "emu", "--tuned", self.dir / "chosen.txt", "--untuned", "-o", self.dir / "untuned",
-                 says=["ZF1101", "`untuned` leaves it aside"])
+                 says=["ZF1101", "`untuned` ignores it"])
         self.assertEqual(list(CACHE.glob("tuned/*")), [], "times of an emulator are kept")
         self.bad(1, "tune", self.container, "--device", "emu", "--columns", "a", "-o", found, says="exists already")
         self.tune("--columns", "a", "--probes", 1, "-o", found, "-f")
@@ -346,14 +346,14 @@ class Tune(zfc_case.Case):
             self.assertEqual(sorted({k["column"] for k in record["kernels"]} | set(record["left_out"])), ["a", "b", "c", "e", "s"])
         record = json.loads(self.tune("--columns", "a,b,c", "--budget", "1ms", "--json"))
         self.assertEqual(record["left_out"], ["b", "c"])
-        self.assertIn("\nleft out, no more time: b, c\n", self.tune("--columns", "a,b,c", "--budget", "1ms"))
+        self.assertIn("\nskipped, no more time: b, c\n", self.tune("--columns", "a,b,c", "--budget", "1ms"))
         for words in ((), ("--exhaustive",)):  # however little time there is, the first column's default is measured
             record = json.loads(self.tune("--columns", "a", "--budget", "1ms", "--json", *words))
             self.assertEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
         record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
         self.assertEqual((record["kernels"][0]["ended"], record["left_out"]), ("no more probes", []))
         for budget in ("5x", "-1", "0", "inf", "nan", "0x5", "0x5s", "1e1", "+5", " 5s", "5 s", "5.", ".5", "0.0s", "9" * 400, "s"):
-            self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
+            self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget needs a time")
         self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
 
     def test_time_is_shared_by_all_columns(self):

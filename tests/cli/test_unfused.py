@@ -92,9 +92,9 @@ class Unfused(Case):
 
     def test_what_cannot_be_meant(self):
         for names, says in {
-            "deep.counts": ["`deep.counts` is no stream that an ordered stage of column `deep` makes", "deep.values.start.deltas"],
-            "deep.values.start.": ["`deep.values.start.` is no stream"],
-            "deep.values,twice.values.deltas": ["`twice.values.deltas` is no stream", "twice.values, twice.counts"],
+            "deep.counts": ["`deep.counts` is not a stream that an ordered stage of column `deep` makes", "deep.values.start.deltas"],
+            "deep.values.start.": ["`deep.values.start.` is not a stream"],
+            "deep.values,twice.values.deltas": ["`twice.values.deltas` is not a stream", "twice.values, twice.counts"],
             "deep": ["`deep` does not begin with a column of table `t` and a dot"],
             "sea.values": ["`sea.values` does not begin with a column"],
             "deep.values,": ["`` does not begin with a column"],

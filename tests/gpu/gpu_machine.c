@@ -20,7 +20,7 @@ static bool read_option(const char *name, const char *value, const gpu_option *o
         }
         *o->number = strtoull(value, &end, 10);
         if (*value >= '0' && *value <= '9' && *end == 0) return true;
-        fprintf(stderr, "%s wants a number, not %s\n", name, value);
+        fprintf(stderr, "%s needs a number, not %s\n", name, value);
         return false;
     }
     fprintf(stderr, "no option %s; there are", name);
@@ -149,7 +149,7 @@ void gpu_machine_open(gpu_machine *m, const char *device, bool general_only) {
     options.optimise = m->emulated ? 1 : 0; // for the emulator compiling would take longer than running
     must(zf_compiler_create(m->context, &options, &m->compiler, &error), &error);
     if (found.ops->start == NULL) {
-        printf("device %s is no accelerator\n", device);
+        printf("device %s is not an accelerator\n", device);
         exit(2);
     }
     must(zf_device_accelerator(m->context, &found, &m->accelerator, &error), &error);

@@ -49,7 +49,7 @@ size_t *zf_selected_columns(zf_container *container, const char *names, size_t *
 }
 
 const char *zf_rows_option(const char *text, zf_decode_options *out) {
-    static const char *const form = "--rows wants A..B with A at most B";
+    static const char *const form = "--rows needs A..B with A at most B";
     unsigned long long begin = 0, end = UINT64_MAX;
     char *at = (char *)(uintptr_t)text;
     errno = 0;

@@ -107,7 +107,7 @@ static zf_status claim(reader *r) {
     zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");
     zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line 1", r->path);
     return zf_fail_hint(r->error, ZF_ERR_INPUT,
-                        "is the delimiter right (--delimiter)? Text without a header row wants --header NAMES");
+                        "is the delimiter right (--delimiter)? Text without a header row needs --header NAMES");
 }
 
 // A field is handed over at its end; it began as many lines before.

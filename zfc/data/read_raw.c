@@ -59,10 +59,10 @@ typedef struct wanted_array {
 } wanted_array;
 
 static wanted_array wanted_of(const zf_column_data *column, zf_column_part part) {
-    if (part == ZF_PART_OFFSETS) return (wanted_array){"offsets want", {.element = ZF_I64}};
-    if (part == ZF_PART_VALIDITY) return (wanted_array){"validity wants", {.element = ZF_BOOL}};
-    if (column->type.element == ZF_STRING) return (wanted_array){"the bytes of strings want", {.element = ZF_U8}};
-    return (wanted_array){"the column wants", column->type};
+    if (part == ZF_PART_OFFSETS) return (wanted_array){"offsets need", {.element = ZF_I64}};
+    if (part == ZF_PART_VALIDITY) return (wanted_array){"validity needs", {.element = ZF_BOOL}};
+    if (column->type.element == ZF_STRING) return (wanted_array){"the bytes of strings need", {.element = ZF_U8}};
+    return (wanted_array){"the column needs", column->type};
 }
 
 // `code` is the array's type as numpy writes it, such as <i8.

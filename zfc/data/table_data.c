@@ -181,7 +181,7 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         }
         if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
-                           "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
+                           "the validity bitmap of `%s` has %zu bytes, but %llu rows need %llu", column->name,
                            column->raw_valid_bytes, (unsigned long long)column->rows,
                            (unsigned long long)((column->rows + 7) / 8));
         }

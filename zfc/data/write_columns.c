@@ -17,7 +17,7 @@ static uint64_t string_bytes(const zf_decoded *column) {
 // separator is refused again.
 zf_status zf_output_path(const char *directory, const char *name, const char *ending, char *path, size_t size, zf_error *error) {
     if (!*name || *name == '.' || strchr(name, '/')) {
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_WRITE, "`%.64s` is no name for a file", name);
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_WRITE, "`%.64s` is not a name for a file", name);
     }
     if ((size_t)snprintf(path, size, "%s/%s%s", directory, name, ending) >= size) {
         return zf_fail(error, ZF_ERR_USAGE, ZFC_CANNOT_WRITE, "the path of `%.64s` is too long", name);

@@ -52,7 +52,7 @@ static bool add(zf_arguments *out, const zf_option *option, const char *value) {
         return false;
     }
     if (option->argument && !*value) {
-        fprintf(stderr, "zfc %s: --%s is given nothing: it wants %s\n", out->verb->name, option->name, option->argument);
+        fprintf(stderr, "zfc %s: --%s is given nothing: it needs %s\n", out->verb->name, option->name, option->argument);
         return false;
     }
     if (out->given_count == MOST_GIVEN) {
@@ -80,7 +80,7 @@ bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_argument
             const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
             if (!option->argument && value) return usage(verb, "this option takes no argument:", word, NULL);
             if (option->argument && !value) {
-                if (i + 1 == count) return usage(verb, "this option wants an argument:", word, NULL);
+                if (i + 1 == count) return usage(verb, "this option needs an argument:", word, NULL);
                 value = words[++i];
             }
             if (!add(out, option, value ? value : "")) return false;
@@ -93,14 +93,14 @@ bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_argument
                     continue;
                 }
                 const char *value = letter[1] ? letter + 1 : NULL;
-                if (!value && i + 1 == count) return usage(verb, "this option wants an argument:", word, NULL);
+                if (!value && i + 1 == count) return usage(verb, "this option needs an argument:", word, NULL);
                 if (!value) value = words[++i];
                 if (!add(out, option, value)) return false;
                 break;
             }
         }
     }
-    if (out->operand_count < verb->least) return usage(verb, "wants more:", verb->operands, NULL);
+    if (out->operand_count < verb->least) return usage(verb, "needs more:", verb->operands, NULL);
     if (verb->most >= 0 && out->operand_count > verb->most) {
         if (verb->most == 0) return usage(verb, "takes no operand, so this is too many:", words[0], NULL);
         fprintf(stderr, "zfc %s: takes one %s, but `%s` is given too\n", verb->name, verb->operands, words[verb->most]);
@@ -126,7 +126,7 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most || value % unit != 0) {
-        fprintf(stderr, "zfc %s: --%s wants a ", arguments->verb->name, name);
+        fprintf(stderr, "zfc %s: --%s needs a ", arguments->verb->name, name);
         if (unit > 1)
             fprintf(stderr, "multiple of %llu", (unsigned long long)unit);
         else

@@ -46,7 +46,7 @@ void zf_tune_print_table(const zf_tune_run *t) {
         zf_text_free(&choice);
     }
     for (size_t k = 0; k < json_array_size(t->left_out); k++)
-        printf("%s%s", k == 0 ? "left out, no more time: " : ", ", json_string_value(json_array_get(t->left_out, k)));
+        printf("%s%s", k == 0 ? "skipped, no more time: " : ", ", json_string_value(json_array_get(t->left_out, k)));
     if (json_array_size(t->left_out) > 0) printf("\n");
     for (size_t k = 0; k < json_array_size(t->empty); k++) {
         zf_print_path(stdout, json_string_value(json_array_get(t->empty, k)));

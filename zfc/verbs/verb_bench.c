@@ -130,7 +130,7 @@ static bool print_generator(void *user, const zf_generator *generator) {
 static int read_options(const zf_arguments *arguments, zf_measure_options *out) {
     const char *generate = zf_argument(arguments, "generate"), *unknown;
     if (arguments->operand_count == 0 && !generate) return usage("nothing to measure: give containers, or --generate NAMES");
-    if (generate && zf_argument(arguments, "module")) return usage("--generate compiles what it makes: it goes without --module");
+    if (generate && zf_argument(arguments, "module")) return usage("--generate compiles its columns: use it without --module");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {
         fprintf(stderr, "zfc bench: no generator `%.*s`; there are\n", (int)strcspn(unknown, ","), unknown);
@@ -139,14 +139,14 @@ static int read_options(const zf_arguments *arguments, zf_measure_options *out) 
     }
     uint64_t repeats;
     if (!zf_argument_number(arguments, "repeats", 1, ZF_MEASURE_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
-    if (repeats < ZF_MEASURE_REPEATS_LEAST) return usage("--repeats wants at least 5: a median of fewer says little");
+    if (repeats < ZF_MEASURE_REPEATS_LEAST) return usage("--repeats needs at least 5: a median of fewer is unreliable");
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
     out->repeats = (unsigned)repeats;
     out->checksums = zf_argument(arguments, "checksums") != NULL;
     out->general = zf_argument(arguments, "general") != NULL;
     out->unchecked = zf_argument(arguments, "unchecked") != NULL;
     out->unfused = zf_argument(arguments, "unfused") != NULL;
-    if (out->unfused && zf_argument(arguments, "module")) return usage("--unfused compiles: a module's kernels are as they are");
+    if (out->unfused && zf_argument(arguments, "module")) return usage("--unfused compiles: a module's kernels cannot be split");
     if (out->unchecked && zf_argument(arguments, "module")) return usage("--unchecked compiles: a module's code has its checks");
     return EXIT_GOOD;
 }

@@ -37,7 +37,7 @@ static int read_ignored(const zf_arguments *arguments, zf_diag_code out[IGNORED_
         bool prefixed = strncmp(at, "ZF", 2) == 0 && strspn(at + 2, "0123456789") == 4;
         unsigned number = prefixed ? (unsigned)strtoul(at + 2, &end, 10) : 0;
         if (!zf_diag_code_exists(number) || (*end && *end != ',') || count == IGNORED_MOST) {
-            fprintf(stderr, "zfc check: --ignore wants codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n", text);
+            fprintf(stderr, "zfc check: --ignore needs codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n", text);
             return -1;
         }
         out[count++] = (zf_diag_code)number;

@@ -131,7 +131,7 @@ int zf_run_compile(zf_arguments *arguments) {
     const char *path = zf_argument(arguments, "output");
     zf_module_options options = {.cpu = zf_argument(arguments, "cpu"), .overwrite = zf_argument(arguments, "force") != NULL};
     if (!path) return usage("where to? Give -o OUT.zfm");
-    if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target wants host, nvptx, or both, each once");
+    if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target needs host, nvptx, or both, each once");
     int given = 0;
     for (int i = 0; i < arguments->given_count; i++) given += strcmp(arguments->given[i].option->name, "target") == 0;
     if (given > 1) return usage("--target is given more than once: both are --target host,nvptx");

@@ -30,7 +30,7 @@ static const char *delimiter_of(const zf_arguments *arguments, char *out) {
     else if (text[0] && !text[1])
         *out = text[0];
     else
-        return "--delimiter wants one character, or `tab`";
+        return "--delimiter needs one character, or `tab`";
     if (*out == '"') return "--delimiter cannot be a quote: quotes stand around fields";
     return *out == '\n' || *out == '\r' ? "--delimiter cannot be the end of a line: that ends a row" : NULL;
 }

@@ -187,7 +187,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         if (!*end) return true;
         at = end + 1;
     }
-    fprintf(stderr, "zfc explain: --shaping wants numbers separated by commas, not `%s`\n", values);
+    fprintf(stderr, "zfc explain: --shaping needs numbers separated by commas, not `%s`\n", values);
     return false;
 }
 

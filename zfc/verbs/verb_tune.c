@@ -92,7 +92,7 @@ static zf_status write_output(tune_session *t, zf_error *error) {
 static zf_status keep(tune_session *t, zf_error *error) {
     zf_error failure;
     if (zf_tuner_keep(t->tuner, &failure) != ZF_OK && strcmp(failure.code, ZFT_NOT_KEPT) == 0 && t->output.file == NULL)
-        fprintf(stderr, "zfc tune: %s (-v says why; -o FILE writes a file)\n", failure.message);
+        fprintf(stderr, "zfc tune: %s (-v prints the reason; -o FILE writes a file)\n", failure.message);
     return t->output.file != NULL ? write_output(t, error) : ZF_OK;
 }
 
@@ -218,7 +218,7 @@ static int read_options(const zf_arguments *arguments, tune_session *t) {
     static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", "threads", "no-cache", NULL};
     const char *budget = zf_argument(arguments, "budget");
     bool shows = zf_argument(arguments, "show") != NULL, replays = zf_argument(arguments, "replay") != NULL;
-    if (budget != NULL && !read_seconds(budget, &t->budget)) return usage("--budget wants a time, such as 5s, 500ms or 2m");
+    if (budget != NULL && !read_seconds(budget, &t->budget)) return usage("--budget needs a time, such as 5s, 500ms or 2m");
     if (!shows && !replays && arguments->operand_count == 0)
         return usage("nothing to measure: give containers or programs, or --show or --replay");
     if ((shows || replays) && arguments->operand_count > 0)

@@ -8,7 +8,7 @@ static const char target_names[] = "" // "|host|emu...": the names of all target
 
 static const zf_option
     quiet = {"quiet", 'q', NULL, NULL, "print errors only"},
-    verbose = {"verbose", 'v', NULL, NULL, "report what is compiled, read and run"}, json = {"json", 0, NULL, NULL, "print JSON"},
+    verbose = {"verbose", 'v', NULL, NULL, "report compiling, reading and running"}, json = {"json", 0, NULL, NULL, "print JSON"},
     format_diagnostics = {"format", 0, "FORM", "human|line|json", "how to print diagnostics (default: human)"},
     notes = {"notes", 0, NULL, NULL, "also print notes: checks that stay, and the facts known there"},
     ignore = {"ignore", 0, "CODES", NULL, "do not print warnings and notes of these codes, such as ZF0806 or ZF0804,ZF0806"},

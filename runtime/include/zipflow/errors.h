@@ -90,7 +90,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_PER_CHUNK = 502,
     /// a member that its pattern does not have
     ZF_ERROR_PROGRAM_MEMBER_UNEXPECTED = 503,
-    /// a reduction that is no scan and has no bound
+    /// a reduction that is not a scan and has no bound
     ZF_ERROR_PROGRAM_NOT_A_SCAN = 504,
     /// an effect in an expression
     ZF_ERROR_PROGRAM_EFFECT = 505,
@@ -252,7 +252,7 @@ typedef enum zf_error_code {
     ZF_ERROR_V10 = 1310,
     /// a param outside its range or type
     ZF_ERROR_V20 = 1320,
-    /// a stream whose length differs from what its type says
+    /// a stream whose length differs from its type's
     ZF_ERROR_V21 = 1321,
     /// a chunk directory that contradicts the block
     ZF_ERROR_V22 = 1322,

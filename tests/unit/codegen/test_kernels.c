@@ -684,7 +684,7 @@ static void test_text(void) {
     zf_error error = {0};
     uint64_t width = 7;
     CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_IR, true, &text, &error) == ZF_OK, "%s", error.message);
-    CHECK(strstr(text.data, "@llvm.fshr.v16i32") != NULL, "unpacking wants funnel shifts of vectors:\n%s", text.data);
+    CHECK(strstr(text.data, "@llvm.fshr.v16i32") != NULL, "unpacking needs funnel shifts of vectors:\n%s", text.data);
     zf_text_free(&text);
     CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_OPTIMISED, true, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(strstr(text.data, "shufflevector") != NULL && strstr(text.data, "store <") != NULL &&

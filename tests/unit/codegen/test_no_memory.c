@@ -34,7 +34,7 @@ static zf_status by_new(void *user, zf_error *error) {
 static zf_status by_malloc(void *user, zf_error *error) {
     (void)user;
     (void)error;
-    zf_test_bad_alloc("a test wants it", false);
+    zf_test_bad_alloc("a test needs it", false);
 }
 
 static zf_status harmless(void *user, zf_error *error) {

@@ -32,7 +32,7 @@ static bool give_up;
 
 LLVMErrorRef __wrap_LLVMOrcLLJITAddObjectFileWithRT(LLVMOrcLLJITRef jit, LLVMOrcResourceTrackerRef tracker,
                                                     LLVMMemoryBufferRef object) {
-    if (give_up) zf_test_give_up("a test wants it", false);
+    if (give_up) zf_test_give_up("a test needs it", false);
     return __real_LLVMOrcLLJITAddObjectFileWithRT(jit, tracker, object);
 }
 
@@ -85,7 +85,7 @@ int main(void) {
     CHECK(compile_one(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
 
     give_up = true;
-    refuses(compile_one(program, second->codec, &error), &error, "the call inside which it happened", "a test wants it");
+    refuses(compile_one(program, second->codec, &error), &error, "the call inside which it happened", "a test needs it");
     give_up = false;
 
     for (int again = 0; again < 3; again++) { // there is no way back

@@ -324,7 +324,7 @@ zf_status __wrap_zf_codegen_build(zf_jit *jit, const zf_codegen_request *request
     if (builds_empty) return build_empty(request, out);
     if (failure == ZF_OK) return __real_zf_codegen_build(jit, request, out, error);
     *out = (zf_codegen_code){.loaded = NULL};
-    return zf_fail(error, failure, "ZF0000", "a test wants it");
+    return zf_fail(error, failure, "ZF0000", "a test needs it");
 }
 
 /// A failure that is the codec's is kept; code is generated again after any other.

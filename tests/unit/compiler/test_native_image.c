@@ -125,9 +125,9 @@ static void test_damaged(void) {
     size_t size;
     char *object = object_of(good, false, &size);
     if (object == NULL) return;
-    add("nothing", object, 0, "it is no object file");
+    add("nothing", object, 0, "it is not an object file");
     for (size_t cut = 1; cut < size; cut += cut < sizeof(Elf64_Ehdr) ? 1 : 37)
-        add("a cut object", object, cut, "it is no object file");
+        add("a cut object", object, cut, "it is not an object file");
     Elf64_Ehdr header;
     memcpy(&header, object, sizeof header);
     for (uint16_t s = 0; s < header.e_shnum; s++) {
@@ -148,7 +148,7 @@ static void test_damaged(void) {
         memcpy(at, &section, sizeof section);
     }
     object[offsetof(Elf64_Ehdr, e_machine)] = EM_386;
-    add("another machine", object, size, "no object file of x86-64");
+    add("another machine", object, size, "not an object file of x86-64");
     free(object);
 }
 

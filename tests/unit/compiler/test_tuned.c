@@ -75,20 +75,20 @@ static void test_wrong(void) {
                  {"zipflow tuned kernels, format 2\n", "line 1: the first"},
                  {HEAD "kernel k\n", "line 2: `device` comes before"},
                  {HEAD "device\n", "line 2: `device` comes before"},
-                 {HEAD "device G\nchoice L=8\n", "line 3: `kernel` comes before"},
+                 {HEAD "device G\nchoice L=8\n", "line 3: a `kernel` line must come first"},
                  {HEAD "device G\nkernel k\nkernel l\n", "line 4: the kernel before has no `choice`"},
                  {HEAD "device G\nkernel k", "line 3: the kernel before has no `choice`"},
                  {HEAD "device G\nkernel k\nchoice L=8\nchoice L=4\n", "line 5: a second"},
-                 {HEAD "device G\nkernel k\nchoice L=8,1:L=4\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=x\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=4,\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=4;L=8\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=4,L=8,size=5\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice 4=4\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice =4\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice L=8,L=4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice L=8,1:L=4\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=x\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4,\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4;L=8\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4,L=8,size=5\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice 4=4\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice =4\n", "line 4: this is not a choice"},
+                 {HEAD "device G\nkernel k\nchoice L=8,L=4\n", "line 4: this is not a choice"},
                  {HEAD "device G\nkernel k\nchoice\n", "line 4: a line begins with"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2\n", "line 5: this is not"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds -1 default 2 probes 3\n", "line 5: this is not"},
@@ -96,7 +96,7 @@ static void test_wrong(void) {
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2 probes 3 4\n", "line 5: this is not"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2 probes -1\n", "line 5: this is not"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1234567890123456789 default 2 probes 1\n", "line 5: this is"},
-                 {HEAD "device G\nwarps 3\n", "line 3: `kernel` comes before"}};
+                 {HEAD "device G\nwarps 3\n", "line 3: a `kernel` line must come first"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         zf_tuned tuned;
         zf_text message = {0};
@@ -109,7 +109,7 @@ static void test_wrong(void) {
     zf_tuned tuned;
     zf_text message = {0};
     CHECK(!zf_tuned_parse(good, sizeof good, &tuned, &message), "a zero byte");
-    CHECK(strstr(message.data, "line 13: this is no text") == message.data, "%s", message.data);
+    CHECK(strstr(message.data, "line 13: this is not text") == message.data, "%s", message.data);
     zf_text_free(&message);
 }
 

@@ -261,7 +261,7 @@ static void test_hints(void) {
     const zf_diag *diag = find_diag(spec, ZF_D_UNKNOWN_NAME);
     CHECK(diag != NULL && diag->remarks != NULL && strstr(diag->remarks->text, "does not import") != NULL,
           "a name of another file");
-    CHECK(diag->hint != NULL && strstr(diag->hint, "not passed on") != NULL, "what to do about it");
+    CHECK(diag->hint != NULL && strstr(diag->hint, "does not pass on") != NULL, "what to do about it");
     zf_spec_destroy(spec);
 
     spec = fresh(true);

@@ -93,7 +93,7 @@ int main(void) {
     check_contains(spec, "constant", false, "reads   nothing");
     check_contains(spec, "kept_index", false, "reads   v 4 bytes an element");
     check_contains(spec, "cut_index", false, "reads   v (amount depends on the data)"); // the first 256, again and again
-    check_contains(spec, "rle_rle", false, "fused (ordered, and asked for in order: a step of the same tile)");
+    check_contains(spec, "rle_rle", false, "fused (ordered, and read in order: a step of the same tile)");
     check_contains(spec, "rle_rle", false, "steps   expand counts, expand column, map column\n");
     check_contains(spec, "rle_rle", true, "\"steps\": [{\"step\": \"expand\", \"path\": \"counts\"}, ");
     check_contains(spec, "picks_delta", false, "materialised (gathered from an ordered child)");

@@ -412,7 +412,7 @@ static void test_refused(void) {
     CHECK(fake->unloads == unloads + 1, "code that is not wanted any more was not unloaded");
     CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK && fake->loads == loads + 1, "it was not loaded again");
     check_launch(gpu, NULL, loaded);
-    // What a decode has done with stays, until the code is freed on the host; what another one has under way stays longer.
+    // Code that a decode no longer uses stays until it is freed on the host; code that another one uses stays longer.
     CHECK(gpu->ops->load(gpu, &plan, &code, &shared, &error) == ZF_OK && shared == loaded, "%s", error.message);
     unloads = fake->unloads;
     zf_accelerator_keep(gpu, &code, shared);
