@@ -1,5 +1,6 @@
 // Prefix sums: entry k of the work buffer is the reduction over the terms 0..k, so that any sum(a..b) is a difference of two.
 #include "codegen/host/host.h"
+#include "codegen/kernel/kernel_scan.h"
 
 // The strips of a tile: `v_count` of them, whose values go to v_next.
 static void strips(zf_kernel_build *lower, zf_running *running, const zf_lower_tiles *tiles, LLVMValueRef v_count,
@@ -21,26 +22,12 @@ static void strips(zf_kernel_build *lower, zf_running *running, const zf_lower_t
 
 void zf_lower_prefix(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
-    // The same as an inclusive scan whose values are stored one place further on.
-    zf_reduce *scan = ZF_NEW(cg->arena, zf_reduce);
-    *scan = *lower->kernel->prefix;
-    scan->form = ZF_R_SCAN;
-    scan->inclusive = true;
-    zf_step *step = ZF_NEW(cg->arena, zf_step);
-    *step = (zf_step){.kind = ZF_STEP_SCAN, .node = lower->kernel->root, .reduce = scan};
-    zf_kernel kernel = *lower->kernel;
-    kernel.steps = step;
-    kernel.step_count = 1;
-    const zf_kernel *given = lower->kernel;
-    lower->kernel = &kernel;
-    zf_lower_levels_make(lower);
-    lower->kernel = given;
-    zf_running *running = &lower->runnings[0];
+    zf_running *running = zf_lower_prefix_make(lower);
 
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_next = zf_cg_at(cg, ty, lower->v_sink, zf_cg_i64(cg, 1));
     zf_lower_tiles tiles;
-    zf_lower_tiles_begin(lower, &tiles, given->edge);
+    zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     zf_lower_levels_start(lower, tiles.v_tile, NULL);
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first_tile"), bb_go = zf_cg_block(cg, "go");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, tiles.v_tile, v_zero), bb_first, bb_go);

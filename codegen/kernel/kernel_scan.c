@@ -101,15 +101,19 @@ LLVMValueRef zf_lower_scan_own_term(zf_kernel_env *env, const zf_reduce *reduce,
     return eval_term(env, reduce, v_index).v;
 }
 
-// The accumulator behind `v_index`: evaluates its term.
-static LLVMValueRef behind(zf_kernel_build *lower, const zf_running *r, LLVMValueRef v_index) {
-    zf_cg *cg = lower->cg;
+LLVMValueRef zf_lower_prefix_term(zf_kernel_build *lower, const zf_running *r, LLVMValueRef v_index) {
     zf_kernel_env env = zf_lower_env_make(lower, r->node);
     if (r->along_groups)
         env.v_g = v_index;
     else
         env.v_i = v_index;
-    LLVMValueRef v_term = zf_lower_scan_minded_term(&env, r->reduce, v_index);
+    return zf_lower_scan_minded_term(&env, r->reduce, v_index);
+}
+
+// The accumulator behind `v_index`: evaluates its term.
+static LLVMValueRef behind(zf_kernel_build *lower, const zf_running *r, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_term = zf_lower_prefix_term(lower, r, v_index);
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
     return zf_lower_scan_behind(cg, r, zf_lower_scan_at(cg, r, v_acc, v_index), v_term, v_index);
 }
@@ -144,4 +148,24 @@ LLVMValueRef zf_lower_scan_state(zf_kernel_build *lower, const zf_running *r, LL
     zf_cg *cg = lower->cg;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
     return zf_cg_to_word(cg, r->type, zf_lower_scan_at(cg, r, v_acc, v_index)); // where a segment ends the state is nothing
+}
+
+// ---- Prefix sums ----------------------------------------------------------------------------------------------
+
+zf_running *zf_lower_prefix_make(zf_kernel_build *lower) {
+    zf_cg *cg = lower->cg;
+    zf_reduce *scan = ZF_NEW(cg->arena, zf_reduce);
+    *scan = *lower->kernel->prefix;
+    scan->form = ZF_R_SCAN;
+    scan->inclusive = true;
+    zf_step *step = ZF_NEW(cg->arena, zf_step);
+    *step = (zf_step){.kind = ZF_STEP_SCAN, .node = lower->kernel->root, .reduce = scan};
+    const zf_kernel *given = lower->kernel;
+    zf_kernel kernel = *given;
+    kernel.steps = step;
+    kernel.step_count = 1;
+    lower->kernel = &kernel;
+    zf_lower_levels_make(lower);
+    lower->kernel = given;
+    return &lower->runnings[0];
 }

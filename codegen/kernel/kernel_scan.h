@@ -17,6 +17,11 @@ LLVMValueRef zf_lower_scan_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v
 /// Stores a scan's value in memory's form.
 void zf_lower_scan_store(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v_to);
 
+/// Makes the scan of a kernel of prefix sums: an inclusive one along its stream, whose value at element k is prefix sum k + 1.
+zf_running *zf_lower_prefix_make(zf_kernel_build *lower);
+/// Its term at an element of the stream. A term outside the range of the sums that use it is 0 and cannot fail.
+LLVMValueRef zf_lower_prefix_term(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_index);
+
 /// Where `v_index` is in its segment (u64).
 LLVMValueRef zf_lower_in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index);
 

@@ -53,6 +53,11 @@ enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at 
 /// continues behind them. A row begins anew where v_anew[row] (i1; NULL: none does).
 void zf_simt_combine_rows(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before);
+/// Loads a scan's state at the tile's begin into its accumulator, and returns it. *v_next becomes the state at the tile's end, as
+/// a word, or NULL where the file has none.
+LLVMValueRef zf_simt_scan_start(zf_kernel_build *lower, const zf_running *running, LLVMValueRef *v_next);
+/// Checks that the accumulator at v_end, the tile's end, is the state of the next tile, if there is one.
+void zf_simt_scan_end(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_end, LLVMValueRef v_next);
 /// Returns how many of `v_count` elements (i64) have a term: an exclusive scan has none for its node's last element.
 LLVMValueRef zf_simt_terms(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.

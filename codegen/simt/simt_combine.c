@@ -94,3 +94,27 @@ LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueR
     }
     return running->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, v, cg->ty_i8, false) : v;
 }
+
+LLVMValueRef zf_simt_scan_start(zf_kernel_build *lower, const zf_running *running, LLVMValueRef *v_next) {
+    zf_cg *cg = lower->cg;
+    // Before the block's first element there is nothing, which of minima is no value.
+    LLVMValueRef v_acc = zf_simt_scan_identity(cg, running);
+    *v_next = NULL;
+    if (running->field >= 0) {
+        v_acc = zf_simt_seek(lower, (uint32_t)running->field, zf_cg_to_word(cg, running->type, v_acc));
+        v_acc = zf_cg_from_word(cg, running->type, v_acc);
+        *v_next = zf_simt_seek_next(lower, (uint32_t)running->field, zf_cg_i64(cg, 0));
+    }
+    LLVMBuildStore(cg->builder, v_acc, running->v_acc);
+    return v_acc;
+}
+
+void zf_simt_scan_end(zf_kernel_build *lower, const zf_running *running, LLVMValueRef v_end, LLVMValueRef v_next) {
+    zf_cg *cg = lower->cg;
+    if (v_next == NULL) return;
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
+    v_more = zf_cg_within(cg, v_more, "tiles that another follows");
+    LLVMValueRef v_word = zf_lower_scan_state(lower, running, v_end);
+    LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, v_word, v_next);
+    zf_lower_check_end(lower, zf_cg_and(cg, v_differs, v_more), "seek state of the next tile");
+}

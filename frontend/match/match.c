@@ -175,17 +175,6 @@ static bool is_segmented(attempt *try) {
     return term_is_fixed(try);
 }
 
-/// The n of 0..d / n; 0: another range.
-static uint64_t step_of(const zf_match *match, const zf_reduce *reduce) {
-    zf_index_form lo = zf_index_form_of(reduce->binders[0].lo);
-    const zf_expr *hi = zf_match_view(reduce->binders[0].hi);
-    if (lo.kind != ZF_INDEX_CONST || lo.offset != 0 || hi->kind != ZF_X_BINARY) return 0;
-    zf_index_form d = zf_index_form_of(hi->a), n = zf_index_form_of(hi->b);
-    if (d.kind != ZF_INDEX_LOCAL || d.offset != 0 || !is_scan_domain(match, d.local) || n.kind != ZF_INDEX_CONST) return 0;
-    if (hi->op == ZF_OP_SHR) return n.offset < 64 ? UINT64_C(1) << n.offset : 0;
-    return hi->op == ZF_OP_DIV ? n.offset : 0;
-}
-
 static bool is_prefix(attempt *try) {
     zf_reduce *reduce = try->reduce;
     if (try->match->inst->pattern == ZF_NON_PARALLEL || try->match->counts_groups) return false;
@@ -198,10 +187,7 @@ static bool is_prefix(attempt *try) {
         return false;
     }
     if (!zf_kind_is_integer(reduce->term->type.kind) || !term_is_fixed(try)) return false;
-    if (depend(try->match, reduce, false).reads_at_binder) {
-        reduce->step = step_of(try->match, reduce);
-        return true;
-    }
+    if (depend(try->match, reduce, false).reads_at_binder) return true;
     because(try, zf_arena_printf(try->match->spec->arena, "its term reads no stream at `%s`, so there are no prefix sums to take",
                                  reduce->binders[0].local->name));
     return false;
@@ -271,7 +257,7 @@ static void match_reduce(zf_match *match, zf_reduce *reduce, zf_span span) {
     for (size_t k = 0; k < sizeof reduce_forms / sizeof *reduce_forms; k++) {
         reduce->domain = NULL; // a row that does not fit may have got this far
         reduce->inclusive = false;
-        reduce->segment = reduce->skip = reduce->step = 0;
+        reduce->segment = reduce->skip = 0;
         reduce->trip = 0;
         if (!reduce_forms[k].fits(&try)) continue;
         reduce->form = reduce_forms[k].is;

@@ -162,7 +162,6 @@ typedef struct zf_reduce {
     zf_local *domain;       ///< SCAN, SEGMENTED: d
     bool inclusive;         ///< SCAN, SEGMENTED: d itself belongs to it
     uint64_t segment, skip; ///< SEGMENTED
-    uint64_t step;          ///< PREFIX: n where the range is 0..d / n; else 0
     uint32_t index;         ///< SCAN, SEGMENTED, PREFIX: number within the instance, dense from 0. Equal reductions of a body
                             ///< (a function called twice) share one number, and with it one accumulator
 } zf_reduce;

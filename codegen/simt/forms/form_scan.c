@@ -410,19 +410,9 @@ static void some_row(row *r) {
     some_elements(r);
 }
 
-// Where another tile follows, its state must be what this one ends with. After another failure the values are made up.
 static void check_end(row *r) {
-    zf_kernel_build *lower = r->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
-    v_more = zf_cg_within(cg, v_more, "tiles that another follows");
-    for (uint32_t s = 0; s < r->scan_count; s++) {
-        const zf_running *running = r->scans[s].running;
-        if (r->scans[s].v_next == NULL) continue;
-        LLVMValueRef v_word = zf_lower_scan_state(lower, running, r->tile->v_hi);
-        LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, v_word, r->scans[s].v_next);
-        zf_lower_check_end(lower, zf_cg_and(cg, v_differs, v_more), "seek state of the next tile");
-    }
+    for (uint32_t s = 0; s < r->scan_count; s++)
+        zf_simt_scan_end(r->lower, r->scans[s].running, r->tile->v_hi, r->scans[s].v_next);
 }
 
 // Rows of strings take long to make, and so do those of trees. Layouts of segments have the width of their codes in the data:
@@ -447,14 +437,7 @@ static void open_scans(row *r) {
         row_scan *scan = &r->scans[r->scan_count++];
         scan->running = &lower->runnings[s];
         scan->v_identity = zf_simt_scan_identity(cg, scan->running);
-        // Before the block's first element there is nothing, which of minima is no value.
-        LLVMValueRef v_acc = scan->v_identity;
-        if (scan->running->field >= 0) {
-            v_acc = zf_simt_seek(lower, (uint32_t)scan->running->field, zf_cg_to_word(cg, scan->running->type, v_acc));
-            v_acc = zf_cg_from_word(cg, scan->running->type, v_acc);
-            scan->v_next = zf_simt_seek_next(lower, (uint32_t)scan->running->field, zf_cg_i64(cg, 0));
-        }
-        LLVMBuildStore(cg->builder, v_acc, scan->running->v_acc);
+        LLVMValueRef v_acc = zf_simt_scan_start(lower, scan->running, &scan->v_next);
         scan->count = zf_simt_count_of(lower, scan->running, v_acc);
     }
 }

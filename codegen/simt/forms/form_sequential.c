@@ -103,13 +103,6 @@ bool zf_codegen_form(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_fo
     if (form->parallel) return true;
     if (kernel->domain == ZF_DOMAIN_CHUNKS)
         why_chunks(plan, kernel, out);
-    else if (kernel->prefix != NULL && kernel->prefix->step > 0)
-        because(out, kernel->root, "needs prefix sums at each n-th element, which one thread a tile makes",
-                kernel->prefix->binders[0].inclusive ? "sum over elements: `sum(k in 0..=i: k % n == 0 ? s[k / n] : 0)`"
-                                                     : "sum over elements: `sum(k in 0..i: k % n == n - 1 ? s[k / n] : 0)`");
-    else if (kernel->prefix != NULL)
-        because(out, kernel->root, "needs prefix sums at positions that data say, which one thread a tile makes",
-                "store offsets instead of sizes, or sum up to the element's own index");
     else
         why_steps(plan, kernel, out);
     return true;

@@ -22,7 +22,7 @@ static const expected rows[] = {
     {.column = "groups", .form = "groups"},
     {.column = "deep", .form = "groups"},
     {.column = "odd_segments", .form = "sequential", .why = "segments that do not divide the rows", .hint = "a power of two"},
-    {.column = "windows", .form = "sequential", .why = "prefix sums at positions that data say", .hint = "store offsets"},
+    {.column = "windows", .form = "prefix"},
     {.column = "varints", .form = "sequential", .why = "has chunks without lanes", .hint = "`lanes = 32`"},
     {.column = "warp", .form = "sequential", .why = "as WALK=1 says", .hint = "WALK=32", .choices = "0:WALK=1"},
     {.column = "warp",
