@@ -170,6 +170,8 @@ static const gpu_column columns[] = {
     {"segments_lanes", 32, walking, false, false},
     {"segments_pairs", 32, walking, false, false},
     {"sequential_i32", 32, walking, false, false},
+    {"prefix_eight", 32, growing, true, false},
+    {"prefix_windows", 32, medium, false, false},
     {"patches_f64", 64, price_or_not, true, false},
     {"patches_i32", 32, narrow_or_not, true, false},
     {"patches_tails", 64, wide, true, false},
