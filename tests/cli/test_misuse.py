@@ -370,12 +370,12 @@ class Explaining(Case):
             self.bad(2, "explain", "--target", "host", *words, program, says="choices are for kernels of GPUs")
         self.bad(2, "explain", "--choices", "--emit", "plan", program, says="--choices goes without --emit")
         self.bad(2, "explain", "--choose", "0:L=8", program, says="column `b`: kernel 0 (groups): L cannot be 8, there is nothing to choose")
-        # Decoding by kernels that were chosen, and by those of the CPU, of which nothing is.
+        # Decoding by kernels that were chosen; the CPU's have no choices.
         values = self.file("t.csv", "a,b\n" + "".join(f"{k * 7919 % 1000},{k // 50}\n" for k in range(5000)))
         container = self.dir / "t.zfd"
         self.good("encode", "-c", program, "-o", container, values)
         plain = self.decoded(container, "cpu")
-        self.assertEqual(self.decoded(container, "cpu", "--choose", "0:L=3"), plain)
+        self.bad(2, "decode", "-f", "-o", self.dir / "out", "--device", "cpu", "--choose", "0:L=3", container, says="--choose is for kernels of GPUs")
         for text in ("0:THREADS=32", "0:THREADS=1024,REGISTERS=40"):
             self.assertEqual(self.decoded(container, "emu", "--choose", text), plain)
         self.bad(2, "decode", "-f", "-o", self.dir / "out", "--device", "emu", "--choose", "0:L=1", container, says="L cannot be 1")
