@@ -14,7 +14,7 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
     if (colon && (strchr(colon, '/') || access(text, F_OK) == 0)) colon = NULL; // a colon in the path itself
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
     if (length >= sizeof out->path || length == 0) {
-        fprintf(stderr, "zfc %s: not a program: %s\n", verb, text);
+        fprintf(stderr, "zfc %s: error[%s]: not a program: %s\n", verb, ZFC_BAD_ARGUMENT, text);
         return false;
     }
     memcpy(out->path, text, length);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/diag/diag.h"
+#include "zfc/driver_codes.h"
 #include "zfc/verbs/verbs.h"
 
 static const zf_option *find_long(const zf_verb *verb, const char *name, size_t length) {
@@ -21,7 +22,7 @@ static const zf_option *find_letter(const zf_verb *verb, char letter) {
 }
 
 static bool usage(const zf_verb *verb, const char *what, const char *word, const char *nearest) {
-    fprintf(stderr, "zfc %s: %s %s\n", verb->name, what, word);
+    fprintf(stderr, "zfc %s: error[%s]: %s %s\n", verb->name, ZFC_BAD_ARGUMENT, what, word);
     if (nearest) fprintf(stderr, "  did you mean --%s?\n", nearest);
     fprintf(stderr, "  see: zfc %s --help\n", verb->name);
     return false;
@@ -48,15 +49,18 @@ static bool is_choice(const char *choices, const char *value) {
 
 static bool add(zf_arguments *out, const zf_option *option, const char *value) {
     if (option->choices && !is_choice(option->choices, value)) {
-        fprintf(stderr, "zfc %s: --%s takes one of %s, not `%s`\n", out->verb->name, option->name, option->choices, value);
+        fprintf(stderr, "zfc %s: error[%s]: --%s takes one of %s, not `%s`\n", out->verb->name, ZFC_BAD_ARGUMENT, option->name,
+                option->choices, value);
         return false;
     }
     if (option->argument && !*value) {
-        fprintf(stderr, "zfc %s: --%s is given nothing: it needs %s\n", out->verb->name, option->name, option->argument);
+        fprintf(stderr, "zfc %s: error[%s]: --%s is given nothing: it needs %s\n", out->verb->name, ZFC_BAD_ARGUMENT,
+                option->name, option->argument);
         return false;
     }
     if (out->given_count == MOST_GIVEN) {
-        fprintf(stderr, "zfc %s: more than %d options, at --%s\n", out->verb->name, MOST_GIVEN, option->name);
+        fprintf(stderr, "zfc %s: error[%s]: more than %d options, at --%s\n", out->verb->name, ZFC_BAD_ARGUMENT, MOST_GIVEN,
+                option->name);
         return false;
     }
     out->given[out->given_count].option = option;
@@ -103,7 +107,8 @@ bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_argument
     if (out->operand_count < verb->least) return usage(verb, "needs more:", verb->operands, NULL);
     if (verb->most >= 0 && out->operand_count > verb->most) {
         if (verb->most == 0) return usage(verb, "takes no operand, so this is too many:", words[0], NULL);
-        fprintf(stderr, "zfc %s: takes one %s, but `%s` is given too\n", verb->name, verb->operands, words[verb->most]);
+        fprintf(stderr, "zfc %s: error[%s]: takes one %s, but `%s` is given too\n", verb->name, ZFC_BAD_ARGUMENT, verb->operands,
+                words[verb->most]);
         fprintf(stderr, "  see: zfc %s --help\n", verb->name);
         return false;
     }
@@ -126,7 +131,7 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most || value % unit != 0) {
-        fprintf(stderr, "zfc %s: --%s needs a ", arguments->verb->name, name);
+        fprintf(stderr, "zfc %s: error[%s]: --%s needs a ", arguments->verb->name, ZFC_BAD_ARGUMENT, name);
         if (unit > 1)
             fprintf(stderr, "multiple of %llu", (unsigned long long)unit);
         else

@@ -1,6 +1,7 @@
 // Help, manual and completion, all from the table of verbs.
 #include <string.h>
 
+#include "zfc/driver_codes.h"
 #include "zfc/verbs/verbs.h"
 
 void zf_print_help(FILE *out) {
@@ -156,6 +157,7 @@ int zf_run_manual(zf_arguments *arguments) {
 
 int zf_run_completion(zf_arguments *arguments) {
     if (zf_print_completion(arguments->operands[0], stdout)) return EXIT_GOOD;
-    fprintf(stderr, "zfc completion: no completion for `%s`; there is bash and zsh\n", arguments->operands[0]);
+    fprintf(stderr, "zfc completion: error[%s]: no completion for `%s`; there is bash and zsh\n", ZFC_BAD_ARGUMENT,
+            arguments->operands[0]);
     return EXIT_BAD_USAGE;
 }

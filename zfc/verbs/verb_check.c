@@ -37,7 +37,8 @@ static int read_ignored(const zf_arguments *arguments, zf_diag_code out[IGNORED_
         bool prefixed = strncmp(at, "ZF", 2) == 0 && strspn(at + 2, "0123456789") == 4;
         unsigned number = prefixed ? (unsigned)strtoul(at + 2, &end, 10) : 0;
         if (!zf_diag_code_exists(number) || (*end && *end != ',') || count == IGNORED_MOST) {
-            fprintf(stderr, "zfc check: --ignore needs codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n", text);
+            fprintf(stderr, "zfc check: error[%s]: --ignore needs codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n",
+                    ZFC_BAD_ARGUMENT, text);
             return -1;
         }
         out[count++] = (zf_diag_code)number;
@@ -157,7 +158,8 @@ int zf_run_check(zf_arguments *arguments) {
     bool quiet = zf_argument(arguments, "quiet") || form != ZF_DIAG_HUMAN;
     int status = EXIT_GOOD;
     if (form == ZF_DIAG_JSON && arguments->operand_count > 1) {
-        fprintf(stderr, "zfc check: --format json takes one file, so that its output is one array\n");
+        fprintf(stderr, "zfc check: error[%s]: --format json takes one file, so that its output is one array\n",
+                ZFC_BAD_ARGUMENT);
         return EXIT_BAD_USAGE;
     }
     zf_diag_code ignored[IGNORED_MOST];

@@ -16,7 +16,7 @@
 typedef unsigned long long ull;
 
 static int usage(const char *message) {
-    fprintf(stderr, "zfc compile: %s\n  see: zfc compile --help\n", message);
+    fprintf(stderr, "zfc compile: error[%s]: %s\n  see: zfc compile --help\n", ZFC_BAD_ARGUMENT, message);
     return EXIT_BAD_USAGE;
 }
 

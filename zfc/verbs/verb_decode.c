@@ -193,7 +193,7 @@ int zf_run_decode(zf_arguments *arguments) {
              .overwrite = zf_argument(arguments, "force") != NULL,
              .json = zf_argument(arguments, "json") != NULL};
     if (!j.directory) {
-        fprintf(stderr, "zfc decode: where to? Give -o DIR\n  see: zfc decode --help\n");
+        fprintf(stderr, "zfc decode: error[%s]: where to? Give -o DIR\n  see: zfc decode --help\n", ZFC_BAD_ARGUMENT);
         return EXIT_BAD_USAGE;
     }
     if (!j.device) j.device = "auto";
@@ -202,7 +202,7 @@ int zf_run_decode(zf_arguments *arguments) {
     const char *rows = zf_argument(arguments, "rows");
     const char *wrong = rows ? zf_rows_option(rows, &options) : NULL;
     if (wrong) {
-        fprintf(stderr, "zfc decode: %s, not `%s`\n", wrong, rows);
+        fprintf(stderr, "zfc decode: error[%s]: %s, not `%s`\n", ZFC_BAD_ARGUMENT, wrong, rows);
         return EXIT_BAD_USAGE;
     }
     zf_session session;

@@ -16,7 +16,7 @@
 #include "zfc/session.h"
 
 static int usage(const char *message) {
-    fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);
+    fprintf(stderr, "zfc encode: error[%s]: %s\n  see: zfc encode --help\n", ZFC_BAD_ARGUMENT, message);
     return EXIT_BAD_USAGE;
 }
 

@@ -142,25 +142,26 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     bool of_kernels = zf_argument(arguments, "choices") || zf_argument(arguments, "choose");
     if (!family && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) family = "nvptx";
     if (of_kernels && strcmp(family, "host") == 0) {
-        fprintf(stderr, "zfc explain: choices are for kernels of GPUs: --target nvptx or emu\n");
+        fprintf(stderr, "zfc explain: error[%s]: choices are for kernels of GPUs: --target nvptx or emu\n", ZFC_BAD_ARGUMENT);
         return false;
     }
     if (stage && zf_argument(arguments, "choices")) {
-        fprintf(stderr, "zfc explain: --choices goes without --emit\n");
+        fprintf(stderr, "zfc explain: error[%s]: --choices goes without --emit\n", ZFC_BAD_ARGUMENT);
         return false;
     }
     bool nvptx = family && strcmp(family, "nvptx") == 0;
     if (stage && strcmp(stage, "ptx") == 0 && !nvptx) {
-        fprintf(stderr, "zfc explain: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n", family);
+        fprintf(stderr, "zfc explain: error[%s]: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n",
+                ZFC_BAD_ARGUMENT, family);
         return false;
     }
     if (stage && strcmp(stage, "asm") == 0 && nvptx) {
-        fprintf(stderr, "zfc explain: the assembler of the target nvptx is PTX: give --emit ptx\n");
+        fprintf(stderr, "zfc explain: error[%s]: the assembler of the target nvptx is PTX: give --emit ptx\n", ZFC_BAD_ARGUMENT);
         return false;
     }
     bool code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
     if (values && !code) {
-        fprintf(stderr, "zfc explain: --shaping goes with --emit llvm, asm or ptx\n");
+        fprintf(stderr, "zfc explain: error[%s]: --shaping goes with --emit llvm, asm or ptx\n", ZFC_BAD_ARGUMENT);
         return false;
     }
     const zf_target *known = family ? zf_target_find(family) : NULL;
@@ -169,7 +170,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     if (nvptx) {
         out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
     } else if (arch) {
-        fprintf(stderr, "zfc explain: --arch is of the target nvptx\n");
+        fprintf(stderr, "zfc explain: error[%s]: --arch is of the target nvptx\n", ZFC_BAD_ARGUMENT);
         return false;
     }
     if (!values) {
@@ -187,7 +188,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         if (!*end) return true;
         at = end + 1;
     }
-    fprintf(stderr, "zfc explain: --shaping needs numbers separated by commas, not `%s`\n", values);
+    fprintf(stderr, "zfc explain: error[%s]: --shaping needs numbers separated by commas, not `%s`\n", ZFC_BAD_ARGUMENT, values);
     return false;
 }
 
@@ -235,7 +236,7 @@ int zf_run_explain(zf_arguments *arguments) {
     if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
     const char *stage = zf_argument(arguments, "emit");
     if (stage && zf_argument(arguments, "json")) {
-        fprintf(stderr, "zfc explain: --json goes without --emit: a stage is text of its own\n");
+        fprintf(stderr, "zfc explain: error[%s]: --json goes without --emit: a stage is text of its own\n", ZFC_BAD_ARGUMENT);
         return EXIT_BAD_USAGE;
     }
     zf_session session;

@@ -40,7 +40,7 @@ typedef struct piping {
 } piping;
 
 static int usage(const char *message) {
-    fprintf(stderr, "zfc pipeline: %s\n  see: zfc pipeline --help\n", message);
+    fprintf(stderr, "zfc pipeline: error[%s]: %s\n  see: zfc pipeline --help\n", ZFC_BAD_ARGUMENT, message);
     return EXIT_BAD_USAGE;
 }
 
@@ -72,7 +72,7 @@ static bool read_sizes(const zf_arguments *arguments, zf_pipeline_options *out) 
 static int read_options(const zf_arguments *arguments, piping *p) {
     const char *rows = zf_argument(arguments, "rows"), *wrong = rows ? zf_rows_option(rows, &p->decode_options) : NULL;
     if (wrong) {
-        fprintf(stderr, "zfc pipeline: %s, not `%s`\n", wrong, rows);
+        fprintf(stderr, "zfc pipeline: error[%s]: %s, not `%s`\n", ZFC_BAD_ARGUMENT, wrong, rows);
         return EXIT_BAD_USAGE;
     }
     if (!read_sizes(arguments, &p->pipeline_options)) return EXIT_BAD_USAGE;

@@ -33,7 +33,7 @@ typedef struct tune_session {
 } tune_session;
 
 static int usage(const char *message) {
-    fprintf(stderr, "zfc tune: %s\n  see: zfc tune --help\n", message);
+    fprintf(stderr, "zfc tune: error[%s]: %s\n  see: zfc tune --help\n", ZFC_BAD_ARGUMENT, message);
     return EXIT_BAD_USAGE;
 }
 
@@ -206,7 +206,8 @@ static bool goes_with(const char *name, const char *const *others, const zf_argu
     for (int k = 0; k < arguments->given_count; k++) {
         const char *given = arguments->given[k].option->name;
         if (strcmp(given, name) == 0 || is_among(given, others)) continue;
-        fprintf(stderr, "zfc tune: --%s measures nothing: --%s does not go with it\n  see: zfc tune --help\n", name, given);
+        fprintf(stderr, "zfc tune: error[%s]: --%s measures nothing: --%s does not go with it\n  see: zfc tune --help\n",
+                ZFC_BAD_ARGUMENT, name, given);
         return false;
     }
     return true;
