@@ -1,6 +1,6 @@
 // Code generation for kernels, as other rooms see it: code for a plan, the form of a kernel, and the choices that it may have.
-#ifndef ZF_CODEGEN_H
-#define ZF_CODEGEN_H
+#ifndef ZF_CODEGEN_CODEGEN_H
+#define ZF_CODEGEN_CODEGEN_H
 
 #include "codegen/llvm/jit.h"
 #include "patterns/plan/plan.h"

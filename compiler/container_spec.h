@@ -1,7 +1,7 @@
 // Reads the text of codecs that a container carries, for the compiler and for modules: both give errors the same lines and
 // columns.
-#ifndef ZF_CONTAINER_SPEC_H
-#define ZF_CONTAINER_SPEC_H
+#ifndef ZF_COMPILER_CONTAINER_SPEC_H
+#define ZF_COMPILER_CONTAINER_SPEC_H
 
 #include "frontend/spec/spec.h"
 #include "runtime/base/private.h"

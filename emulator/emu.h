@@ -9,8 +9,8 @@
 //
 // Parameters: `thread` is the first argument of the kernel. `line` is a place in the `.zf` text (ZF_ABI_PLACE) for the error, or
 // 0. `call` numbers the barriers, shuffles and ballots of the code: a line may have many.
-#ifndef ZF_RUNTIME_EMU_H
-#define ZF_RUNTIME_EMU_H
+#ifndef ZF_EMULATOR_EMU_H
+#define ZF_EMULATOR_EMU_H
 
 #include "runtime/device/accelerator.h"
 

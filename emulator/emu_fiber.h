@@ -1,6 +1,6 @@
 // Fibers: stacks that a thread of the host switches between. A switch is a call that saves what the ABI's callees save.
-#ifndef ZF_RUNTIME_EMU_FIBER_H
-#define ZF_RUNTIME_EMU_FIBER_H
+#ifndef ZF_EMULATOR_EMU_FIBER_H
+#define ZF_EMULATOR_EMU_FIBER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // The emulated GPU inside: its memory (emu_memory.c), a thread block (emu_block.c), races (emu_race.c), launches (device_emu.c).
-#ifndef ZF_RUNTIME_EMU_INTERNAL_H
-#define ZF_RUNTIME_EMU_INTERNAL_H
+#ifndef ZF_EMULATOR_EMU_INTERNAL_H
+#define ZF_EMULATOR_EMU_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 // The harness: measures how fast a device decodes one column, and compares every byte of every round.
-#ifndef ZF_MEASURE_H
-#define ZF_MEASURE_H
+#ifndef ZF_MEASURE_MEASURE_H
+#define ZF_MEASURE_MEASURE_H
 
 #include "measure/measure_codes.h"
 #include "measure/measure_times.h"

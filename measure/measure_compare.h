@@ -1,6 +1,6 @@
 // Poison and comparison: output buffers are filled before a decode, and every byte of them is compared afterwards.
-#ifndef ZF_MEASURE_COMPARE_H
-#define ZF_MEASURE_COMPARE_H
+#ifndef ZF_MEASURE_MEASURE_COMPARE_H
+#define ZF_MEASURE_MEASURE_COMPARE_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // A column decoded into memory of the host.
-#ifndef ZF_MEASURE_DECODED_H
-#define ZF_MEASURE_DECODED_H
+#ifndef ZF_MEASURE_MEASURE_DECODED_H
+#define ZF_MEASURE_MEASURE_DECODED_H
 
 #include "zipflow/zipflow.h"
 

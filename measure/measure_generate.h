@@ -1,6 +1,6 @@
 // Generated columns for `zfc bench --generate`.
-#ifndef ZF_MEASURE_GENERATE_H
-#define ZF_MEASURE_GENERATE_H
+#ifndef ZF_MEASURE_MEASURE_GENERATE_H
+#define ZF_MEASURE_MEASURE_GENERATE_H
 
 #include "measure/measure.h"
 

@@ -1,6 +1,6 @@
 // The figures of a measurement that was repeated.
-#ifndef ZF_MEASURE_TIMES_H
-#define ZF_MEASURE_TIMES_H
+#ifndef ZF_MEASURE_MEASURE_TIMES_H
+#define ZF_MEASURE_MEASURE_TIMES_H
 
 #include "runtime/base/median.h"
 

@@ -1,6 +1,6 @@
 // JSON of records.
-#ifndef ZF_TUNE_JSON_H
-#define ZF_TUNE_JSON_H
+#ifndef ZF_TUNER_TUNE_JSON_H
+#define ZF_TUNER_TUNE_JSON_H
 
 #include <jansson.h>
 

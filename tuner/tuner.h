@@ -1,6 +1,6 @@
 // The tuner, inside: the kernels of a column, each with its space and its search; measuring what the searches ask for; records.
-#ifndef ZF_TUNER_H
-#define ZF_TUNER_H
+#ifndef ZF_TUNER_TUNER_H
+#define ZF_TUNER_TUNER_H
 
 #include "codegen/simt/simt_choices.h"
 #include "compiler/compiler.h"

@@ -1,6 +1,6 @@
 // Decodes columns of a container through a pipeline: while one column is written, the next is decoded.
-#ifndef ZF_DRIVER_DECODE_AHEAD_H
-#define ZF_DRIVER_DECODE_AHEAD_H
+#ifndef ZF_ZFC_DECODE_AHEAD_H
+#define ZF_ZFC_DECODE_AHEAD_H
 
 #include "measure/measure_decoded.h"
 #include "zipflow/pipeline.h"

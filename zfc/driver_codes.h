@@ -1,6 +1,6 @@
 // The command's error codes: a string for each row of driver_codes.def, such as ZFC_CANNOT_READ.
-#ifndef ZF_DRIVER_CODES_H
-#define ZF_DRIVER_CODES_H
+#ifndef ZF_ZFC_DRIVER_CODES_H
+#define ZF_ZFC_DRIVER_CODES_H
 
 #define X(number, name, subject) static const char ZFC_##name[] = "ZF" #number;
 #include "zfc/driver_codes.def"

@@ -1,7 +1,7 @@
 // The time before the first byte is decoded: starting the device, getting code, loading it. `zfc` does this once for all columns
 // of a run, over several threads, and reports it apart from decoding.
-#ifndef ZF_DRIVER_FIRST_BYTE_H
-#define ZF_DRIVER_FIRST_BYTE_H
+#ifndef ZF_ZFC_FIRST_BYTE_H
+#define ZF_ZFC_FIRST_BYTE_H
 
 #include "zfc/report.h"
 

@@ -1,6 +1,6 @@
 // The content of a module as text: `zfc inspect FILE.zfm`.
-#ifndef ZF_DRIVER_MODULE_TEXT_H
-#define ZF_DRIVER_MODULE_TEXT_H
+#ifndef ZF_ZFC_MODULE_TEXT_H
+#define ZF_ZFC_MODULE_TEXT_H
 
 #include "zfc/report.h"
 

@@ -1,6 +1,6 @@
 // Output files, written front to back on top of runtime/base/output_file.h: complete or not at all.
-#ifndef ZF_DRIVER_OUTPUT_H
-#define ZF_DRIVER_OUTPUT_H
+#ifndef ZF_ZFC_OUTPUT_H
+#define ZF_ZFC_OUTPUT_H
 
 #include "runtime/base/output_file.h"
 #include "zfc/data/files_read.h"

@@ -1,6 +1,6 @@
 // Programs as the command line names them: FILE.zf, FILE.zf:TABLE, FILE.zf:TABLE.COLUMN, FILE.zf:CODEC.
-#ifndef ZF_DRIVER_PROGRAM_OPERAND_H
-#define ZF_DRIVER_PROGRAM_OPERAND_H
+#ifndef ZF_ZFC_PROGRAM_OPERAND_H
+#define ZF_ZFC_PROGRAM_OPERAND_H
 
 #include "frontend/spec/spec.h"
 #include "zfc/data/files_read.h"

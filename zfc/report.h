@@ -1,6 +1,6 @@
 // Messages of all verbs: errors, diagnostics, JSON.
-#ifndef ZF_DRIVER_REPORT_H
-#define ZF_DRIVER_REPORT_H
+#ifndef ZF_ZFC_REPORT_H
+#define ZF_ZFC_REPORT_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 // A temporary directory of a verb, removed however the verb ends.
-#ifndef ZF_DRIVER_SCRATCH_H
-#define ZF_DRIVER_SCRATCH_H
+#ifndef ZF_ZFC_SCRATCH_H
+#define ZF_ZFC_SCRATCH_H
 
 #include "runtime/base/error.h"
 

@@ -1,6 +1,6 @@
 // A session of a verb with the library: a context, and a compiler or modules, as the options say.
-#ifndef ZF_DRIVER_SESSION_H
-#define ZF_DRIVER_SESSION_H
+#ifndef ZF_ZFC_SESSION_H
+#define ZF_ZFC_SESSION_H
 
 #include "compiler/decoder/plan_request.h"
 #include "zfc/verbs/verbs.h"

@@ -1,6 +1,6 @@
 // The shape of blocks as text.
-#ifndef ZF_DRIVER_SHAPE_TEXT_H
-#define ZF_DRIVER_SHAPE_TEXT_H
+#ifndef ZF_ZFC_SHAPE_TEXT_H
+#define ZF_ZFC_SHAPE_TEXT_H
 
 #include "runtime/container/container.h"
 

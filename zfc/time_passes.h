@@ -1,6 +1,6 @@
 // The output of `--time-passes`.
-#ifndef ZF_DRIVER_TIME_PASSES_H
-#define ZF_DRIVER_TIME_PASSES_H
+#ifndef ZF_ZFC_TIME_PASSES_H
+#define ZF_ZFC_TIME_PASSES_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // Signals. A container is mapped: when another process truncates the file, reading a lost byte raises SIGBUS. The libraries leave
 // signals alone; zfc turns this one into error ZF1208. Signals that end zfc also remove half-written files.
-#ifndef ZF_DRIVER_WATCH_H
-#define ZF_DRIVER_WATCH_H
+#ifndef ZF_ZFC_WATCH_H
+#define ZF_ZFC_WATCH_H
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 // Files read by several threads, into memory or through a pinned ring to a device, as one would without zipflow; and what of them
 // lies in the page cache.
-#ifndef ZF_BENCH_TPCH_READ_RANGES_H
-#define ZF_BENCH_TPCH_READ_RANGES_H
+#ifndef ZF_BENCH_READ_RANGES_H
+#define ZF_BENCH_READ_RANGES_H
 
 #include "runtime/device/accelerator.h"
 

@@ -1,6 +1,6 @@
 // The interface between tpch_measure's files: a run of it, its columns, and where their rows go.
-#ifndef ZF_TPCH_MEASURE_H
-#define ZF_TPCH_MEASURE_H
+#ifndef ZF_BENCH_TPCH_MEASURE_H
+#define ZF_BENCH_TPCH_MEASURE_H
 
 #include "measure/measure_compare.h"
 #include "measure/measure_times.h"

@@ -1,8 +1,8 @@
 // Bits that neighbours take at offsets from the data (cg_places.c). Their words may differ, but mostly are the same: codes of a
 // few bits lie side by side. Therefore the first neighbour's two words are loaded, and the others take their bits from these if
 // they are in them.
-#ifndef ZF_CODEGEN_SIMT_PLACES_H
-#define ZF_CODEGEN_SIMT_PLACES_H
+#ifndef ZF_CODEGEN_SIMT_NEIGHBOUR_BITS_H
+#define ZF_CODEGEN_SIMT_NEIGHBOUR_BITS_H
 
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt.h"

@@ -1,6 +1,6 @@
 // Sums of stored bits along the outputs of a tile that a warp makes.
-#ifndef ZF_CODEGEN_SIMT_TALLY_H
-#define ZF_CODEGEN_SIMT_TALLY_H
+#ifndef ZF_CODEGEN_SIMT_POPCOUNT_H
+#define ZF_CODEGEN_SIMT_POPCOUNT_H
 
 #include "codegen/simt/simt.h"
 

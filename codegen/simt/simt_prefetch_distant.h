@@ -1,6 +1,6 @@
 // Prefetches for later tiles of a map (the choice AHEAD of maps that take bits at known places).
-#ifndef ZF_CODEGEN_SIMT_LATER_H
-#define ZF_CODEGEN_SIMT_LATER_H
+#ifndef ZF_CODEGEN_SIMT_PREFETCH_DISTANT_H
+#define ZF_CODEGEN_SIMT_PREFETCH_DISTANT_H
 
 #include "codegen/simt/simt.h"
 

@@ -1,6 +1,6 @@
 // Prefetches the stream elements that a tile will index, before its first element is made (the choice AHEAD).
-#ifndef ZF_CODEGEN_SIMT_FETCH_H
-#define ZF_CODEGEN_SIMT_FETCH_H
+#ifndef ZF_CODEGEN_SIMT_PREFETCH_TILE_H
+#define ZF_CODEGEN_SIMT_PREFETCH_TILE_H
 
 #include "codegen/simt/simt.h"
 

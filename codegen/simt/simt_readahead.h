@@ -1,7 +1,7 @@
 // Elements of a stream that a warp reads in order, copied to shared memory ahead of the reads, which then do not wait for
 // memory.
-#ifndef ZF_CODEGEN_SIMT_AHEAD_H
-#define ZF_CODEGEN_SIMT_AHEAD_H
+#ifndef ZF_CODEGEN_SIMT_READAHEAD_H
+#define ZF_CODEGEN_SIMT_READAHEAD_H
 
 #include "codegen/simt/simt.h"
 

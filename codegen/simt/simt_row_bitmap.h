@@ -1,6 +1,6 @@
 // Rows of an `emit` over two ranges, kept in shared memory until all of the region are known (simt_row_bitmap.c).
-#ifndef ZF_CODEGEN_SIMT_MARKS_H
-#define ZF_CODEGEN_SIMT_MARKS_H
+#ifndef ZF_CODEGEN_SIMT_ROW_BITMAP_H
+#define ZF_CODEGEN_SIMT_ROW_BITMAP_H
 
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"

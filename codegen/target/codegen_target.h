@@ -1,7 +1,7 @@
 // Targets of code generation: how code is made for each row of patterns/plan/targets.def. Bodies (codegen/body/) are the same for
 // all targets.
-#ifndef ZF_CODEGEN_TARGET_H
-#define ZF_CODEGEN_TARGET_H
+#ifndef ZF_CODEGEN_CODEGEN_TARGET_H
+#define ZF_CODEGEN_CODEGEN_TARGET_H
 
 #include <llvm-c/TargetMachine.h>
 

@@ -4,8 +4,8 @@
 // A checker makes one instance (or one constant). Expressions are built bottom up; a literal, and an expression of literals
 // only, is "untyped" until it meets a type (zf_ck_convert) or has to settle for u64 or i64 (zf_ck_settle). Untyped nodes never
 // leave the checker. An environment holds the facts that are known at a place; control flow saves, kills and joins them.
-#ifndef ZF_CHECKER_H
-#define ZF_CHECKER_H
+#ifndef ZF_FRONTEND_CHECKER_H
+#define ZF_FRONTEND_CHECKER_H
 
 #include "frontend/spec/spec_internal.h"
 

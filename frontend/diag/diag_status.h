@@ -1,6 +1,6 @@
 // Turns a diagnostic into the error of a call.
-#ifndef ZF_DIAG_STATUS_H
-#define ZF_DIAG_STATUS_H
+#ifndef ZF_FRONTEND_DIAG_STATUS_H
+#define ZF_FRONTEND_DIAG_STATUS_H
 
 #include "frontend/diag/diag.h"
 #include "runtime/base/error.h"

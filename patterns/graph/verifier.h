@@ -1,6 +1,6 @@
 // How the verifiers of graphs and plans report the first property that does not hold.
-#ifndef ZF_VERIFIER_H
-#define ZF_VERIFIER_H
+#ifndef ZF_PATTERNS_VERIFIER_H
+#define ZF_PATTERNS_VERIFIER_H
 
 #include "runtime/base/text.h"
 

@@ -1,6 +1,6 @@
 // Finds indices that never decrease along a domain. Their bounds check is made once per block instead of once per element.
-#ifndef ZF_SCHEDULER_AFFINE_H
-#define ZF_SCHEDULER_AFFINE_H
+#ifndef ZF_PATTERNS_AFFINE_H
+#define ZF_PATTERNS_AFFINE_H
 
 #include "patterns/graph/graph.h"
 

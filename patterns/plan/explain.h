@@ -1,6 +1,6 @@
 // Shows what becomes of a column, for `zfc explain`: what fuses and why, kernels and their forms, bytes per element, checks.
-#ifndef ZF_PLAN_EXPLAIN_H
-#define ZF_PLAN_EXPLAIN_H
+#ifndef ZF_PATTERNS_EXPLAIN_H
+#define ZF_PATTERNS_EXPLAIN_H
 
 #include "patterns/plan/plan.h"
 

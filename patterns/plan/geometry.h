@@ -1,6 +1,6 @@
 // Default geometries: a table with a row per target, domain and loop.
-#ifndef ZF_SCHEDULER_GEOMETRY_H
-#define ZF_SCHEDULER_GEOMETRY_H
+#ifndef ZF_PATTERNS_GEOMETRY_H
+#define ZF_PATTERNS_GEOMETRY_H
 
 #include "patterns/plan/plan.h"
 

@@ -1,7 +1,7 @@
 // The plan: a graph cut into kernels. A kernel is a domain (elements, groups, chunks), tile steps and a sink. Codegen has
 // one lowering per domain and target family; it reads this and the graph, and decides nothing about fusion itself.
-#ifndef ZF_SCHEDULER_PLAN_H
-#define ZF_SCHEDULER_PLAN_H
+#ifndef ZF_PATTERNS_PLAN_H
+#define ZF_PATTERNS_PLAN_H
 
 #include "patterns/graph/graph.h"
 #include "patterns/plan/choices.h"

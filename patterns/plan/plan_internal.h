@@ -1,6 +1,6 @@
 // The interface between the parts of the planner. Not for other directories.
-#ifndef ZF_SCHEDULER_PLAN_INTERNAL_H
-#define ZF_SCHEDULER_PLAN_INTERNAL_H
+#ifndef ZF_PATTERNS_PLAN_INTERNAL_H
+#define ZF_PATTERNS_PLAN_INTERNAL_H
 
 #include "patterns/plan/plan.h"
 #include "patterns/plan/sites.h"

@@ -1,7 +1,7 @@
 // Targets as plans see them: the device and the limits that the shape of a kernel depends on. How code is made for one is in
 // codegen/target/.
-#ifndef ZF_PLAN_TARGET_H
-#define ZF_PLAN_TARGET_H
+#ifndef ZF_PATTERNS_PLAN_TARGET_H
+#define ZF_PATTERNS_PLAN_TARGET_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 // Bounds the loop iterations of an element for any data, and so the time that a small block may cost.
-#ifndef ZF_SCHEDULER_STEPS_H
-#define ZF_SCHEDULER_STEPS_H
+#ifndef ZF_PATTERNS_STEPS_H
+#define ZF_PATTERNS_STEPS_H
 
 #include "patterns/plan/plan.h"
 

@@ -1,6 +1,6 @@
 // Bytes that a kernel moves per element, as far as they are known without data.
-#ifndef ZF_SCHEDULER_TRAFFIC_H
-#define ZF_SCHEDULER_TRAFFIC_H
+#ifndef ZF_PATTERNS_TRAFFIC_H
+#define ZF_PATTERNS_TRAFFIC_H
 
 #include "patterns/plan/plan_internal.h"
 

@@ -1,7 +1,7 @@
 // The interface between kernels and their launcher. A provider of code (the compiler, or a module) hands the runtime a
 // `zf_abi_plan`, which says how to fill a kernel's arguments, and function pointers. Version it with every change.
-#ifndef ZF_RUNTIME_BASE_ABI_H
-#define ZF_RUNTIME_BASE_ABI_H
+#ifndef ZF_RUNTIME_ABI_H
+#define ZF_RUNTIME_ABI_H
 
 #include "zipflow/zipflow.h"
 

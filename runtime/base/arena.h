@@ -1,6 +1,6 @@
 // Arenas: memory owned by a lifetime. Everything that a compilation builds is allocated from one arena and goes with it.
-#ifndef ZF_BASE_ARENA_H
-#define ZF_BASE_ARENA_H
+#ifndef ZF_RUNTIME_ARENA_H
+#define ZF_RUNTIME_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>

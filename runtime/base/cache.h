@@ -5,8 +5,8 @@
 // holds its whole key, so two keys never share one, and a checksum, so a damaged one counts as missing. Its size is bounded
 // (cache_limit.c). `rates` has measured speeds of devices (runtime/pipeline/rates_file.c), `tuned` results of tuning
 // (compiler/tuned/tuned_file.c): a small file for each device, which stays.
-#ifndef ZF_BASE_CACHE_H
-#define ZF_BASE_CACHE_H
+#ifndef ZF_RUNTIME_CACHE_H
+#define ZF_RUNTIME_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // The cache on disk, for cache.c and cache_limit.c.
-#ifndef ZF_BASE_CACHE_INTERNAL_H
-#define ZF_BASE_CACHE_INTERNAL_H
+#ifndef ZF_RUNTIME_CACHE_INTERNAL_H
+#define ZF_RUNTIME_CACHE_INTERNAL_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // The checksum of blocks: XXH3, 64 bits.
-#ifndef ZF_BASE_CHECKSUM_H
-#define ZF_BASE_CHECKSUM_H
+#ifndef ZF_RUNTIME_CHECKSUM_H
+#define ZF_RUNTIME_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>

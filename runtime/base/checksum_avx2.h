@@ -1,6 +1,6 @@
 // The checksum for processors with AVX2: the one file that is compiled for them.
-#ifndef ZF_BASE_CHECKSUM_AVX2_H
-#define ZF_BASE_CHECKSUM_AVX2_H
+#ifndef ZF_RUNTIME_CHECKSUM_AVX2_H
+#define ZF_RUNTIME_CHECKSUM_AVX2_H
 
 #include <stddef.h>
 #include <stdint.h>

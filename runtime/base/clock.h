@@ -1,6 +1,6 @@
 // Clocks for reported times.
-#ifndef ZF_BASE_CLOCK_H
-#define ZF_BASE_CLOCK_H
+#ifndef ZF_RUNTIME_CLOCK_H
+#define ZF_RUNTIME_CLOCK_H
 
 #include <time.h>
 

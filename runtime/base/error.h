@@ -1,6 +1,6 @@
 // Filling a `zf_error`, and passing failures up.
-#ifndef ZF_BASE_ERROR_H
-#define ZF_BASE_ERROR_H
+#ifndef ZF_RUNTIME_ERROR_H
+#define ZF_RUNTIME_ERROR_H
 
 #include "zipflow/zipflow.h"
 

@@ -1,5 +1,5 @@
-#ifndef ZF_RUNTIME_BASE_IMPORTS_H
-#define ZF_RUNTIME_BASE_IMPORTS_H
+#ifndef ZF_RUNTIME_IMPORTS_H
+#define ZF_RUNTIME_IMPORTS_H
 // Functions that generated native code calls without naming them, such as memcpy, which LLVM makes of loops.
 
 #include <stddef.h>

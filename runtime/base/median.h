@@ -1,6 +1,6 @@
 // The median of measurements.
-#ifndef ZF_BASE_MEDIAN_H
-#define ZF_BASE_MEDIAN_H
+#ifndef ZF_RUNTIME_MEDIAN_H
+#define ZF_RUNTIME_MEDIAN_H
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 // A pass that begins within another one of the same thread interrupts it. Each moment of a thread thus belongs to one pass, the
 // innermost, and the sums of a thread never exceed the whole. The wall time of a group is the time in which any of its passes
 // ran in any thread.
-#ifndef ZF_BASE_PASSES_H
-#define ZF_BASE_PASSES_H
+#ifndef ZF_RUNTIME_PASSES_H
+#define ZF_RUNTIME_PASSES_H
 
 #include <stdbool.h>
 #include <stddef.h>

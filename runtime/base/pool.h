@@ -1,6 +1,6 @@
 // Parallel loops; their threads live as long as the loop.
-#ifndef ZF_BASE_POOL_H
-#define ZF_BASE_POOL_H
+#ifndef ZF_RUNTIME_POOL_H
+#define ZF_RUNTIME_POOL_H
 
 #include <signal.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // Reading a whole file.
-#ifndef ZF_BASE_READ_WHOLE_H
-#define ZF_BASE_READ_WHOLE_H
+#ifndef ZF_RUNTIME_READ_WHOLE_H
+#define ZF_RUNTIME_READ_WHOLE_H
 
 #include "runtime/base/text.h"
 

@@ -3,8 +3,8 @@
 // A size of 0 stands for the struct of version 0.1. A smaller struct is an older caller's: what it lacks is 0. A larger one is a
 // newer caller's: what this version does not know must be 0. struct_sizes.def has the sizes of both
 // versions. A new member stands behind all others and makes the struct larger, also where it would fit into padding.
-#ifndef ZF_BASE_SIZED_H
-#define ZF_BASE_SIZED_H
+#ifndef ZF_RUNTIME_SIZED_H
+#define ZF_RUNTIME_SIZED_H
 
 #include "runtime/base/private.h"
 #include "zipflow/zipflow.h"

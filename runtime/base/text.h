@@ -1,6 +1,6 @@
 // A growing text, the output of printers. Failed allocations stick in `failed`.
-#ifndef ZF_BASE_TEXT_H
-#define ZF_BASE_TEXT_H
+#ifndef ZF_RUNTIME_TEXT_H
+#define ZF_RUNTIME_TEXT_H
 
 #include <stdarg.h>
 #include <stdbool.h>

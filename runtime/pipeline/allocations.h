@@ -1,7 +1,7 @@
 // The memory of a pipeline and of its batches, of the device and pinned: from the caller's allocator, or else from the device's
 // driver. All of it is taken while they are made and given back when they are freed.
-#ifndef ZF_RUNTIME_PIPELINE_ALLOCATIONS_H
-#define ZF_RUNTIME_PIPELINE_ALLOCATIONS_H
+#ifndef ZF_RUNTIME_ALLOCATIONS_H
+#define ZF_RUNTIME_ALLOCATIONS_H
 
 #include "runtime/device/host_pages.h"
 #include "zipflow/pipeline.h"

@@ -1,7 +1,7 @@
 // How fast a device's link and its decoders are: guessed at first, measured since. They live as long as the context, and what
 // they came to is kept in the cache's directory, a file a device, from which the next context begins.
-#ifndef ZF_RUNTIME_PIPELINE_RATES_H
-#define ZF_RUNTIME_PIPELINE_RATES_H
+#ifndef ZF_RUNTIME_RATES_H
+#define ZF_RUNTIME_RATES_H
 
 #include <stdbool.h>
 #include <stdint.h>

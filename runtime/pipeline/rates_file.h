@@ -1,6 +1,6 @@
 // Rates as text, which is what is kept of them: a line a rate, behind lines that say of what, and before one with a checksum.
-#ifndef ZF_RUNTIME_PIPELINE_RATES_FILE_H
-#define ZF_RUNTIME_PIPELINE_RATES_FILE_H
+#ifndef ZF_RUNTIME_RATES_FILE_H
+#define ZF_RUNTIME_RATES_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // A ring of bytes, taken and given back first in, first out. A piece lies in one run: one that would pass the end lies at 0.
-#ifndef ZF_RUNTIME_PIPELINE_RING_H
-#define ZF_RUNTIME_PIPELINE_RING_H
+#ifndef ZF_RUNTIME_RING_H
+#define ZF_RUNTIME_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

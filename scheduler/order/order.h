@@ -8,8 +8,8 @@
 // Memory: functions that need memory take `scratch`, aligned to 8 bytes, of at least `zf_order_scratch_bytes` bytes. Its contents
 // afterwards are unspecified. No two arguments may overlap.
 // Errors: every function checks the whole problem first. When it refuses, it writes nothing but `*bad`, which may be NULL.
-#ifndef ZF_SCHEDULER_ORDER_ORDER_H
-#define ZF_SCHEDULER_ORDER_ORDER_H
+#ifndef ZF_SCHEDULER_ORDER_H
+#define ZF_SCHEDULER_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 //
 // The search starts at the default, then at the best of the nearest known kernel, then steps from the fastest so far along one
 // axis at a time. It ends at the memory's limit, or when no neighbour is faster, or when probes or seconds are used up.
-#ifndef ZF_SCHEDULER_SEARCH_SEARCH_H
-#define ZF_SCHEDULER_SEARCH_SEARCH_H
+#ifndef ZF_SCHEDULER_SEARCH_H
+#define ZF_SCHEDULER_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // Declarations that the files of the search share.
-#ifndef ZF_SCHEDULER_SEARCH_SEARCH_INTERNAL_H
-#define ZF_SCHEDULER_SEARCH_SEARCH_INTERNAL_H
+#ifndef ZF_SCHEDULER_SEARCH_INTERNAL_H
+#define ZF_SCHEDULER_SEARCH_INTERNAL_H
 
 #include "scheduler/search/search.h"
 

@@ -1,6 +1,6 @@
 // One column, many blocks: whether generated code and the interpreter agree on each.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CASE_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_CASE_H
+#ifndef ZF_TESTS_DIFF_CASE_H
+#define ZF_TESTS_DIFF_CASE_H
 
 #include "tests/differential/diff_machine.h"
 

@@ -1,6 +1,6 @@
 // One comparison inside: the block's forms (diff_case.c), and states that lie about it (diff_lies.c).
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CASE_INTERNAL_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_CASE_INTERNAL_H
+#ifndef ZF_TESTS_DIFF_CASE_INTERNAL_H
+#define ZF_TESTS_DIFF_CASE_INTERNAL_H
 
 #include "tests/differential/diff_case.h"
 #include "tests/interp/data.h"

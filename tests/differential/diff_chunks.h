@@ -1,6 +1,6 @@
 // The trials of a column of chunks.zf: the blocks of test_chunks.c, which also judge code that has a fault (faults.c).
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CHUNKS_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_CHUNKS_H
+#ifndef ZF_TESTS_DIFF_CHUNKS_H
+#define ZF_TESTS_DIFF_CHUNKS_H
 
 #include "tests/interp/data.h"
 

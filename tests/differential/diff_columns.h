@@ -1,7 +1,7 @@
 // Programs of the library's algorithms, as texts: a table with a column `c` for each codec, so that each can have a file of its
 // own.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
+#ifndef ZF_TESTS_DIFF_COLUMNS_H
+#define ZF_TESTS_DIFF_COLUMNS_H
 
 #include <stdbool.h>
 

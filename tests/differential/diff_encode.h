@@ -1,6 +1,6 @@
 // Encoding: the interpreter's `encode` against compiled ones, stream by stream.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_ENCODE_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_ENCODE_H
+#ifndef ZF_TESTS_DIFF_ENCODE_H
+#define ZF_TESTS_DIFF_ENCODE_H
 
 #include "compiler/program.h"
 #include "tests/differential/diff_case.h"

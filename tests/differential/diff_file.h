@@ -1,6 +1,6 @@
 // A column through the public interface: encoded to a file, decoded from it.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_FILE_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_FILE_H
+#ifndef ZF_TESTS_DIFF_FILE_H
+#define ZF_TESTS_DIFF_FILE_H
 
 #include "tests/differential/diff_encode.h"
 

@@ -1,7 +1,7 @@
 // The compilers whose code is compared with the interpreter, and one run of one block through generated code, in memory that
 // shows every stray access.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
+#ifndef ZF_TESTS_DIFF_MACHINE_H
+#define ZF_TESTS_DIFF_MACHINE_H
 
 #include "compiler/decoder/decoder.h"
 #include "emulator/emu.h"

@@ -1,7 +1,7 @@
 // A checked block, its parts apart: every stream and every array of seek states ends where reading may end, so that nobody reads
 // the next one's bytes unseen.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
+#ifndef ZF_TESTS_DIFF_SPREAD_H
+#define ZF_TESTS_DIFF_SPREAD_H
 
 #include "emulator/emu.h"
 #include "runtime/container/container.h"

@@ -1,6 +1,6 @@
 // Columns of strings as the interpreter has them: their bytes.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_TEXT_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_TEXT_H
+#ifndef ZF_TESTS_DIFF_TEXT_H
+#define ZF_TESTS_DIFF_TEXT_H
 
 #include "tests/interp/interp.h"
 

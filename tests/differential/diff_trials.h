@@ -1,7 +1,7 @@
 // The trials of a column of the library: the blocks of the ordinary suite (test_std.c), which also judge code that has a fault
 // (faults.c).
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_TRIALS_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_TRIALS_H
+#ifndef ZF_TESTS_DIFF_TRIALS_H
+#define ZF_TESTS_DIFF_TRIALS_H
 
 #include "tests/interp/data.h"
 

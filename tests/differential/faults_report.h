@@ -1,6 +1,6 @@
 // The results of zf-faults, put together: a line for each place of a kernel, which may have several sites.
-#ifndef ZF_TESTS_DIFFERENTIAL_FAULTS_REPORT_H
-#define ZF_TESTS_DIFFERENTIAL_FAULTS_REPORT_H
+#ifndef ZF_TESTS_FAULTS_REPORT_H
+#define ZF_TESTS_FAULTS_REPORT_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // FSST decoded a second time: from the format's description alone (Boncz, Neumann, Leis, PVLDB 13(11), 2020, and the layout in
 // which the reference library exports a table of symbols), sharing nothing with the rest of the project.
-#ifndef ZF_TESTS_DIFFERENTIAL_FSST_PLAIN_H
-#define ZF_TESTS_DIFFERENTIAL_FSST_PLAIN_H
+#ifndef ZF_TESTS_FSST_PLAIN_H
+#define ZF_TESTS_FSST_PLAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // Four short texts as the reference library writes them (github.com/cwida/fsst at 4433be9: what its fsst_create, fsst_export and
 // fsst_compress give for the lines of `paths`, and for each other text as one string): its table of symbols, its codes, and the
 // text, which is made for this test.
-#ifndef ZF_TESTS_DIFFERENTIAL_FSST_VECTORS_H
-#define ZF_TESTS_DIFFERENTIAL_FSST_VECTORS_H
+#ifndef ZF_TESTS_FSST_VECTORS_H
+#define ZF_TESTS_FSST_VECTORS_H
 
 #include <stdint.h>
 

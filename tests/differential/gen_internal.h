@@ -1,6 +1,6 @@
 // The interface between the parts of the program generator.
-#ifndef ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
-#define ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
+#ifndef ZF_TESTS_GEN_INTERNAL_H
+#define ZF_TESTS_GEN_INTERNAL_H
 
 #include "tests/differential/gen_program.h"
 #include "tests/interp/data.h"

@@ -3,8 +3,8 @@
 // A case is two texts. The program declares `table t { c: TYPE = CODEC; }`. The block says branches, params, element
 // counts, chunk directories and the bytes of stored streams (gen_block_print). Both are made from one seed, so a seed
 // repeats a case.
-#ifndef ZF_TESTS_DIFFERENTIAL_GEN_PROGRAM_H
-#define ZF_TESTS_DIFFERENTIAL_GEN_PROGRAM_H
+#ifndef ZF_TESTS_GEN_PROGRAM_H
+#define ZF_TESTS_GEN_PROGRAM_H
 
 #include "tests/interp/interp.h"
 

@@ -1,6 +1,6 @@
 // Made columns: the distributions that every codec is tried on.
-#ifndef ZF_TESTS_INTERP_DATA_H
-#define ZF_TESTS_INTERP_DATA_H
+#ifndef ZF_TESTS_DATA_H
+#define ZF_TESTS_DATA_H
 
 #include "tests/interp/interp.h"
 

@@ -1,6 +1,6 @@
 // Small encoders for the algorithms that say `encode extern`: enough to make valid input of every kind, no more.
-#ifndef ZF_TESTS_INTERP_EXTERNS_H
-#define ZF_TESTS_INTERP_EXTERNS_H
+#ifndef ZF_TESTS_EXTERNS_H
+#define ZF_TESTS_EXTERNS_H
 
 #include "tests/interp/interp.h"
 

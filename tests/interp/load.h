@@ -1,6 +1,6 @@
 // Reading a .zf file for a test, with its diagnostics on standard output when there are errors.
-#ifndef ZF_TESTS_INTERP_LOAD_H
-#define ZF_TESTS_INTERP_LOAD_H
+#ifndef ZF_TESTS_LOAD_H
+#define ZF_TESTS_LOAD_H
 
 #include "frontend/spec/spec.h"
 

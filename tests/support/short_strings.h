@@ -1,6 +1,6 @@
 // A column of short strings of which every seventh is null.
-#ifndef ZF_TESTS_SUPPORT_SHORT_STRINGS_H
-#define ZF_TESTS_SUPPORT_SHORT_STRINGS_H
+#ifndef ZF_TESTS_SHORT_STRINGS_H
+#define ZF_TESTS_SHORT_STRINGS_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // The options `--columns` and `--rows`.
-#ifndef ZF_DRIVER_COLUMN_OPTIONS_H
-#define ZF_DRIVER_COLUMN_OPTIONS_H
+#ifndef ZF_ZFC_COLUMN_OPTIONS_H
+#define ZF_ZFC_COLUMN_OPTIONS_H
 
 #include "zipflow/zipflow.h"
 

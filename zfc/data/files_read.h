@@ -1,6 +1,6 @@
 // The files that a verb reads. Its output must be none of them, and none may change while it is read.
-#ifndef ZF_DRIVER_FILES_READ_H
-#define ZF_DRIVER_FILES_READ_H
+#ifndef ZF_ZFC_FILES_READ_H
+#define ZF_ZFC_FILES_READ_H
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 // Columns of plain data in memory, as read from files and as given to the encoder.
-#ifndef ZF_DRIVER_TABLE_DATA_H
-#define ZF_DRIVER_TABLE_DATA_H
+#ifndef ZF_ZFC_TABLE_DATA_H
+#define ZF_ZFC_TABLE_DATA_H
 
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"

@@ -1,6 +1,6 @@
 // Values of columns as text: parsing fields, printing elements.
-#ifndef ZF_DRIVER_VALUES_H
-#define ZF_DRIVER_VALUES_H
+#ifndef ZF_ZFC_VALUES_H
+#define ZF_ZFC_VALUES_H
 
 #include "runtime/base/text.h"
 #include "zipflow/zipflow.h"

@@ -1,6 +1,6 @@
 // Writes decoded columns to files: raw, .npy, delimited text.
-#ifndef ZF_DRIVER_WRITE_COLUMNS_H
-#define ZF_DRIVER_WRITE_COLUMNS_H
+#ifndef ZF_ZFC_WRITE_COLUMNS_H
+#define ZF_ZFC_WRITE_COLUMNS_H
 
 #include "measure/measure_decoded.h"
 #include "runtime/base/text.h"

@@ -1,6 +1,6 @@
 // `zfc pipeline`: columns, the memory that they go to, and reports.
-#ifndef ZF_DRIVER_PIPELINING_H
-#define ZF_DRIVER_PIPELINING_H
+#ifndef ZF_ZFC_PIPELINING_H
+#define ZF_ZFC_PIPELINING_H
 
 #include "runtime/device/accelerator.h"
 #include "zfc/first_byte.h"

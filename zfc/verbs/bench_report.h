@@ -1,6 +1,6 @@
 // The report of `zfc bench`: a table, or JSON.
-#ifndef ZF_DRIVER_BENCH_REPORT_H
-#define ZF_DRIVER_BENCH_REPORT_H
+#ifndef ZF_ZFC_BENCH_REPORT_H
+#define ZF_ZFC_BENCH_REPORT_H
 
 #include "measure/measure.h"
 #include "zfc/report.h"

@@ -1,6 +1,6 @@
 // The forms of a plan's kernels on GPUs, for `zfc explain` and `zfc check`.
-#ifndef ZFC_KERNEL_FORMS_H
-#define ZFC_KERNEL_FORMS_H
+#ifndef ZF_ZFC_KERNEL_FORMS_H
+#define ZF_ZFC_KERNEL_FORMS_H
 
 #include "patterns/plan/explain.h"
 

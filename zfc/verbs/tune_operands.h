@@ -1,6 +1,6 @@
 // The operands of `zfc tune`: containers, and programs whose columns are generated.
-#ifndef ZF_DRIVER_TUNE_OPERANDS_H
-#define ZF_DRIVER_TUNE_OPERANDS_H
+#ifndef ZF_ZFC_TUNE_OPERANDS_H
+#define ZF_ZFC_TUNE_OPERANDS_H
 
 #include "zfc/program_operand.h"
 

@@ -1,6 +1,6 @@
 // The output of `zfc tune`: results, earlier results, replayed records.
-#ifndef ZF_DRIVER_TUNE_REPORT_H
-#define ZF_DRIVER_TUNE_REPORT_H
+#ifndef ZF_ZFC_TUNE_REPORT_H
+#define ZF_ZFC_TUNE_REPORT_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 // The verbs and options of zfc: one table, from which the command line is read and help, docs/zfc.md and shell completion
 // are made.
-#ifndef ZF_DRIVER_VERBS_H
-#define ZF_DRIVER_VERBS_H
+#ifndef ZF_ZFC_VERBS_H
+#define ZF_ZFC_VERBS_H
 
 #include <stdbool.h>
 #include <stddef.h>
