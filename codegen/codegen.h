@@ -1,9 +1,11 @@
-// Code generation for kernels, as other rooms see it: code for a plan, the form of a kernel, and the choices that it may have.
-#ifndef ZF_CODEGEN_CODEGEN_H
-#define ZF_CODEGEN_CODEGEN_H
+// Code generation for kernels, as other rooms see it: code for a plan, the form of a kernel, and its choices. The JIT comes with
+// it. Encoders have codegen_encode.h.
+#ifndef ZF_CODEGEN_H
+#define ZF_CODEGEN_H
 
 #include "codegen/llvm/jit.h"
 #include "patterns/plan/plan.h"
+#include "runtime/base/private.h"
 
 /// How a kernel runs on a GPU. All texts are static, without a full stop.
 typedef struct zf_codegen_form_info {
@@ -67,10 +69,34 @@ zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_ji
 /// Writes the name of the function of kernel `index`.
 void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]);
 
-/// Returns whether a kernel of a plan made without choices may have this one.
-bool zf_codegen_choice_fits(const zf_plan *plan, const zf_kernel *kernel, const zf_choice *choice);
-/// Checks that all kernels of a plan may have their choices. ZF_ERR_USAGE names the column where one may not.
+// ---- Choices (patterns/plan/choices.h) ----------------------------------------------------------------------------
+
+enum { ZF_CHOICE_VALUES = 16 };
+
+/// The values that each choice of a kernel may have, ascending. Some combinations are illegal: zf_choice_space_allows.
+typedef struct zf_choice_space {
+    uint32_t kernel;                  ///< number in its plan
+    const char *form;                 ///< name of the form that the kernel has by default; static
+    uint32_t counts[ZF_CHOICE_KINDS]; ///< 0: the form has no such choice
+    uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
+    uint32_t least_tile;     ///< outputs of a tile, at least; 0: any number
+    uint32_t staged_outputs; ///< STAGE copies the words of a multiple of so many outputs; 0: any number
+    zf_choice otherwise;     ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
+} zf_choice_space;
+
+/// Returns the choices of a kernel of a plan for a GPU. They do not depend on what is chosen. Every legal combination makes the
+/// same bytes and, where whole blocks are decoded, the same errors. A tile that a range of rows cuts is checked whole, and its
+/// length is a choice: a violation in a row outside the range is reported under some choices only. Any thread.
+ZF_PRIVATE_API zf_choice_space zf_codegen_space(const zf_plan *plan, const zf_kernel *kernel);
+/// Returns whether a kernel may have a choice. If not, appends the reason to `reason` (may be NULL).
+ZF_PRIVATE_API bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
+/// Checks that the kernels of a plan, which was made with `choices` (may be NULL), may have them. ZF_ERR_USAGE names the column.
+/// A plan of the host ignores choices.
 zf_status zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+/// Appends a list of the kernels of a plan for a GPU with their choices: text, or a JSON object.
+void zf_codegen_choices_text(const zf_plan *plan, zf_text *out);
+void zf_codegen_choices_json(const zf_plan *plan, zf_text *out);
+
 /// Returns the type of what a kernel of a plan for an accelerator stores.
 zf_type zf_codegen_stored_type(const zf_plan *plan, const zf_kernel *kernel);
 

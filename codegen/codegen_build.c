@@ -9,7 +9,6 @@
 #include "codegen/codegen.h"
 #include "codegen/host/host.h"
 #include "codegen/simt/simt.h"
-#include "codegen/simt/simt_choices.h"
 #include "frontend/diag/diag_status.h"
 #include "runtime/base/error_codes.h"
 
@@ -228,17 +227,5 @@ zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_ji
 }
 
 void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]) { zf_lower_kernel_name(index, name); }
-
-// ---- Choices ----------------------------------------------------------------------------------------------------
-
-bool zf_codegen_choice_fits(const zf_plan *plan, const zf_kernel *kernel, const zf_choice *choice) {
-    zf_choice_space space;
-    zf_choice_space_of(plan, kernel, &space);
-    return zf_choice_is_legal(&space, choice, NULL);
-}
-
-zf_status zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
-    return zf_choices_check(plan, choices, error);
-}
 
 zf_type zf_codegen_stored_type(const zf_plan *plan, const zf_kernel *kernel) { return zf_simt_type_of(plan, kernel); }

@@ -44,7 +44,7 @@ static zf_tune_kernel *kernel_of(const tuner *t, const kernel_turn *turn) { retu
 static bool is_legal(const void *user, const zf_search_point *point) {
     const kernel_turn *turn = user;
     zf_choice choice = zf_tune_choice(&turn->search.space, point);
-    return zf_choice_is_legal(&turn->choices, &choice, NULL);
+    return zf_choice_space_allows(&turn->choices, &choice, NULL);
 }
 
 static bool is_late(const tuner *t) { return t->options->seconds > 0 && zf_clock_seconds() - t->begun >= t->options->seconds; }
@@ -70,7 +70,7 @@ static void choose(const tuner *t, uint32_t only, zf_choices *out) {
             choice = zf_tune_choice(&turn->search.space, &turn->point);
         else if (t->block.has_expected)
             choice = turn->best;
-        if (choice.chosen == 0 || !zf_choice_is_legal(&t->turns[k].choices, &choice, NULL)) continue;
+        if (choice.chosen == 0 || !zf_choice_space_allows(&t->turns[k].choices, &choice, NULL)) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
     }
@@ -234,7 +234,7 @@ static double least_seconds(const tuner *t, uint32_t k) {
 static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) {
     const zf_tune_options *o = t->options;
     kernel_turn *turn = &t->turns[k];
-    zf_choice_space_of(t->block.plan, &t->block.plan->kernels[k], &turn->choices);
+    turn->choices = zf_codegen_space(t->block.plan, &t->block.plan->kernels[k]);
     turn->leader = leader_of(t, k, shape);
     if (turn->leader != NO_LEADER) {
         kernel_turn *leader = &t->turns[turn->leader];
@@ -246,7 +246,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     const zf_tune_kernel *before = tuned_before(t, shape);
     if (before != NULL) {
         zf_choice choice = zf_tune_choice(&before->space, &before->result.best);
-        if (zf_choice_is_legal(&turn->choices, &choice, NULL)) turn->best = choice;
+        if (zf_choice_space_allows(&turn->choices, &choice, NULL)) turn->best = choice;
         t->doubted |= turn->best.chosen != 0;
         free(shape);
         return ZF_OK;

@@ -2,7 +2,7 @@
 #ifndef ZF_TUNER_TUNER_H
 #define ZF_TUNER_TUNER_H
 
-#include "codegen/simt/simt_choices.h"
+#include "codegen/codegen.h"
 #include "compiler/compiler.h"
 #include "compiler/tuned/tuned.h"
 #include "measure/measure_decoded.h"

@@ -142,7 +142,8 @@ bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const z
         const zf_tuned_kernel *known = shape.failed ? NULL : zf_tuned_kernel_of(device, shape.data);
         zf_text_free(&shape);
         if (known == NULL || known->choice.chosen == 0) continue;
-        if (!zf_codegen_choice_fits(plan, &plan->kernels[k], &known->choice)) continue;
+        zf_choice_space space = zf_codegen_space(plan, &plan->kernels[k]);
+        if (!zf_choice_space_allows(&space, &known->choice, NULL)) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = known->choice;
     }

@@ -138,13 +138,12 @@ typedef struct zf_plan {
 #define ZF_UNFUSED_ALL "all"
 
 typedef struct zf_plan_options {
-    const char *target;     ///< name (plan_target.h); NULL: "host"
-    uint32_t chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, or more: a warp where it can; 0: as its
-                            ///< emits suggest
-    const zf_choices
-        *choices;           ///< of kernels of accelerators; NULL: none. Whether they are legal says codegen/simt/simt_choices.h
-    uint32_t seek_interval; ///< A; 0: what is usual (plan_internal.h)
-    bool materialise_all;   ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
+    const char *target;        ///< name (plan_target.h); NULL: "host"
+    uint32_t chunk_threads;    ///< of an accelerator, that walk a chunk without lanes: 1, or more: a warp where it can; 0: as its
+                               ///< emits suggest
+    const zf_choices *choices; ///< of kernels of accelerators; NULL: none. zf_codegen_choices_check says whether they are legal
+    uint32_t seek_interval;    ///< A; 0: what is usual (plan_internal.h)
+    bool materialise_all;      ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
     /// Ordered stages that are kernels of their own, with a seek tree each, where they could be steps of what reads them: a
     /// choice when a file is written. The streams that they make, as paths within the column ("values.start") between commas, or
     /// "all"; NULL: none. And those that a file says to be, edges with a tree.

@@ -291,7 +291,7 @@ static void test_copies(const zf_tune_options *options) {
 /// A space of chunks, by default walked by one thread, or by a warp four at a time: whatever may be measured is another choice
 /// at each point, and what is kept of one says all that it has.
 static void test_choices(bool by_warp) {
-    zf_choice_space chunks = {.form = by_warp ? ZF_SIMT_WARP : ZF_SIMT_SEQUENTIAL};
+    zf_choice_space chunks = {.form = by_warp ? "warp" : "sequential"};
     static const uint32_t values[][5] = {[ZF_CHOICE_L] = {4, 1, 2, 4, 8},
                                          [ZF_CHOICE_THREADS] = {2, 32, 64},
                                          [ZF_CHOICE_REGISTERS] = {2, 0, 64},
@@ -308,8 +308,8 @@ static void test_choices(bool by_warp) {
     zf_search_point point, other, again, otherwise = zf_search_default(&space);
     for (uint32_t a = 0; zf_search_combination(&space, a, &point); a++) {
         zf_choice choice = zf_tune_choice(&space, &point), kept = zf_tune_choice_kept(&space, &point);
-        if (!zf_choice_is_legal(&chunks, &choice, NULL)) continue;
-        CHECK(zf_choice_is_legal(&chunks, &kept, NULL) && zf_tune_point(&space, &kept, &again), "point %u cannot be kept", a);
+        if (!zf_choice_space_allows(&chunks, &choice, NULL)) continue;
+        CHECK(zf_choice_space_allows(&chunks, &kept, NULL) && zf_tune_point(&space, &kept, &again), "point %u cannot be kept", a);
         CHECK(zf_search_same(&again, &point), "point %u is kept as another", a);
         bool alone = point.at[ZF_CHOICE_WALK] == 0 && point.at[ZF_CHOICE_L] == otherwise.at[ZF_CHOICE_L];
         uint32_t all =
@@ -320,7 +320,7 @@ static void test_choices(bool by_warp) {
               "point %u does not say how many chunks a warp walks", a);
         for (uint32_t b = 0; b < a && zf_search_combination(&space, b, &other); b++) {
             zf_choice before = zf_tune_choice(&space, &other);
-            if (zf_choice_is_legal(&chunks, &before, NULL))
+            if (zf_choice_space_allows(&chunks, &before, NULL))
                 CHECK(memcmp(&before, &choice, sizeof choice) != 0, "points %u and %u are one", b, a);
         }
     }

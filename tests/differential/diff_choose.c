@@ -18,22 +18,22 @@ diff_choosing *diff_choosing_make(uint64_t seed) {
 void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < plan->kernel_count && k < ZF_CHOICES_KERNELS; k++) {
-        zf_choice_space space;
-        zf_choice_space_of(plan, &plan->kernels[k], &space);
+        zf_choice_space space = zf_codegen_space(plan, &plan->kernels[k]);
+        zf_simt_form form = zf_simt_shape_of(plan, &plan->kernels[k]).form;
         zf_choice choice;
         do { // THREADS by turns, and the others beside them so that in time all pairs come by
             bool free = space.counts[ZF_CHOICE_L] > 1 || space.counts[ZF_CHOICE_C] > 1 || space.counts[ZF_CHOICE_THREADS] > 1;
-            uint32_t number = choosing->next[space.form], threads = space.counts[ZF_CHOICE_THREADS];
-            if (free) choosing->next[space.form]++;
+            uint32_t number = choosing->next[form], threads = space.counts[ZF_CHOICE_THREADS];
+            if (free) choosing->next[form]++;
             choice = (zf_choice){0};
             for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
                 uint32_t count = space.counts[c], turn = c == ZF_CHOICE_THREADS ? number : number + number / threads * (c + 1);
                 if (count > 0 && c != ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)c, space.values[c][turn % count]);
             }
-        } while (!zf_choice_is_legal(&space, &choice, NULL));
+        } while (!zf_choice_space_allows(&space, &choice, NULL));
         for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
             if (!zf_is_chosen(&choice, (zf_choice_kind)c) || space.counts[c] == 1) continue;
-            choosing->chosen[space.form][c][choice.values[c]]++;
+            choosing->chosen[form][c][choice.values[c]]++;
         }
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/simt/simt_choices.h"
-#include "codegen/target/codegen_target.h"
+#include "codegen/codegen.h"
 #include "compiler/compiler.h"
 #include "compiler/emit.h"
 #include "compiler/program.h"
@@ -118,11 +117,11 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
     }
     zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
     zf_explained what = {.graph = graph, .plan = plan};
-    if (plan) ZF_TRY(zf_choices_check(plan, options->choices, error));
+    if (plan) ZF_TRY(zf_codegen_choices_check(plan, options->choices, error));
     if (stage && strcmp(stage, "choices") == 0) {
-        if (plan) zf_choices_text(plan, out);
+        if (plan) zf_codegen_choices_text(plan, out);
     } else if (stage && strcmp(stage, "choices json") == 0) {
-        if (plan) zf_choices_json(plan, out);
+        if (plan) zf_codegen_choices_json(plan, out);
     } else if (stage && strcmp(stage, "plan") == 0) {
         if (plan) zf_plan_print(plan, out);
     } else if (stage && strcmp(stage, "json") == 0) {

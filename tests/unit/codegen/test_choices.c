@@ -178,7 +178,7 @@ static void check_answer(const zf_spec *spec, const refused *r, const char *targ
     if (column == NULL) return;
     planned p = make_plan(column, target, r->text);
     zf_error error = {0};
-    zf_status status = zf_choices_check(p.plan, &p.choices, &error);
+    zf_status status = zf_codegen_choices_check(p.plan, &p.choices, &error);
     if (r->wanted == NULL) {
         zf_text reason = {0};
         CHECK(status == ZF_OK, "%s, %s: %s", r->column, r->text, error.message);
@@ -247,7 +247,7 @@ static void check_plan_text(const zf_column *column) {
 static void check_host(const zf_column *column) {
     planned p = make_plan(column, "host", "0:L=8,9:WALK=3");
     CHECK(p.plan->kernels[0].choice.chosen == 0, "a choice for the host");
-    CHECK(zf_choices_are_legal(p.plan, &p.choices, NULL), "choices for the host are refused");
+    CHECK(zf_codegen_choices_check(p.plan, &p.choices, NULL) == ZF_OK, "choices for the host are refused");
     zf_arena_destroy(p.arena);
 }
 
@@ -265,22 +265,21 @@ static zf_choice combination(const zf_choice_space *space, uint32_t number) {
 /// Each legal combination makes a plan whose kernel has it, and every other combination is refused with a reason.
 static void check_combinations(const zf_column *column) {
     planned p = make_plan(column, "emu", NULL);
-    zf_choice_space space;
-    zf_choice_space_of(p.plan, &p.plan->kernels[0], &space);
+    zf_choice_space space = zf_codegen_space(p.plan, &p.plan->kernels[0]);
     uint32_t all = 1, count = 0, legal = 0;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) all *= space.counts[k] > 0 ? space.counts[k] : 1;
     zf_choices choices = {.count = 1};
     for (; count < all; count++) {
         choices.of[0] = combination(&space, count);
         zf_text reason = {0};
-        bool good = zf_choice_is_legal(&space, &choices.of[0], &reason);
+        bool good = zf_choice_space_allows(&space, &choices.of[0], &reason);
         CHECK(good == (reason.data == NULL), "%s: %s", column->name, reason.data);
         zf_text_free(&reason);
         legal += good;
         if (!good || count % 7 != 0) continue;
         zf_plan_options options = {.target = "emu", .choices = &choices};
         zf_plan *plan = zf_plan_build(p.arena, p.graph, &options, NULL);
-        CHECK(plan != NULL && zf_plan_verify(plan, &reason) && zf_choices_are_legal(plan, &choices, &reason), "%s: %s",
+        CHECK(plan != NULL && zf_plan_verify(plan, &reason) && zf_codegen_choices_check(plan, &choices, NULL) == ZF_OK, "%s: %s",
               column->name, reason.data);
         zf_text_free(&reason);
         zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[0]);
@@ -295,8 +294,8 @@ static void check_combinations(const zf_column *column) {
 static void check_listing(const zf_column *column) {
     planned p = make_plan(column, "nvptx", NULL);
     zf_text text = {0}, json = {0};
-    zf_choices_text(p.plan, &text);
-    zf_choices_json(p.plan, &json);
+    zf_codegen_choices_text(p.plan, &text);
+    zf_codegen_choices_json(p.plan, &json);
     CHECK(strstr(text.data,
                  "packed, target nvptx\n  kernel 0: bitpack<u32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 2)\n"
                  "    C          1, 2, 4 (default 4)\n"
@@ -308,9 +307,8 @@ static void check_listing(const zf_column *column) {
             "{\"column\": \"packed\", \"target\": \"nvptx\", \"kernels\": [{\"kernel\": 0, \"algorithm\": \"bitpack<u32, u32>\", "
             "\"form\": \"map\", \"choices\": {\"L\": {\"values\": [1, 2, 4, 8, 16], \"default\": 2}, ") == json.data,
         "%s", json.data);
-    zf_choice_space space;
-    zf_choice_space_of(p.plan, &p.plan->kernels[0], &space);
-    CHECK(zf_choice_is_legal(&space, &space.otherwise, NULL), "the default is not legal");
+    zf_choice_space space = zf_codegen_space(p.plan, &p.plan->kernels[0]);
+    CHECK(zf_choice_space_allows(&space, &space.otherwise, NULL), "the default is not legal");
     zf_text_free(&text);
     zf_text_free(&json);
     zf_arena_destroy(p.arena);
@@ -331,8 +329,7 @@ static void check_staged(const zf_spec *spec) {
         zf_arena *arena = zf_arena_create();
         zf_plan_options options = {.target = "nvptx", .seek_interval = wanted[k].interval};
         zf_plan *plan = zf_plan_build(arena, zf_graph_build(arena, column, NULL), &options, NULL);
-        zf_choice_space space;
-        zf_choice_space_of(plan, &plan->kernels[0], &space);
+        zf_choice_space space = zf_codegen_space(plan, &plan->kernels[0]);
         const uint32_t *values = space.otherwise.values;
         CHECK(space.counts[ZF_CHOICE_STAGE] == wanted[k].ways && values[ZF_CHOICE_STAGE] == wanted[k].way &&
                   values[ZF_CHOICE_AHEAD] == wanted[k].way && values[ZF_CHOICE_THREADS] == wanted[k].threads,

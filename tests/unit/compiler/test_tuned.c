@@ -321,10 +321,10 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
 }
 
 static bool none_legal, no_strdup;
-zf_status __real_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
-zf_status __wrap_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
-zf_status __wrap_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
-    return none_legal && choices != NULL ? ZF_ERR_USAGE : __real_zf_choices_check(plan, choices, error);
+zf_status __real_zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+zf_status __wrap_zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+zf_status __wrap_zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
+    return none_legal && choices != NULL ? ZF_ERR_USAGE : __real_zf_codegen_choices_check(plan, choices, error);
 }
 char *__real_strdup(const char *string);
 char *__wrap_strdup(const char *string);
