@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/target/codegen_target.h"
+#include "codegen/codegen_encode.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/sized.h"
@@ -29,11 +29,11 @@ static void add_symbol(void *user, const zf_device_symbol *symbol) {
 }
 
 static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
-    symbols s = {.count = zf_encode_symbols(NULL)};
+    symbols s = {.count = zf_codegen_encode_symbols(NULL)};
     zf_context_each_symbol(compiler->context, add_symbol, &s);
     s.table = calloc(s.count + 1, sizeof(*s.table));
     if (s.table == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
-    s.count = zf_encode_symbols(s.table);
+    s.count = zf_codegen_encode_symbols(s.table);
     zf_context_each_symbol(compiler->context, add_symbol, &s);
     unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
 #ifdef ZF_SANITIZE

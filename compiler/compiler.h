@@ -60,7 +60,4 @@ void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *for
 /// Logs the lines kept so far. Call it without locks.
 void zf_compiler_log_noted(zf_compiler *compiler);
 
-/// Fills `out` (may be NULL) with the C functions that compiled encode bodies call, and returns their number.
-size_t zf_encode_symbols(zf_jit_symbol *out);
-
 #endif

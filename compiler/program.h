@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "codegen/encode/encode_support.h"
+#include "codegen/codegen_encode.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "frontend/diag/diag_status.h"
 #include "frontend/spec/spec.h"

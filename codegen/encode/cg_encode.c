@@ -7,11 +7,9 @@
 #include "codegen/body/cg_emit.h"
 #include "frontend/check/walk.h"
 
-uint64_t zf_cg_encode_span(zf_span span) {
-    return span.source == NULL ? UINT64_MAX : (uint64_t)span.source->id << 32 | span.begin;
-}
+uint64_t zf_encode_place(zf_span span) { return span.source == NULL ? UINT64_MAX : (uint64_t)span.source->id << 32 | span.begin; }
 
-uint32_t zf_cg_encode_locals(const zf_inst *inst, const zf_local **out) {
+uint32_t zf_encode_locals(const zf_inst *inst, const zf_local **out) {
     uint32_t count = 0;
     for (const zf_local *local = inst->encode.locals; local != NULL; local = local->next) {
         if (local->kind != ZF_L_GROWING) continue;
@@ -32,7 +30,7 @@ static void stop(zf_cg *cg, zf_cg_encode_env *e, zf_encode_outcome outcome, unsi
     // A call that failed has set the outcome itself.
     if (outcome != ZF_ENCODE_DONE) zf_cg_store(cg, zf_cg_i64(cg, outcome), FRAME(outcome), 8);
     if (violation != 0) zf_cg_store(cg, zf_cg_i64(cg, violation), FRAME(violation), 8);
-    zf_cg_store(cg, zf_cg_i64(cg, zf_cg_encode_span(span)), FRAME(span), 8);
+    zf_cg_store(cg, zf_cg_i64(cg, zf_encode_place(span)), FRAME(span), 8);
     zf_cg_store(cg, v_row == NULL ? zf_cg_i64(cg, ZF_ENCODE_NO_ROW) : v_row, FRAME(row), 8);
     zf_cg_br(cg, e->bb_stop);
 }
@@ -415,12 +413,12 @@ void zf_cg_encode(zf_cg *cg, const zf_inst *inst) {
                                     .assign = assign}};
     zf_cg_encode_env *e = &env;
     e->v_frame = LLVMGetParam(cg->function, 0);
-    e->local_count = zf_cg_encode_locals(inst, NULL);
+    e->local_count = zf_encode_locals(inst, NULL);
     e->streams = ZF_NEW_ARRAY(cg->arena, zf_cg_buffer, inst->stream_count + 1);
     e->params = ZF_NEW_ARRAY(cg->arena, zf_cg_variable, inst->param_count + 1);
     e->locals = ZF_NEW_ARRAY(cg->arena, zf_cg_buffer, e->local_count + 1);
     e->local_of = ZF_NEW_ARRAY(cg->arena, const zf_local *, e->local_count + 1);
-    zf_cg_encode_locals(inst, e->local_of);
+    zf_encode_locals(inst, e->local_of);
     zf_cg_enter(cg, zf_cg_block(cg, "entry"));
     e->bb_stop = zf_cg_block(cg, "stop");
     LLVMBasicBlockRef bb_start = zf_cg_block(cg, "start");

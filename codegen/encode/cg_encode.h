@@ -3,20 +3,13 @@
 #define ZF_CODEGEN_CG_ENCODE_H
 
 #include "codegen/body/cg_frame.h"
-#include "codegen/encode/encode_support.h"
+#include "codegen/codegen_encode.h"
 
 /// Name of the function in its module.
 #define ZF_CG_ENCODE_NAME "encode"
 
 /// Adds the function for the encode body of `inst` to cg->module. cg->failed reports forms that are not lowered.
 void zf_cg_encode(zf_cg *cg, const zf_inst *inst);
-
-/// Growing arrays of an encode body, in order of number; returns how many. `out` may be NULL.
-uint32_t zf_cg_encode_locals(const zf_inst *inst, const zf_local **out);
-/// Prepares an empty buffer for elements of a type.
-void zf_encode_buffer_init(zf_encode_buffer *buffer, zf_type type);
-/// A place as the frame holds it.
-uint64_t zf_cg_encode_span(zf_span span);
 
 // ---- For cg_encode*.c ----
 

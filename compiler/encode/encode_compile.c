@@ -1,73 +1,11 @@
 // From the encode bodies of a program's instances to functions.
-#include <setjmp.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "codegen/encode/cg_encode.h"
+#include "codegen/codegen_encode.h"
 #include "compiler/compiler.h"
 #include "compiler/program.h"
-#include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-
-typedef struct build {
-    const zf_inst *inst;
-} build;
-
-static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
-    const build *b = user;
-    zf_arena *arena = zf_arena_create();
-    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
-    jmp_buf escape;
-    zf_status status = ZF_OK;
-    zf_cg cg;
-    zf_diags diags;
-    if (setjmp(escape) != 0) { // the builder is leaked with what LLVM holds; memory is out anyway
-        zf_arena_destroy(arena);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
-    }
-    zf_arena_set_escape(arena, &escape);
-    zf_diags_init(&diags, arena);
-    zf_cg_init(&cg, module, arena, &diags);
-    zf_cg_encode(&cg, b->inst);
-    if (cg.failed) {
-        status = zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
-    }
-    zf_cg_dispose(&cg);
-    zf_arena_destroy(arena);
-    return status;
-}
-
-// ---- The cache key: the algorithm's canonical text, its types, and where everything stands ---------------------
-
-static void add_span(zf_text *key, zf_span span) {
-    uint64_t place = zf_cg_encode_span(span);
-    zf_text_add(key, (const char *)&place, sizeof place);
-}
-
-static bool key_expr(zf_visitor *visitor, zf_expr *expr) {
-    add_span(visitor->user, expr->span);
-    return true;
-}
-
-static bool key_stmt(zf_visitor *visitor, zf_stmt *stmt) {
-    add_span(visitor->user, stmt->span);
-    return true;
-}
-
-static void make_key(zf_spec *spec, const zf_inst *inst, zf_text *key) {
-    uint8_t sha256[32];
-    zf_text_puts(key, "encode 4\n");
-    zf_text_puts(key, inst->name);
-    zf_text_puts(key, "\n");
-    for (uint32_t g = 0; g < inst->algorithm->generic_count; g++) {
-        zf_type type = inst->bindings[g];
-        zf_text_printf(key, "%d %d %d\n", (int)type.kind, (int)type.nullable, (int)type.opaque);
-    }
-    if (!zf_canonical_algorithm(spec, inst->algorithm, key, sha256)) key->failed = true;
-    zf_visitor visitor = {.user = key, .expr = key_expr, .stmt = key_stmt};
-    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
-}
 
 /// An encoder that is being made.
 typedef struct job {
@@ -85,30 +23,9 @@ typedef struct jobs {
     job **all; ///< in their order
 } jobs;
 
-static zf_status compile(const zf_program *program, job *j) {
-    zf_encoder *encoder = j->encoder;
-    build b = {encoder->inst};
-    const char *symbol = ZF_CG_ENCODE_NAME;
-    zf_jit_request request = {.name = encoder->inst->name,
-                              .key = j->key.failed ? NULL : j->key.data,
-                              .key_length = j->key.length,
-                              .build = build_module,
-                              .user = &b,
-                              .symbols = &symbol,
-                              .symbol_count = 1};
-    void *address = NULL;
-    ZF_TRY(zf_jit_load(zf_compiler_jit(program->compiler), &request, &address, NULL, &j->error));
-    encoder->function = (zf_encode_fn)(uintptr_t)address;
-    if (address == NULL) return zf_raise(&j->error, ZF_E_INTERNAL, "the encoder of `%s` was not made", encoder->inst->name);
-    return ZF_OK;
-}
-
 zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error) {
-    build b = {inst};
-    const char *symbol = ZF_CG_ENCODE_NAME;
     if (inst->encode_extern != NULL || !inst->encode.present) return ZF_OK;
-    zf_jit_request request = {.name = inst->name, .build = build_module, .user = &b, .symbols = &symbol, .symbol_count = 1};
-    return zf_jit_print(zf_compiler_jit(compiler), &request, (zf_jit_stage)stage, out, error);
+    return zf_codegen_encode_print(zf_compiler_jit(compiler), inst, (zf_jit_stage)stage, out, error);
 }
 
 // ---- All instances of a codec ---------------------------------------------------------------------------------
@@ -143,7 +60,7 @@ static zf_status add(jobs *all, const zf_inst *inst, zf_error *error) {
         return ZF_OK;
     }
     j->encoder = encoder;
-    make_key(program->spec, inst, &j->key);
+    zf_codegen_encode_key(program->spec, inst, &j->key);
     *all->last = j;
     all->last = &j->next;
     all->count++;
@@ -167,7 +84,10 @@ static zf_status find_all(jobs *all, const zf_codec_choice *choice, unsigned dep
 static void run(void *user, uint64_t index, unsigned worker) {
     (void)worker;
     jobs *all = user;
-    all->all[index]->status = compile(all->program, all->all[index]);
+    job *j = all->all[index];
+    zf_encoder *encoder = j->encoder;
+    zf_jit *jit = zf_compiler_jit(all->program->compiler);
+    j->status = zf_codegen_encode_build(jit, encoder->inst, &j->key, &encoder->function, &j->error);
 }
 
 static void take_out(zf_program *program, zf_encoder *encoder) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/encode/cg_encode.h"
 #include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 
@@ -49,7 +48,7 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
     node->choice = choice;
     node->branch = branch;
     node->count = input->rows;
-    uint32_t locals = zf_cg_encode_locals(inst, NULL);
+    uint32_t locals = zf_encode_locals(inst, NULL);
     const zf_local **local_of = calloc(locals + 1u, sizeof *local_of);
     node->streams = calloc(inst->stream_count + 1u, sizeof *node->streams);
     node->locals = calloc(locals + 1u, sizeof *node->locals);
@@ -60,7 +59,7 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
         zf_encode_tree_free(node);
         return NULL;
     }
-    zf_cg_encode_locals(inst, local_of);
+    zf_encode_locals(inst, local_of);
     for (uint32_t k = 0; k < locals; k++) zf_encode_buffer_init(&node->locals[k], local_of[k]->type);
     free(local_of);
     for (uint32_t s = 0; s < inst->stream_count; s++) zf_encode_buffer_init(&node->streams[s], inst->streams[s]->type);
@@ -102,7 +101,7 @@ typedef struct finder {
 
 static bool find_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     finder *f = visitor->user;
-    if (!f->found && zf_cg_encode_span(stmt->span) == f->at) {
+    if (!f->found && zf_encode_place(stmt->span) == f->at) {
         f->found = true;
         f->span = stmt->span;
         f->text = stmt->kind == ZF_S_REFUSE ? stmt->text : NULL;
@@ -112,7 +111,7 @@ static bool find_stmt(zf_visitor *visitor, zf_stmt *stmt) {
 
 static bool find_expr(zf_visitor *visitor, zf_expr *expr) {
     finder *f = visitor->user;
-    if (!f->found && zf_cg_encode_span(expr->span) == f->at) {
+    if (!f->found && zf_encode_place(expr->span) == f->at) {
         f->found = true;
         f->span = expr->span;
     }

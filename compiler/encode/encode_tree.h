@@ -3,7 +3,7 @@
 #ifndef ZF_COMPILER_ENCODE_TREE_H
 #define ZF_COMPILER_ENCODE_TREE_H
 
-#include "codegen/encode/encode_support.h"
+#include "codegen/codegen_encode.h"
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 

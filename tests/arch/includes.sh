@@ -1,7 +1,7 @@
 #!/bin/sh
 # Includes run one way, down the floors of docs/internals/architecture.md: a room includes itself and the rooms of its row below, no other.
 # scheduler/order and scheduler/search are leaves. Only codegen includes LLVM; only runtime/device/cuda knows CUDA, and nobody else
-# includes its headers. Headers of others are those of the table, libc's and the system's.
+# includes its headers. Rooms above codegen include its public headers only. Headers of others are those of the table, libc's and the system's.
 # Usage: includes.sh ROOT
 cd "$1" || exit 2
 grep -rHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]' --include='*.[chly]' --include='*.def' \
@@ -19,10 +19,10 @@ BEGIN {
     room("frontend",         "frontend/|" base "|(parser|lexer)[.]h$", "sha256[.]h")
     room("patterns",         "patterns/|frontend/|" base, "-")
     room("codegen",          "codegen/|patterns/|frontend/|" base, "llvm-c/|xxhash[.]h")
-    room("compiler",         "compiler/|codegen/(codegen|encode/.*|llvm/jit|target/codegen_target)[.]h$|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
+    room("compiler",         "compiler/|codegen/codegen(_encode)?[.]h$|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
     room("measure",          "measure/|compiler/|zipflow/compile[.]h$|" runtime, "-")
-    room("tuner",            "tuner/|measure/|compiler/|codegen/|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
-    room("zfc",              "(zfc|tuner|measure|compiler|codegen|patterns|frontend|emulator|runtime|zipflow)/|scheduler/search/search[.]h$",
+    room("tuner",            "tuner/|measure/|compiler/|codegen/codegen[.]h$|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
+    room("zfc",              "(zfc|tuner|measure|compiler|patterns|frontend|emulator|runtime|zipflow)/|codegen/codegen[.]h$|scheduler/search/search[.]h$",
                              "jansson[.]h|csv[.]h|xxhash[.]h")
     # Kernels of the host and kernels of GPUs do not know each other; codegen/kernel knows neither.
     target = "codegen/(body|target|llvm)/|codegen/codegen[.]h$|patterns/|frontend/|" base
