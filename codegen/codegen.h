@@ -81,7 +81,7 @@ typedef struct zf_choice_space {
     uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
     uint32_t least_tile;     ///< outputs of a tile, at least; 0: any number
     uint32_t staged_outputs; ///< STAGE copies the words of a multiple of so many outputs; 0: any number
-    zf_choice otherwise;     ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
+    zf_choice defaults;      ///< values of choices that are not made; a kind without one is decided case by case
 } zf_choice_space;
 
 /// Returns the choices of a kernel of a plan for a GPU. They do not depend on what is chosen. Every legal combination makes the

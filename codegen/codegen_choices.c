@@ -27,7 +27,7 @@ static bool is_allowed(const zf_choice_space *space, zf_choice_kind kind, uint32
 }
 
 bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choice, zf_text *reason) {
-    zf_choice all = space->otherwise;
+    zf_choice all = space->defaults;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
         if (!is_allowed(space, (zf_choice_kind)k, choice->values[k], reason)) return false;
@@ -114,8 +114,8 @@ void zf_codegen_choices_text(const zf_plan *plan, zf_text *out) {
             if (space.counts[kind] == 0) continue;
             zf_text_printf(out, "    %-9s  ", zf_choice_names[kind]);
             put_values(&space, kind, out);
-            if (zf_is_chosen(&space.otherwise, (zf_choice_kind)kind))
-                zf_text_printf(out, " (default %u)", space.otherwise.values[kind]);
+            if (zf_is_chosen(&space.defaults, (zf_choice_kind)kind))
+                zf_text_printf(out, " (default %u)", space.defaults.values[kind]);
             zf_text_puts(out, "\n");
         }
     }
@@ -137,8 +137,8 @@ void zf_codegen_choices_json(const zf_plan *plan, zf_text *out) {
             zf_text_printf(out, "%s\"%s\": {\"values\": [", between, zf_choice_names[kind]);
             put_values(&space, kind, out);
             zf_text_puts(out, "]");
-            if (zf_is_chosen(&space.otherwise, (zf_choice_kind)kind))
-                zf_text_printf(out, ", \"default\": %u", space.otherwise.values[kind]);
+            if (zf_is_chosen(&space.defaults, (zf_choice_kind)kind))
+                zf_text_printf(out, ", \"default\": %u", space.defaults.values[kind]);
             zf_text_puts(out, "}");
             between = ", ";
         }

@@ -16,7 +16,7 @@ static const struct {
     [ZF_CHOICE_REGISTERS] = {ZF_SEARCH_REGISTERS, NULL},
     [ZF_CHOICE_WALK] = {ZF_SEARCH_WAY, "another way to walk"},
     [ZF_CHOICE_STAGE] = {ZF_SEARCH_WAY, "another way to stage words"},
-    [ZF_CHOICE_AHEAD] = {ZF_SEARCH_WAY, "asking ahead or not"},
+    [ZF_CHOICE_PREFETCH] = {ZF_SEARCH_WAY, "prefetching or not"},
     [ZF_CHOICE_TABLE] = {ZF_SEARCH_WAY, "another size of tables in shared memory"},
 };
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
@@ -83,8 +83,8 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
         zf_search_axis *axis = &out->axes[k];
         *axis = (zf_search_axis){.role = kinds[k].role, .why = kinds[k].why};
         if (choices->counts[k] == 0) continue;
-        bool known = zf_is_chosen(&choices->otherwise, (zf_choice_kind)k);
-        uint32_t by_default = known ? choices->otherwise.values[k] : 0;
+        bool known = zf_is_chosen(&choices->defaults, (zf_choice_kind)k);
+        uint32_t by_default = known ? choices->defaults.values[k] : 0;
         bool there = false; // among the values; what is not comes in between
         for (uint32_t v = 0; v < choices->counts[k]; v++) there |= choices->values[k][v] == by_default;
         for (uint32_t v = 0; v < choices->counts[k]; v++) {

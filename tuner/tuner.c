@@ -170,7 +170,7 @@ zf_status zf_tuner_table(const zf_tuner *tuner, zf_tuned *out, zf_error *error) 
         zf_tuned_kernel kernel = {.shape = from->shape,
                                   .choice = zf_tune_choice_kept(&from->space, &from->result.best),
                                   .seconds = from->result.seconds,
-                                  .otherwise = from->result.default_seconds,
+                                  .default_seconds = from->result.default_seconds,
                                   .probes = from->result.probes};
         if (zf_tuned_set(out, tuner->options.info.description, &kernel)) continue;
         zf_tuned_free(out);

@@ -20,8 +20,8 @@ COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
 CANNOT = ("zfc: no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
 # Spaces that are smaller, as those of other kinds of GPUs are: what the best combination in them is worth here. `None` is the default.
 RESTRICTED = {
-    "L, THREADS and C alone": {"STAGE": (0,), "AHEAD": (0,), "REGISTERS": (None,), "TABLE": (None,), "WALK": (None,)},
-    "neither staged nor asked for ahead": {"STAGE": (0,), "AHEAD": (0,)},
+    "L, THREADS and C alone": {"STAGE": (0,), "PREFETCH": (0,), "REGISTERS": (None,), "TABLE": (None,), "WALK": (None,)},
+    "neither staged nor prefetched": {"STAGE": (0,), "PREFETCH": (0,)},
     "thread blocks of at most 128": {"THREADS": (32, 64, 128)},
 }
 

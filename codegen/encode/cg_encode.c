@@ -100,7 +100,7 @@ static zf_cg_value intern(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     }
     zf_cg_value value = zf_cg_expr(cg, frame, expr->a);
     if (expr->a->kind == ZF_X_LOCAL && expr->a->local == frame->each.local) {
-        zf_cg_buffer_intern_ahead(cg, frame, buffer, &frame->each);
+        zf_cg_buffer_intern_prefetch(cg, frame, buffer, &frame->each);
     }
     LLVMValueRef v_number = zf_cg_buffer_intern(cg, frame, buffer, &value, expr->span);
     return zf_cg_scalar(expr->type, zf_cg_resize(cg, v_number, zf_cg_type(cg, expr->type), false));

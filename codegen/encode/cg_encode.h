@@ -62,9 +62,9 @@ void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *b
 /// Number of the element with that value, pushed when it is new. u64.
 LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value,
                                  zf_span span);
-/// Asks the memory for the slot of an element further on in the loop: to be called before an element is interned. Does nothing
-/// where the element is not at hand.
-void zf_cg_buffer_intern_ahead(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each);
+/// Prefetches the slot of a later element of the loop. Call it before an element is interned. Does nothing where the later
+/// element is not in memory.
+void zf_cg_buffer_intern_prefetch(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each);
 void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value, zf_span span);
 
 #endif

@@ -352,16 +352,16 @@ static LLVMValueRef enter(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_
     return number_in_chunk(cg, buffer, v_number);
 }
 
-void zf_cg_buffer_intern_ahead(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each) {
+void zf_cg_buffer_intern_prefetch(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each) {
     if (!is_plain(buffer) || each->seq.kind != ZF_CG_SEQ_MEMORY || each->seq.type.nullable) return;
     LLVMValueRef v_mask = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.mask), 8);
-    LLVMValueRef v_ahead = zf_cg_add(cg, each->v_i, zf_cg_i64(cg, ZF_ENCODE_INDEX_AHEAD));
+    LLVMValueRef v_later = zf_cg_add(cg, each->v_i, zf_cg_i64(cg, ZF_ENCODE_PREFETCH_DISTANCE));
     LLVMValueRef v_go = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_mask, zf_cg_i64(cg, ZF_ENCODE_INDEX_SMALL)),
-                                  zf_cg_icmp(cg, LLVMIntULT, v_ahead, each->v_length));
-    LLVMBasicBlockRef bb_ahead = zf_cg_block(cg, "ahead"), bb_on = zf_cg_block(cg, "here");
-    zf_cg_cond_br(cg, v_go, bb_ahead, bb_on);
-    zf_cg_enter(cg, bb_ahead);
-    zf_cg_value value = zf_cg_seq_element(cg, frame->env, &each->seq, v_ahead, NULL);
+                                  zf_cg_icmp(cg, LLVMIntULT, v_later, each->v_length));
+    LLVMBasicBlockRef bb_prefetch = zf_cg_block(cg, "ahead"), bb_on = zf_cg_block(cg, "here");
+    zf_cg_cond_br(cg, v_go, bb_prefetch, bb_on);
+    zf_cg_enter(cg, bb_prefetch);
+    zf_cg_value value = zf_cg_seq_element(cg, frame->env, &each->seq, v_later, NULL);
     const zf_cg_encode_env *e = (const zf_cg_encode_env *)frame->env;
     LLVMValueRef v_place = first_place(cg, buffer, tag_of(cg, e, buffer, zf_cg_to_word(cg, value.type, value.v)));
     LLVMValueRef v_slots = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.slots), 8);

@@ -35,7 +35,7 @@ typedef struct zf_encode_hash {
 /// Tables of fewer slots lie in the caches: prefetching their slots does not pay.
 #define ZF_ENCODE_INDEX_SMALL 4096u
 /// The prefetch distance of a loop in elements: the time of a miss over that of an element.
-#define ZF_ENCODE_INDEX_AHEAD 24u
+#define ZF_ENCODE_PREFETCH_DISTANCE 24u
 
 /// A stream being written, or a growing local array. Elements of scalars lie one after the other (bool: a byte each), nullable
 /// ones with a byte of validity each. Strings: `data` holds offsets (u64, one more than strings) into `text`.

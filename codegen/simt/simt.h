@@ -31,7 +31,7 @@ typedef struct zf_simt_state {
 
 /// How kernels of GPUs read elements, bits and strings (simt_env.c).
 extern const zf_kernel_ops zf_simt_kernel_ops;
-/// Where rows of a scan prefetch (the choice AHEAD), prefetches what lies behind v_from; one of a lane's neighbours does.
+/// Where rows of a scan prefetch (the choice PREFETCH), prefetches what lies behind v_from; one of a lane's neighbours does.
 void zf_simt_prefetch_behind(zf_kernel_build *lower, LLVMValueRef v_from);
 
 /// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
@@ -275,7 +275,7 @@ typedef struct zf_simt_lanes {
     struct zf_simt_staging *staging;     ///< NULL: nothing is staged (simt_staging.h)
     LLVMValueRef v_staged;               ///< i64: v_first, counted from the first that is staged with it
     bool by_words;                       ///< elements of fewer bytes than a word are loaded by words,
-    LLVMValueRef v_ahead;                ///< and those so many elements (i32) further on are prefetched
+    LLVMValueRef v_distance;             ///< of by_words: the prefetch distance in elements (i32)
     zf_simt_stage stage;
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, unsigned count);

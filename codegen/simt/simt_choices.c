@@ -23,8 +23,8 @@ void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t
 }
 
 void zf_choice_allow_prefetch(zf_choice_space *space, const zf_simt_shape *shape) {
-    zf_choice_allow_up_to(space, ZF_CHOICE_AHEAD, 1);
-    zf_choose(&space->otherwise, ZF_CHOICE_AHEAD, shape->prefetch);
+    zf_choice_allow_up_to(space, ZF_CHOICE_PREFETCH, 1);
+    zf_choose(&space->defaults, ZF_CHOICE_PREFETCH, shape->prefetch);
 }
 
 // More threads than make a tile's outputs in one row would have nothing to do.
@@ -56,7 +56,7 @@ void zf_choice_allow_together(zf_choice_space *space, zf_type type) {
              least = size < LEAST_STORED ? LEAST_STORED / size : 1;
     if (type.nullable || type.kind == ZF_K_BOOL || type.kind == ZF_K_STRING) least = most;
     zf_choice_allow_powers(space, ZF_CHOICE_C, least, most);
-    zf_choose(&space->otherwise, ZF_CHOICE_C, most);
+    zf_choose(&space->defaults, ZF_CHOICE_C, most);
 }
 
 zf_choice_space zf_codegen_space(const zf_plan *plan, const zf_kernel *kernel) {
@@ -67,11 +67,11 @@ zf_choice_space zf_codegen_space(const zf_plan *plan, const zf_kernel *kernel) {
     bare.geometry = zf_kernel_default_geometry(plan, kernel);
     zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
     zf_choice_space space = {.kernel = kernel->index, .form = zf_form_of(shape.form)->name};
-    zf_choose(&space.otherwise, ZF_CHOICE_THREADS, shape.threads);
+    zf_choose(&space.defaults, ZF_CHOICE_THREADS, shape.threads);
     for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) {
         if (registers[k] <= plan->target->registers) zf_choice_allow(&space, ZF_CHOICE_REGISTERS, registers[k]);
     }
-    zf_choose(&space.otherwise, ZF_CHOICE_REGISTERS, shape.registers);
+    zf_choose(&space.defaults, ZF_CHOICE_REGISTERS, shape.registers);
     zf_form_of(shape.form)->choices(plan, &bare, &shape, &space);
     return space;
 }

@@ -11,7 +11,7 @@ void zf_choice_allow_powers(zf_choice_space *space, zf_choice_kind kind, uint32_
 void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t most);
 /// Adds C: contiguous elements that a thread makes at a time.
 void zf_choice_allow_together(zf_choice_space *space, zf_type type);
-/// Adds AHEAD: whether the kernel prefetches. The default is that of `shape`.
+/// Adds PREFETCH: whether the kernel prefetches. The default is that of `shape`.
 void zf_choice_allow_prefetch(zf_choice_space *space, const zf_simt_shape *shape);
 /// Returns the most threads of a thread block that makes a tile of groups, and no fewer than `least`.
 uint32_t zf_choice_threads_of_tile(const zf_plan *plan, const zf_kernel *kernel, uint32_t least);

@@ -1,4 +1,4 @@
-// Prefetches for later tiles of a map (the choice AHEAD of maps that take bits at known places).
+// Prefetches for later tiles of a map (the choice PREFETCH of maps that take bits at known places).
 #ifndef ZF_CODEGEN_SIMT_PREFETCH_DISTANT_H
 #define ZF_CODEGEN_SIMT_PREFETCH_DISTANT_H
 

@@ -11,10 +11,10 @@ enum {
     MOST_ROUNDS = 16, // pieces that a thread asks for of an edge
 };
 
-// The bits of outputs for one bit of an edge, at least, where the edge must have few. On an H200, prefetching runs of plain
-// values was a loss at 16 elements, at a tenth at four, and a gain of 2% at 64 and more. Prefetching packed ones, whose values
-// have a fifth of the bits, gained 8% at two and a half.
-enum { FEW_PLAIN = 32, FEW_PACKED = 4 };
+// The least ratio of a tile's bits to the bits of an edge that is prefetched (zf_simt_prefetch_tile_limit). On an H200,
+// prefetching plain values of runs lost time with 16 elements a run (a tenth with four), and gained 2% with 64 and more.
+// Packed values have a fifth of the bits: it gained 8% with two and a half.
+enum { PLAIN_RATIO = 32, PACKED_RATIO = 4 };
 
 void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
                                  LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most) {
@@ -28,7 +28,7 @@ void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *
     zf_cg_enter(cg, fetch->bb_behind);
 }
 
-void zf_simt_prefetch_tile_few(zf_simt_prefetch_tile *fetch, uint64_t bits) { fetch->outputs = bits; }
+void zf_simt_prefetch_tile_limit(zf_simt_prefetch_tile *fetch, uint64_t bits) { fetch->outputs = bits; }
 
 // If a part of the range does not exist, the pieces behind its end are skipped.
 void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed) {
@@ -44,11 +44,11 @@ void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLV
     LLVMValueRef v_first = LLVMBuildLShr(cg->builder, zf_cg_mul(cg, fetch->v_base, v_bits), v_three, "");
     LLVMValueRef v_all = zf_cg_mul(cg, fetch->v_count, v_bits);
     LLVMValueRef v_bytes = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_all, zf_cg_i64(cg, 7)), v_three, "");
-    uint64_t most = fetch->most * bits / 8, few = fetch->outputs / (packed ? FEW_PACKED : FEW_PLAIN);
+    uint64_t most = fetch->most * bits / 8, limit = fetch->outputs / (packed ? PACKED_RATIO : PLAIN_RATIO);
     if (fetch->outputs > 0) {
-        LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULT, v_all, zf_cg_i64(cg, few));
-        v_bytes = zf_cg_select(cg, v_few, v_bytes, zf_cg_i64(cg, 0));
-        most = few / 8 < most ? few / 8 : most;
+        LLVMValueRef v_small = zf_cg_icmp(cg, LLVMIntULT, v_all, zf_cg_i64(cg, limit));
+        v_bytes = zf_cg_select(cg, v_small, v_bytes, zf_cg_i64(cg, 0));
+        most = limit / 8 < most ? limit / 8 : most;
     }
     uint64_t step = (uint64_t)PIECE * fetch->threads, rounds = (most + step - 1) / step;
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, fetch->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));

@@ -1,4 +1,4 @@
-// Prefetches the stream elements that a tile will index, before its first element is made (the choice AHEAD).
+// Prefetches the stream elements that a tile will index, before its first element is made (the choice PREFETCH).
 #ifndef ZF_CODEGEN_SIMT_PREFETCH_TILE_H
 #define ZF_CODEGEN_SIMT_PREFETCH_TILE_H
 
@@ -23,8 +23,8 @@ typedef struct zf_simt_prefetch_tile {
 /// data decide.
 void zf_simt_prefetch_tile_begin(zf_simt_prefetch_tile *fetch, zf_kernel_build *lower, LLVMValueRef v_thread, uint32_t threads,
                                  LLVMValueRef v_base, LLVMValueRef v_count, uint64_t most);
-/// Prefetches edges only in tiles where they have few bits beside the tile's outputs, which have `bits`.
-void zf_simt_prefetch_tile_few(zf_simt_prefetch_tile *fetch, uint64_t bits);
+/// Limits prefetching to edges with few bits beside the tile's outputs, which have `bits`.
+void zf_simt_prefetch_tile_limit(zf_simt_prefetch_tile *fetch, uint64_t bits);
 /// Prefetches the elements of an edge, `bits` each, which lie at v_pointer; once an edge. `fetch` may be NULL. `packed`: they
 /// are runs of bits of a stream of words.
 void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits, bool packed);

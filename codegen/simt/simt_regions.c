@@ -261,9 +261,9 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), LLVMBuildUDiv(cg->builder, v_turns, zf_cg_i32(cg, step), ""), "elements");
     LLVMValueRef v_from = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, step));
     LLVMValueRef v_to = zf_cg_add(cg, v_at, zf_cg_resize(cg, v_from, cg->ty_i64, false));
-    LLVMValueRef v_ahead = zf_cg_sub(cg, v_window, zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, windows)));
+    LLVMValueRef v_turn_window = zf_cg_sub(cg, v_window, zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, windows)));
     for (uint32_t k = 0; k < windows; k++) {
-        LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_ahead, zf_cg_i32(cg, k)), v_offset = zf_cg_i32(cg, k * cg->wave);
+        LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_turn_window, zf_cg_i32(cg, k)), v_offset = zf_cg_i32(cg, k * cg->wave);
         LLVMValueRef v_all = zf_simt_join(b->lower, zf_cg_select(cg, v_here, v_bit, LLVMConstNull(ty_set)));
         LLVMValueRef v_mine = zf_cg_and(cg, v_all, v_upto), v_before = LLVMBuildLoad2(cg->builder, ty, v_seen, "");
         LLVMValueRef v_rank = zf_cg_add(cg, v_before, zf_simt_count_lanes(cg, v_mine));

@@ -20,9 +20,9 @@
 
 typedef struct zf_tuned_kernel {
     char *shape;
-    zf_choice choice;          ///< nothing chosen: the default
-    char *unknown;             ///< a choice that only another version knows, as text; NULL: `choice` holds it
-    double seconds, otherwise; ///< measured with the choice, and by default; 0: unknown
+    zf_choice choice;                ///< nothing chosen: the default
+    char *unknown;                   ///< a choice that only another version knows, as text; NULL: `choice` holds it
+    double seconds, default_seconds; ///< measured with the choice, and by default; 0: unknown
     uint32_t probes;
 } zf_tuned_kernel;
 

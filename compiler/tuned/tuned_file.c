@@ -35,7 +35,7 @@ static void print_kernel(const zf_tuned_kernel *kernel, zf_text *out) {
     else
         zf_choice_text(&kernel->choice, out);
     zf_text_printf(out, "\n  nanoseconds %llu default %llu probes %u\n", nanoseconds(kernel->seconds),
-                   nanoseconds(kernel->otherwise), kernel->probes);
+                   nanoseconds(kernel->default_seconds), kernel->probes);
 }
 
 void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
@@ -123,12 +123,12 @@ static bool take_number(const char **at, const char *word, uint64_t *out) {
 }
 
 static bool read_times(zf_tuned_kernel *kernel, const char *text) {
-    uint64_t best, otherwise, probes;
-    bool good = take_number(&text, "nanoseconds ", &best) && take_number(&text, " default ", &otherwise) &&
+    uint64_t best, by_default, probes;
+    bool good = take_number(&text, "nanoseconds ", &best) && take_number(&text, " default ", &by_default) &&
                 take_number(&text, " probes ", &probes) && *text == 0 && probes <= UINT32_MAX;
     if (!good) return false;
     kernel->seconds = (double)best / 1e9;
-    kernel->otherwise = (double)otherwise / 1e9;
+    kernel->default_seconds = (double)by_default / 1e9;
     kernel->probes = (uint32_t)probes;
     return true;
 }

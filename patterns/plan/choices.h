@@ -1,7 +1,7 @@
 // Choices of how a kernel is lowered on a GPU. They change a kernel's speed and never its result, so files do not depend on them.
 // A kernel's form decides which values it may have (zf_codegen_space); here they are only data.
-#ifndef ZF_SCHEDULER_CHOICES_H
-#define ZF_SCHEDULER_CHOICES_H
+#ifndef ZF_PLAN_CHOICES_H
+#define ZF_PLAN_CHOICES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ typedef enum zf_choice_kind {
     ZF_CHOICE_REGISTERS, ///< register limit of a thread; 0: the assembler's choice
     ZF_CHOICE_WALK,      ///< threads that walk a chunk without lanes: 1 or 32
     ZF_CHOICE_STAGE,     ///< how packed words are copied to shared memory: zf_simt_stage_way
-    ZF_CHOICE_AHEAD,     ///< 1: a tile prefetches the elements that it reads; a map of packed bits prefetches for a later tile
+    ZF_CHOICE_PREFETCH,  ///< 1: a tile prefetches the elements that it reads; a map of packed bits prefetches for a later tile
     ZF_CHOICE_TABLE,     ///< KiB of shared memory for streams that are gathered from
     ZF_CHOICE_KINDS
 } zf_choice_kind;

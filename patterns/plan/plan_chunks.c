@@ -23,7 +23,7 @@ uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node) {
 
 // ---- By a thread or by a warp -----------------------------------------------------------------------------------
 
-enum { FEW_ELEMENTS = 8 }; ///< of a range: with fewer at a time most lanes of a warp have none
+enum { SHARED_ABOVE = 8 }; ///< elements of a range: a warp shares longer ones; in others most of its lanes would be idle
 
 static bool see_scan(zf_visitor *visitor, zf_expr *expr) {
     bool *found = visitor->user;
@@ -43,11 +43,11 @@ static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
     zf_int128 most = 1;
     for (uint32_t k = 0; k < stmt->reduce->binder_count; k++) {
         zf_int128 each = most_of(&stmt->reduce->binders[k]);
-        most = each > FEW_ELEMENTS ? each : most > FEW_ELEMENTS ? most : most * each; // no product of large ones
+        most = each > SHARED_ABOVE ? each : most > SHARED_ABOVE ? most : most * each; // no product of large ones
     }
     zf_visitor in_term = {.user = &scans, .expr = see_scan};
     zf_visit_expr(&in_term, stmt->reduce->term);
-    *found = *found || (most > FEW_ELEMENTS && !scans);
+    *found = *found || (most > SHARED_ABOVE && !scans);
     return !*found;
 }
 

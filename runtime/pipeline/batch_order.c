@@ -12,9 +12,9 @@ static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
 
 static double decode_seconds(const zf_transfer *transfer) {
     const zf_pipeline *p = transfer->batch->pipeline;
-    double otherwise = UNKNOWN_DEVICE, cost;
-    if (p->accelerator == NULL) otherwise = UNKNOWN_HOST * zf_context_threads(p->context, 0);
-    double rate = zf_rates_decode(p->rates, zf_transfer_request(transfer)->codec, otherwise, &cost);
+    double fallback = UNKNOWN_DEVICE, cost;
+    if (p->accelerator == NULL) fallback = UNKNOWN_HOST * zf_context_threads(p->context, 0);
+    double rate = zf_rates_decode(p->rates, zf_transfer_request(transfer)->codec, fallback, &cost);
     if (p->accelerator == NULL)
         cost = 0;
     else if (cost == 0)

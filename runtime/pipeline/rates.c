@@ -153,10 +153,10 @@ double zf_rates_read(zf_rates *rates) {
     return rate > 0 ? rate : READ;
 }
 
-double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise, double *cost) {
+double zf_rates_decode(zf_rates *rates, uint64_t codec, double fallback, double *cost) {
     pthread_mutex_lock(&rates->lock);
     const zf_codec_rate *known = zf_rates_table_find(&rates->table, codec);
-    double rate = known != NULL ? known->rate.value : otherwise;
+    double rate = known != NULL ? known->rate.value : fallback;
     *cost = known != NULL ? known->cost : 0;
     pthread_mutex_unlock(&rates->lock);
     return rate;

@@ -26,9 +26,9 @@ void zf_rates_keep(zf_rates *rates, bool now);
 double zf_rates_link(zf_rates *rates, bool *known);
 /// Stored bytes into memory of the host, of all readers together.
 double zf_rates_read(zf_rates *rates);
-/// Plain bytes of a codec; `codec` is any number that tells codecs apart. A codec without a rate has `otherwise`. `*cost`:
+/// Plain bytes of a codec; `codec` is any number that tells codecs apart. `fallback`: the rate of an unknown codec. `*cost`:
 /// seconds that a unit takes besides, whatever its bytes; 0: not measured.
-double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise, double *cost);
+double zf_rates_decode(zf_rates *rates, uint64_t codec, double fallback, double *cost);
 
 /// Records the rates of a run. A known rate moves half of the way towards the new one. In a `first` run readers and decoders
 /// waited for code, which makes it slower: its rate only moves a known rate upwards, and the next run's rate replaces it.

@@ -173,7 +173,7 @@ class Choices(Case):
     def test_tables(self):
         """Tables that are as large as there is room for them, and one element more."""
         plain = self.decoded("edge", "cpu")
-        for text in ("0:TABLE=4,THREADS=1024", "0:TABLE=4,THREADS=32,L=16", "0:TABLE=4,AHEAD=1", "0:TABLE=8,STAGE=1", "0:TABLE=8,STAGE=2,C=1"):
+        for text in ("0:TABLE=4,THREADS=1024", "0:TABLE=4,THREADS=32,L=16", "0:TABLE=4,PREFETCH=1", "0:TABLE=8,STAGE=1", "0:TABLE=8,STAGE=2,C=1"):
             self.assertEqual(self.decoded("edge", "emu", "--choose", text), plain, text)
 
     def test_cpus_have_no_choices(self):
@@ -206,10 +206,10 @@ class Choices(Case):
     def test_order_of_loads(self):
         """In four steps of a map, loads that wait for the fewest go first: where each begins, then how wide it is, then its
         words, two for all neighbours. Without the choice each step has its own."""
-        most = max((block for block in self.depths("--choose", "0:AHEAD=1") if 2 in block), key=lambda block: block.count(0))
+        most = max((block for block in self.depths("--choose", "0:PREFETCH=1") if 2 in block), key=lambda block: block.count(0))
         self.assertEqual(most, sorted(most))
         self.assertEqual([most.count(0), most.count(2)], [4, 8], most)
-        self.assertEqual({block.count(0) for block in self.depths("--choose", "0:AHEAD=0") if 2 in block}, {1})
+        self.assertEqual({block.count(0) for block in self.depths("--choose", "0:PREFETCH=0") if 2 in block}, {1})
 
 
 class Damaged(Case):
@@ -288,7 +288,7 @@ table t { c: u32 = late; }
         last = 2 * (rows // 4 - 1)
         before, after = (((last - 2).to_bytes(4, "little") + word.to_bytes(4, "little")).hex() for word in (last, last + 1))
         subprocess.run([PATCH, container, before, after, "blocks"], check=True)
-        for choice in ((), ("--choose", "0:AHEAD=1")):
+        for choice in ((), ("--choose", "0:PREFETCH=1")):
             for device in ("cpu", "emu"):
                 words = choice if device == "emu" else ()
                 self.bad(1, "decode", "-q", "-f", "-o", self.dir / "out", "--device", device, *words, container, says=["V01", f"row {rows - 2}"])
@@ -323,7 +323,7 @@ class LaterTiles(Case):
         text = self.file("t.csv", "a,b,c,d\n" + "".join(f"{k * 7919 % 5003},{k % 77},{k % 1000 / 100},{k % 13}\n" for k in range(rows)))
         self.good("encode", "-q", "-c", program, "-o", container, "--rows-per-block", 4096, text)
         decoded = {}
-        for device, *words in (["cpu"], ["emu"], ["emu", "--choose", "0:THREADS=1024"], ["emu", "--choose", "0:L=16"], ["emu", "--choose", "0:AHEAD=0"]):
+        for device, *words in (["cpu"], ["emu"], ["emu", "--choose", "0:THREADS=1024"], ["emu", "--choose", "0:L=16"], ["emu", "--choose", "0:PREFETCH=0"]):
             out = self.dir / "-".join([device, *words]).replace(":", "")
             self.good("decode", "-q", "-o", out, "--device", device, *words, container)
             decoded[out.name] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}

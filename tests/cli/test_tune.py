@@ -146,7 +146,7 @@ class Tune(zfc_case.Case):
 
     def test_reasons(self):
         """For a choice whose values have no order the record, and -v, name the other values that were tried."""
-        other = {"WALK": "another way to walk", "STAGE": "another way to stage words", "AHEAD": "asking ahead or not",
+        other = {"WALK": "another way to walk", "STAGE": "another way to stage words", "PREFETCH": "prefetching or not",
                  "TABLE": "another size of tables in shared memory"}
         program = self.file("ways.zf", "table t { d: i32 = dictionary(bitpack); f: u8 = fsst; }\n")
         result = self.zfc("tune", program, "--device", "emu", "--probes", 8, "--json", "-v")
@@ -169,7 +169,7 @@ class Tune(zfc_case.Case):
         choices = [tuple(m["choice"].items()) for m in kernel["measured"]]
         self.assertEqual(len(choices), len(set(choices)))
         # A tile has at least 64 outputs, and what is staged at once, a tile or a step, 128.
-        space = [kernel["space"][name] for name in ("L", "C", "THREADS", "STAGE", "AHEAD")]
+        space = [kernel["space"][name] for name in ("L", "C", "THREADS", "STAGE", "PREFETCH")]
         legal = [way for vectors, each, threads, way, _ in itertools.product(*space)
                  if vectors * each * threads >= 64 and (way == 0 or (vectors if way == 1 else 1) * each * threads >= 128)]
         self.assertEqual(len(choices), len(legal))
@@ -525,7 +525,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
                 (place("measured", 0, "shared_bytes", value=4294967295), "`shared_bytes`"), (place("measured", 0, "registers", value=65537), "`registers`"),
                 (place("measured", 2, "registers", value="lots"), "measured 2: `registers`"), (place("measured", 2, "blocks_at_once", value=[]), "`blocks_at_once`"),
                 (place(machine, value=[]), "`multiprocessor`"), (place(machine, value=None), "`multiprocessor`"), (place("space", value=None), "`space` is not an object"),
-                (place("space", value=[]), "`space` is not an object"), (place("space", "FOO", value=[1]), "no choice `FOO`"), (place("space", "L", value=[2, 1]), "value 1 of L"),
+                (place("space", value=[]), "`space` is not an object"), (place("space", "FOO", value=[1]), "no choice `FOO`"), (place("space", "AHEAD", value=[1]), "no choice `AHEAD`"), (place("space", "L", value=[2, 1]), "value 1 of L"),
                 (place("space", "L", value=[]), "L has no values"), (place("default", "L", value="x"), "`default` says nothing of L"), (place("default", "L", value=3), "L has no value 3"),
                 (place("default", value=None), "`default` is not an object"), (place("least_seconds", value="x"), "`least_seconds`"), (place("least_seconds", value=1e9), "`least_seconds`"),
                 (place(*seconds, value=[1e308, 1e308]), "measured 3: `seconds`: reading 0"), (place(*seconds, value=[1e-3, 1e-320]), "reading 1"),

@@ -299,22 +299,22 @@ static void test_choices(bool by_warp) {
     for (unsigned k = 0; k <= ZF_CHOICE_WALK; k++) {
         chunks.counts[k] = values[k][0];
         for (uint32_t v = 0; v < values[k][0]; v++) chunks.values[k][v] = values[k][v + 1];
-        if (values[k][0] > 0) zf_choose(&chunks.otherwise, (zf_choice_kind)k, chunks.values[k][0]);
+        if (values[k][0] > 0) zf_choose(&chunks.defaults, (zf_choice_kind)k, chunks.values[k][0]);
     }
-    if (by_warp) zf_choose(&chunks.otherwise, ZF_CHOICE_WALK, 32);
-    if (by_warp) zf_choose(&chunks.otherwise, ZF_CHOICE_L, 4);
+    if (by_warp) zf_choose(&chunks.defaults, ZF_CHOICE_WALK, 32);
+    if (by_warp) zf_choose(&chunks.defaults, ZF_CHOICE_L, 4);
     zf_search_space space = {0};
     zf_tune_axes(&chunks, &space);
-    zf_search_point point, other, again, otherwise = zf_search_default(&space);
+    zf_search_point point, other, again, by_default = zf_search_default(&space);
     for (uint32_t a = 0; zf_search_combination(&space, a, &point); a++) {
         zf_choice choice = zf_tune_choice(&space, &point), kept = zf_tune_choice_kept(&space, &point);
         if (!zf_choice_space_allows(&chunks, &choice, NULL)) continue;
         CHECK(zf_choice_space_allows(&chunks, &kept, NULL) && zf_tune_point(&space, &kept, &again), "point %u cannot be kept", a);
         CHECK(zf_search_same(&again, &point), "point %u is kept as another", a);
-        bool alone = point.at[ZF_CHOICE_WALK] == 0 && point.at[ZF_CHOICE_L] == otherwise.at[ZF_CHOICE_L];
+        bool alone = point.at[ZF_CHOICE_WALK] == 0 && point.at[ZF_CHOICE_L] == by_default.at[ZF_CHOICE_L];
         uint32_t all =
             1u << ZF_CHOICE_THREADS | 1u << ZF_CHOICE_REGISTERS | 1u << ZF_CHOICE_WALK | (alone ? 0 : 1u << ZF_CHOICE_L);
-        CHECK(kept.chosen == (zf_search_same(&point, &otherwise) ? 0 : all), "of point %u %x is kept", a, kept.chosen);
+        CHECK(kept.chosen == (zf_search_same(&point, &by_default) ? 0 : all), "of point %u %x is kept", a, kept.chosen);
         CHECK(alone || choice.chosen == 0 || point.at[ZF_CHOICE_WALK] == space.axes[ZF_CHOICE_WALK].default_index ||
                   zf_is_chosen(&choice, ZF_CHOICE_L),
               "point %u does not say how many chunks a warp walks", a);

@@ -13,10 +13,11 @@ typedef struct made {
     uint32_t wants, free;
 } made;
 
-static void add_axis(zf_search_space *space, zf_choice_kind kind, const uint32_t *values, uint32_t count, uint32_t otherwise) {
+static void add_axis(zf_search_space *space, zf_choice_kind kind, const uint32_t *values, uint32_t count,
+                     uint32_t default_index) {
     zf_search_axis *axis = &space->axes[kind];
     axis->count = count;
-    axis->default_index = otherwise;
+    axis->default_index = default_index;
     memcpy(axis->values, values, count * sizeof *values);
 }
 
@@ -54,12 +55,12 @@ static void forget(made *m) {
 static void test_which(uint32_t by_default) {
     made m = make(by_default);
     zf_tune_every every = {0};
-    zf_search_point point, otherwise = zf_search_default(&m.kernel.space);
+    zf_search_point point, first = zf_search_default(&m.kernel.space);
     uint32_t calls = 0, with_default = 0;
     bool left_default = false, seen_l[5] = {false}, seen_threads[6] = {false};
     for (; calls < CALLS_MOST && zf_tune_every_next(&every, &m.kernel, &point); calls++) {
         bool is_new = zf_tune_find(&m.kernel, &point) == NULL, in_pass = point.at[ZF_CHOICE_REGISTERS] == by_default;
-        if (calls == 0) CHECK(zf_search_same(&point, &otherwise), "the first is no default");
+        if (calls == 0) CHECK(zf_search_same(&point, &first), "the first is no default");
         CHECK(!is_new || !in_pass || !left_default, "call %u: one with the default's registers comes late", calls);
         left_default |= is_new && !in_pass;
         with_default += is_new && in_pass;

@@ -49,6 +49,9 @@ class TunedFiles(zfc_case.Case):
         columns, said = self.told("--tuned", self.table("tuned.txt", "THREADS=32", "THREADS=64"))
         self.assertEqual(columns, ["a", "b"])
         self.assertNotIn("none of this version's", said)
+        columns, said = self.told("--tuned", self.table("tuned.txt", "THREADS=32", "THREADS=64,AHEAD=1"))  # as PREFETCH was named
+        self.assertEqual(columns, ["a"])
+        self.assertIn("choices of 1 kernel are none of this version's, as THREADS=64,AHEAD=1 of `scan", said)
         self.bad(1, "decode", "-f", "--device", "emu", "--tuned", self.table("tuned.txt", "THREADS=32", "CLUSTER"), "-o", self.dir / "out", self.container,
                  says=["ZF1217", "line 6"])
 

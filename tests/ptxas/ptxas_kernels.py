@@ -41,16 +41,16 @@ FORMS = ("text", *re.findall(r"^ZF_FORM\(\w+, (\w+),", (SOURCE / "codegen/simt/f
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
 MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpack_i32", "float2int_bitpack_f64")
 CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREADS=1024,REGISTERS=32")),
-          (("dictionary_bitpack_i32", "dictionary_bitpack_i64"), ("0:TABLE=0", "0:TABLE=32,THREADS=512,AHEAD=1")),
+          (("dictionary_bitpack_i32", "dictionary_bitpack_i64"), ("0:TABLE=0", "0:TABLE=32,THREADS=512,PREFETCH=1")),
           (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=256")),
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
           (("pfor_bitpack_i32", "alp_bitpack_f64"), ("0:STAGE=0", "0:STAGE=0,THREADS=256")),
           (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128")),
-          (("bitpack_u8", "bitpack_i64", "float2int_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,STAGE=2,L=8,THREADS=128")),
-          (("gpu_for_i32", "gpu_dfor_i32"), ("0:AHEAD=0",)),
+          (("bitpack_u8", "bitpack_i64", "float2int_bitpack_f64"), ("0:PREFETCH=1", "0:PREFETCH=1,STAGE=2,L=8,THREADS=128")),
+          (("gpu_for_i32", "gpu_dfor_i32"), ("0:PREFETCH=0",)),
           (("gpu_rfor_i32",), ("0:L=1,THREADS=128", "0:L=8")),
-          (("delta_bitpack_i64",), ("0:AHEAD=1", "0:AHEAD=1,THREADS=64")),
-          (("delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=0", "0:AHEAD=1,THREADS=32")),
+          (("delta_bitpack_i64",), ("0:PREFETCH=1", "0:PREFETCH=1,THREADS=64")),
+          (("delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:PREFETCH=0", "0:PREFETCH=1,THREADS=32")),
           (("delta_bitpack_i32", "delta_bitpack_i64"), ("0:STAGE=0", "0:STAGE=1,L=2,THREADS=256"))]
 
 faults = []
@@ -313,8 +313,8 @@ def main():
                 if staged or not all("cp.async" in ptx for variant, ptx in group if re.search("STAGE=[12]", variant[1])):
                     fault(f"nothing is staged: {', '.join(staged)}")
                 # gpu_for's loads are put in order instead
-                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD=1" in variant[1] and not variant[0].startswith("gpu_for")):
-                    fault("nothing is asked for ahead")
+                if not all("prefetch.global" in ptx for variant, ptx in group if "PREFETCH=1" in variant[1] and not variant[0].startswith("gpu_for")):
+                    fault("nothing is prefetched")
         for variant in all_variants:
             ptx = ptx90[variant]
             plain_ptx = plain90.get(variant)

@@ -122,10 +122,10 @@ const char *zf_argument(const zf_arguments *arguments, const char *name) {
     return NULL;
 }
 
-bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t otherwise,
+bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t by_default,
                         uint64_t *out) {
     const char *text = zf_argument(arguments, name);
-    *out = otherwise;
+    *out = by_default;
     if (!text) return true;
     char *end;
     errno = 0;

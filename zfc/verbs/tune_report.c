@@ -87,7 +87,7 @@ static zf_status show_json(const zf_tuner *t, const zf_tuned_device *device, con
         const zf_tuned_kernel *kernel = &device->kernels[k];
         json_array_append_new(kernels, json_pack("{s:o, s:o, s:f, s:f, s:i}", "shape", zf_json_text(kernel->shape), "choice",
                                                  zf_tune_choice_json(&kernel->choice), "seconds", kernel->seconds,
-                                                 "default_seconds", kernel->otherwise, "probes", (int)kernel->probes));
+                                                 "default_seconds", kernel->default_seconds, "probes", (int)kernel->probes));
     }
     json_t *report =
         json_pack("{s:s, s:{s:s, s:o, s:b}, s:s, s:o}", "tune", "known", "device", "name", info->name, "description",

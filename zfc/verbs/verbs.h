@@ -53,9 +53,9 @@ extern const size_t zf_verb_count;
 bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_arguments *out);
 /// The last value of an option of that name, or NULL ("" for a flag that was given).
 const char *zf_argument(const zf_arguments *arguments, const char *name);
-/// A multiple of `unit` up to `most`, not 0, from an option, or `otherwise` when it was not given. False after printing what is
+/// A multiple of `unit` up to `most`, not 0, from an option, or `by_default` when it was not given. False after printing what is
 /// wrong.
-bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t otherwise,
+bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t by_default,
                         uint64_t *out);
 
 void zf_print_help(FILE *out);

@@ -136,10 +136,9 @@ bool zf_form_groups_fits(const zf_plan *plan, const zf_kernel *kernel) {
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams (of three, delta_stride:
 // 81% of the limit with 40, 86 with 56), or make 16 outputs at once, get more.
 enum {
-    FEW_STREAMS = 2,
-    FEW_REGISTERS = 40,  // of kernels that read two streams or fewer,
-    SOME_REGISTERS = 56, // of three,
-    MORE_REGISTERS = 64, // of more
+    TWO_STREAM_REGISTERS = 40, // of kernels that read two streams or fewer
+    THREE_STREAM_REGISTERS = 56,
+    MANY_STREAM_REGISTERS = 64,
     LONG_TILE_REGISTERS = 128,
     LONG_TILE = 32 << 10, // bytes of outputs
 };
@@ -177,8 +176,8 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
 
 static uint32_t stage_registers(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t streams = streams_read(plan, kernel);
-    if (zf_simt_lane_count(zf_simt_type_of(plan, kernel)) > 8) return MORE_REGISTERS;
-    return streams <= FEW_STREAMS ? FEW_REGISTERS : streams == FEW_STREAMS + 1 ? SOME_REGISTERS : MORE_REGISTERS;
+    if (zf_simt_lane_count(zf_simt_type_of(plan, kernel)) > 8) return MANY_STREAM_REGISTERS;
+    return streams <= 2 ? TWO_STREAM_REGISTERS : streams == 3 ? THREE_STREAM_REGISTERS : MANY_STREAM_REGISTERS;
 }
 
 zf_simt_shape zf_form_groups_shape(const zf_plan *plan, const zf_kernel *kernel) {
@@ -470,7 +469,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMValueRef v_mine = zf_cg_add(cg, v_row, zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, EACH)));
     LLVMBasicBlockRef bb_terms = zf_cg_block(cg, "terms"), bb_combine = zf_cg_block(cg, "combine"),
                       bb_store = zf_cg_block(cg, "scan_store"), bb_next = zf_cg_block(cg, "scan_next");
-    LLVMValueRef v_terms[EACH], v_sums[EACH], v_before[EACH], v_ahead;
+    LLVMValueRef v_terms[EACH], v_sums[EACH], v_before[EACH], v_prefix;
     for (unsigned k = 0; k < EACH; k++) LLVMBuildStore(cg->builder, v_identity, v_slots[k]);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_have, zf_cg_i32(cg, 0)), bb_terms, bb_combine);
     zf_cg_enter(cg, bb_terms);
@@ -482,8 +481,8 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
         v_terms[k] = LLVMBuildLoad2(cg->builder, ty, v_slots[k], "");
         v_sums[k] = k == 0 ? v_terms[0] : zf_simt_combine(cg, r, v_sums[k - 1], v_terms[k]);
     }
-    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, NULL, &v_sums[EACH - 1], &v_ahead);
-    for (unsigned k = 0; k < EACH; k++) v_before[k] = k == 0 ? v_ahead : zf_simt_combine(cg, r, v_ahead, v_sums[k - 1]);
+    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, NULL, &v_sums[EACH - 1], &v_prefix);
+    for (unsigned k = 0; k < EACH; k++) v_before[k] = k == 0 ? v_prefix : zf_simt_combine(cg, r, v_prefix, v_sums[k - 1]);
     keep_state(lower, v_stand, v_row, v_before, v_state);
     zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_mine, v_number), "values of a scan along groups"), bb_store,
                   bb_next);
@@ -493,7 +492,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_index = zf_cg_add(cg, v_mine, zf_cg_i32(cg, k));
         v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_index, cg->ty_i64, false));
-        LLVMValueRef v = r->reduce->inclusive ? zf_simt_combine(cg, r, v_ahead, v_sums[k]) : v_before[k];
+        LLVMValueRef v = r->reduce->inclusive ? zf_simt_combine(cg, r, v_prefix, v_sums[k]) : v_before[k];
         zf_cg_store(cg, zf_simt_scan_value(cg, r, v_index, v), zf_cg_byte_at(cg, v_at, (uint64_t)k * size), size);
     }
     zf_cg_br(cg, bb_next);
@@ -663,7 +662,7 @@ static void fetch_groups(zf_simt_tree *tree) {
                      v_few = zf_cg_icmp(cg, LLVMIntULE, v_groups, zf_cg_i64(cg, most));
         v_groups = zf_cg_select(cg, v_few, v_groups, zf_cg_i64(cg, 0));
         zf_simt_prefetch_tile_begin(t->fetch, lower, lower->simt->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
-        if (!by_warp) zf_simt_prefetch_tile_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
+        if (!by_warp) zf_simt_prefetch_tile_limit(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
     }
 }
 

@@ -41,7 +41,7 @@ zf_simt_shape zf_form_map_shape(const zf_plan *plan, const zf_kernel *kernel) {
                            .tiles = 1,
                            .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
                            .prefetch = looks_up || places || zf_simt_distant_fits(plan, kernel)};
-    if (places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0)
+    if (places && zf_choice_value(&kernel->choice, ZF_CHOICE_PREFETCH, 1) != 0)
         shape.registers = PLACES_REGISTERS;
     else if (looks_up && zf_simt_lane_count(zf_simt_type_of(plan, kernel)) <= 4)
         shape.registers = LOOKUP_REGISTERS;
@@ -53,15 +53,15 @@ void zf_form_map_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_
     zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
     zf_choice_allow_together(space, zf_simt_type_of(plan, kernel));
     zf_choice_allow_powers(space, ZF_CHOICE_L, 1, 16);
-    zf_choose(&space->otherwise, ZF_CHOICE_L, kernel->geometry.l);
+    zf_choose(&space->defaults, ZF_CHOICE_L, kernel->geometry.l);
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_STEPS : ZF_STAGE_NONE);
-    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+    zf_choose(&space->defaults, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
     space->least_tile = LEAST_TILE;
     space->staged_outputs = ZF_STAGED_OUTPUTS;
     if (looks_up) {
         zf_choice_allow(space, ZF_CHOICE_TABLE, 0);
         zf_choice_allow_powers(space, ZF_CHOICE_TABLE, LEAST_TABLE, MOST_TABLE);
-        zf_choose(&space->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
+        zf_choose(&space->defaults, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
     }
     if (looks_up || zf_simt_takes_places(plan, kernel) || zf_simt_distant_fits(plan, kernel))
         zf_choice_allow_prefetch(space, shape);

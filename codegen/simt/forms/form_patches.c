@@ -137,7 +137,7 @@ void zf_form_patches_choices(const zf_plan *plan, const zf_kernel *kernel, const
     zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, most);
     zf_choice_allow_together(space, zf_simt_type_of(plan, kernel));
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, stage_fits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
-    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, default_stage(plan, kernel));
+    zf_choose(&space->defaults, ZF_CHOICE_STAGE, default_stage(plan, kernel));
     zf_choice_allow_prefetch(space, shape);
 }
 
@@ -155,7 +155,7 @@ bool zf_form_patches_fits(const zf_plan *plan, const zf_kernel *kernel) {
 
 // ---- Regular elements -----------------------------------------------------------------------------------------
 
-enum { GROUPS_OF = 16 }; // elements a group, or more: for so many a tile asks ahead
+enum { GROUPS_OF = 16 }; // elements a group, or more: a tile prefetches for so many
 enum { ROWS = 4 };       // whose loads are under way together: with more, registers would be for fewer warps
 
 // Puts exceptions in the place of those of `count` outputs from v_from (i64) on in the tile, which lie in one word of bits.

@@ -675,7 +675,7 @@ void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf
     zf_choice_allow_powers(space, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
     // A whole tile or nothing is staged: each warp has one.
     zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
-    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, shape->stage);
+    zf_choose(&space->defaults, ZF_CHOICE_STAGE, shape->stage);
     zf_choice_allow_prefetch(space, shape);
 }
 

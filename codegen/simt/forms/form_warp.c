@@ -43,11 +43,11 @@ void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_s
     if (!zf_kernel_can_be_shared(plan, kernel)) return;
     if (walks_several(plan, kernel)) {
         zf_choice_allow_powers(space, ZF_CHOICE_L, 1, MOST_CHUNKS);
-        zf_choose(&space->otherwise, ZF_CHOICE_L, kernel->by_warp ? shape->span : 1);
+        zf_choose(&space->defaults, ZF_CHOICE_L, kernel->by_warp ? shape->span : 1);
     }
     zf_choice_allow(space, ZF_CHOICE_WALK, 1);
     zf_choice_allow(space, ZF_CHOICE_WALK, plan->target->wave);
-    zf_choose(&space->otherwise, ZF_CHOICE_WALK, kernel->by_warp ? plan->target->wave : 1);
+    zf_choose(&space->defaults, ZF_CHOICE_WALK, kernel->by_warp ? plan->target->wave : 1);
 }
 
 void zf_form_warp_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {

@@ -26,7 +26,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     shape.form = form;
     shape.warp = form == ZF_SIMT_LANES ? ZF_LANES_LIMIT : plan->target->wave; // no program has more lanes
     shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
-    shape.prefetch = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, shape.prefetch) != 0;
+    shape.prefetch = zf_choice_value(&kernel->choice, ZF_CHOICE_PREFETCH, shape.prefetch) != 0;
     return shape;
 }
 

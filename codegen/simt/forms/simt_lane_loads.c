@@ -276,8 +276,8 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
             LLVMValueRef v_words[MOST_WORDS];
             load_vectors(cg, cg->ty_i32, 4, v_from, bytes / 4, align, v_words);
             if (zf_simt_prefetches(cg)) {
-                LLVMValueRef v_ahead = zf_cg_resize(cg, lanes->v_ahead, cg->ty_i64, false);
-                zf_simt_prefetch(cg, zf_cg_at(cg, ty, v_from, v_ahead));
+                LLVMValueRef v_distance = zf_cg_resize(cg, lanes->v_distance, cg->ty_i64, false);
+                zf_simt_prefetch(cg, zf_cg_at(cg, ty, v_from, v_distance));
             }
             for (unsigned e = 0; e < lanes->count; e++) {
                 LLVMValueRef v_shift = zf_cg_i32(cg, 8 * (e * size % 4));

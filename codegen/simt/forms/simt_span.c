@@ -40,11 +40,11 @@ void zf_turns_end(zf_cg *cg, zf_turns *t) {
 // ---- The groups of a row --------------------------------------------------------------------------------------
 
 // A lane's groups, all of which the block has: what they read is loaded together.
-static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_ahead) {
+static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_distance) {
     zf_kernel_build *lower = s->lower;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, s->each);
     lanes.by_words = s->by_words;
-    lanes.v_ahead = v_ahead;
+    lanes.v_distance = v_distance;
     for (unsigned k = 0; k < s->each; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.v_g = env.v_i;

@@ -45,7 +45,7 @@ static void check_texts(void) {
         {"4097:L=8", "begins with no number"},
         {"99999999999999999999:L=8", "begins with no number"},
         {"0:", "`0:` is not a choice"},
-        {"0:L", "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, AHEAD or TABLE"},
+        {"0:L", "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, PREFETCH or TABLE"},
         {"0:=8", "is not a choice"},
         {"0:LL=8", "is not a choice"},
         {"0: L=8", "is not a choice"},
@@ -131,20 +131,20 @@ static const refused answers[] = {
     {"scan", "0:STAGE=1", NULL},
     {"scan", "0:STAGE=2", "STAGE cannot be 2, only 0 or 1"},
     {"groups", "0:STAGE=1", "STAGE cannot be 1, there is nothing to choose"},
-    {"scan", "0:AHEAD=1", NULL},
-    {"segments", "0:AHEAD=1", NULL},
-    {"groups", "0:AHEAD=1,THREADS=32", NULL},
-    {"groups", "0:AHEAD=2", "AHEAD cannot be 2, only 0 or 1"},
-    {"packed", "0:AHEAD=1,STAGE=2,L=4", NULL},
-    {"packed", "0:AHEAD=2", "AHEAD cannot be 2, only 0 or 1"},
-    {"bytes", "0:AHEAD=1,C=4,L=16,THREADS=1024", NULL},
-    {"plain", "0:AHEAD=1", "AHEAD cannot be 1, there is nothing to choose"},
+    {"scan", "0:PREFETCH=1", NULL},
+    {"segments", "0:PREFETCH=1", NULL},
+    {"groups", "0:PREFETCH=1,THREADS=32", NULL},
+    {"groups", "0:PREFETCH=2", "PREFETCH cannot be 2, only 0 or 1"},
+    {"packed", "0:PREFETCH=1,STAGE=2,L=4", NULL},
+    {"packed", "0:PREFETCH=2", "PREFETCH cannot be 2, only 0 or 1"},
+    {"bytes", "0:PREFETCH=1,C=4,L=16,THREADS=1024", NULL},
+    {"plain", "0:PREFETCH=1", "PREFETCH cannot be 1, there is nothing to choose"},
     {"packed", "0:TABLE=4", "TABLE cannot be 4, there is nothing to choose"},
     {"bits", "0:TABLE=4", "TABLE cannot be 4, there is nothing to choose"},
-    {"looked", "0:TABLE=4,AHEAD=1", NULL},
+    {"looked", "0:TABLE=4,PREFETCH=1", NULL},
     {"looked", "0:TABLE=32,STAGE=2,L=16,THREADS=1024", NULL},
     {"looked", "0:TABLE=2", "TABLE cannot be 2, only 0, 4, 8, 16 or 32"},
-    {"tree", "0:AHEAD=1", NULL},
+    {"tree", "0:PREFETCH=1", NULL},
     {"bytes", "0:C=4", NULL},
     {"bytes", "0:C=2", "C cannot be 2, only 4, 8 or 16"},
     {"bits", "0:C=8", NULL},
@@ -155,7 +155,7 @@ static const refused answers[] = {
     {"groups", "0:THREADS=32", NULL},
     {"groups", "0:THREADS=1024", NULL},
     {"groups", "0:L=4",
-     "kernel 0 (groups): L cannot be 4, there is nothing to choose; what it has is C, THREADS, REGISTERS, AHEAD"},
+     "kernel 0 (groups): L cannot be 4, there is nothing to choose; what it has is C, THREADS, REGISTERS, PREFETCH"},
     {"tree", "0:THREADS=32", NULL},
     {"tree", "0:THREADS=64", "kernel 0 (groups): THREADS cannot be 64, only 32"},
     {"scan", "0:L=1,THREADS=1024", NULL},
@@ -308,7 +308,7 @@ static void check_listing(const zf_column *column) {
             "\"form\": \"map\", \"choices\": {\"L\": {\"values\": [1, 2, 4, 8, 16], \"default\": 2}, ") == json.data,
         "%s", json.data);
     zf_choice_space space = zf_codegen_space(p.plan, &p.plan->kernels[0]);
-    CHECK(zf_choice_space_allows(&space, &space.otherwise, NULL), "the default is not legal");
+    CHECK(zf_choice_space_allows(&space, &space.defaults, NULL), "the default is not legal");
     zf_text_free(&text);
     zf_text_free(&json);
     zf_arena_destroy(p.arena);
@@ -330,11 +330,11 @@ static void check_staged(const zf_spec *spec) {
         zf_plan_options options = {.target = "nvptx", .seek_interval = wanted[k].interval};
         zf_plan *plan = zf_plan_build(arena, zf_graph_build(arena, column, NULL), &options, NULL);
         zf_choice_space space = zf_codegen_space(plan, &plan->kernels[0]);
-        const uint32_t *values = space.otherwise.values;
+        const uint32_t *values = space.defaults.values;
         CHECK(space.counts[ZF_CHOICE_STAGE] == wanted[k].ways && values[ZF_CHOICE_STAGE] == wanted[k].way &&
-                  values[ZF_CHOICE_AHEAD] == wanted[k].way && values[ZF_CHOICE_THREADS] == wanted[k].threads,
-              "%s, tiles of %u: %u ways, STAGE %u, AHEAD %u, THREADS %u", wanted[k].column, wanted[k].interval,
-              space.counts[ZF_CHOICE_STAGE], values[ZF_CHOICE_STAGE], values[ZF_CHOICE_AHEAD], values[ZF_CHOICE_THREADS]);
+                  values[ZF_CHOICE_PREFETCH] == wanted[k].way && values[ZF_CHOICE_THREADS] == wanted[k].threads,
+              "%s, tiles of %u: %u ways, STAGE %u, PREFETCH %u, THREADS %u", wanted[k].column, wanted[k].interval,
+              space.counts[ZF_CHOICE_STAGE], values[ZF_CHOICE_STAGE], values[ZF_CHOICE_PREFETCH], values[ZF_CHOICE_THREADS]);
         zf_arena_destroy(arena);
     }
 }

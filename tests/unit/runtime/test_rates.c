@@ -56,9 +56,9 @@ static void remove_all(const char *path) {
     CHECK(system(command) == 0, "%s", command);
 }
 
-static double decode_rate(zf_rates *rates, uint64_t codec, double otherwise) {
+static double decode_rate(zf_rates *rates, uint64_t codec, double fallback) {
     double cost;
-    return zf_rates_decode(rates, codec, otherwise, &cost);
+    return zf_rates_decode(rates, codec, fallback, &cost);
 }
 
 // ---- Moving ---------------------------------------------------------------------------------------------------

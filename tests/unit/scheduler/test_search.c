@@ -408,7 +408,7 @@ static void test_dropping_a_bound(void) {
 /// Ways are told of by what their axis is said to be.
 static void test_reasons(void) {
     static const uint32_t ways[] = {0, 1, 2};
-    static const char *const reasons[] = {"another way to walk", "asking ahead or not", NULL};
+    static const char *const reasons[] = {"another way to walk", "prefetching or not", NULL};
     uint32_t told[3] = {0};
     zf_search_space space = {.machine = MACHINE};
     for (int a = 0; a < 3; a++) {
