@@ -1,5 +1,5 @@
 // A tile that makes its elements row by row waits for memory in each: its rows' words are loads of their own, and the values of
-// its groups are known to be needed only when their heads are. The elements of a stream that it reads are known from its place,
+// its groups are known to be needed only when their starts are. The elements of a stream that it reads are known from its place,
 // or from the state that the file has for it. A prefetch of all of them brings them into the second-level cache before rows
 // come to them.
 #include "codegen/simt/simt_prefetch_tile.h"

@@ -34,7 +34,7 @@ bool zf_simt_has_rings(const zf_simt_tree *tree) {
 }
 
 // Elements from group v_from on, EACH for this lane. Those behind the stage's last are made up.
-static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v_from) {
+static void make_round(zf_simt_group_starts *root, zf_simt_group_starts *stage, LLVMValueRef v_from) {
     zf_kernel_build *lower = root->lower;
     zf_cg *cg = lower->cg;
     const zf_simt_ring *ring = stage->ring;
@@ -42,7 +42,7 @@ static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v
     LLVMValueRef v_some = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_mine, stage->v_length), "elements of a window's round");
     LLVMValueRef v_first = zf_cg_select(cg, v_some, v_mine, zf_cg_i32(cg, 0));
     zf_simt_place places[EACH];
-    zf_simt_heads_find(stage, v_first, EACH, places);
+    zf_simt_group_starts_find(stage, v_first, EACH, places);
     zf_simt_neighbours neighbours = {.count = EACH};
     for (unsigned k = 0; k < EACH; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
@@ -66,7 +66,7 @@ static void make_round(zf_simt_heads *root, zf_simt_heads *stage, LLVMValueRef v
     for (unsigned k = 0; k < EACH; k++) zf_cg_store(cg, v_values[k], zf_cg_byte_at(cg, v_to, (uint64_t)k * size), size);
 }
 
-void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last) {
+void zf_simt_rings_fill(zf_simt_group_starts *root, LLVMValueRef v_made, LLVMValueRef v_last) {
     zf_kernel_build *lower = root->lower;
     zf_cg *cg = lower->cg;
     zf_simt_tree *tree = root->tree;

@@ -1,10 +1,10 @@
 // Kernels of groups: a thread block (or, of several stages, a warp) makes a tile of outputs, however the groups lie.
 //
 // The file holds the state of every stage at both ends of the tile, so what each of them has in it is known beforehand. Stages
-// are worked on in the order of the plan's steps, those first whose elements others take: for each the heads of its groups are
-// marked (simt_heads.c), so that any of its elements can be found from then on; scans along groups leave their values in shared
-// memory. Then the outputs are made: each finds its group, what that pulls finds its own, and so on down the tree. Every stage
-// must make as many elements as its consumer takes, and end in the next state: that is what shows that no state lies.
+// are worked on in the order of the plan's steps, those first whose elements others take: for each the starts of its groups are
+// marked (simt_group_starts.c), so that any of its elements can be found from then on; scans along groups leave their values in
+// shared memory. Then the outputs are made: each finds its group, what that pulls finds its own, and so on down the tree. Every
+// stage must make as many elements as its consumer takes, and end in the next state: that is what shows that no state lies.
 //
 // A tile with more elements under a scan than the shared memory has room for, or whose block ends before a stage does, is made by
 // one thread, as on the host.
@@ -96,7 +96,7 @@ static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const z
 
 // Bytes of the numbers of groups that may be empty; 0: they are never. Alone a stage takes any number of them in a tile; of
 // several one with too many is made by one thread.
-static unsigned head_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
+static unsigned group_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     bool alone = kernel->domain == ZF_DOMAIN_GROUPS && kernel->step_count == 2;
     return never_empty(plan, step->node) ? 0 : alone ? 4 : ZF_SIMT_NARROW_BYTES;
 }
@@ -115,7 +115,7 @@ static bool stages_fit(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
         if (step->kind == ZF_STEP_EXPAND) {
             zf_type type = plan->graph->edges[plan->graph->nodes[step->node].output].type;
             if (step->node != kernel->root && (type.nullable || type.kind == ZF_K_STRING)) return false;
-            bytes += zf_simt_heads_bytes(room_of(kernel, step), head_bytes(plan, kernel, step));
+            bytes += zf_simt_group_starts_bytes(room_of(kernel, step), group_bytes(plan, kernel, step));
             bytes += ring_bytes(plan, kernel, step);
         }
         bytes = (bytes + 15) & ~15u;
@@ -207,7 +207,7 @@ void zf_form_groups_choices(const zf_plan *plan, const zf_kernel *kernel, const 
 
 // ---- Levels ---------------------------------------------------------------------------------------------------
 
-zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree) {
+zf_simt_group_starts *zf_simt_tree_root(const zf_simt_tree *tree) {
     const zf_kernel *kernel = tree->lower->kernel;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         if (kernel->domain == ZF_DOMAIN_GROUPS && tree->stages[s].node == kernel->root) return &tree->stages[s];
@@ -215,7 +215,7 @@ zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree) {
     return NULL;
 }
 
-static zf_simt_heads *stage_of(const zf_simt_tree *tree, uint32_t node) {
+static zf_simt_group_starts *stage_of(const zf_simt_tree *tree, uint32_t node) {
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         if (tree->stages[s].node == node) return &tree->stages[s];
     }
@@ -223,7 +223,7 @@ static zf_simt_heads *stage_of(const zf_simt_tree *tree, uint32_t node) {
 }
 
 // The stage whose groups a level counts; NULL for the outputs.
-static zf_simt_heads *stage_above(const zf_simt_tree *tree, uint32_t level) {
+static zf_simt_group_starts *stage_above(const zf_simt_tree *tree, uint32_t level) {
     for (uint32_t s = 0; level > 0 && s < tree->stage_count; s++) {
         if (tree->stages[s].step->groups == level) return &tree->stages[s];
     }
@@ -231,26 +231,26 @@ static zf_simt_heads *stage_above(const zf_simt_tree *tree, uint32_t level) {
 }
 
 static LLVMValueRef level_first(const zf_simt_tree *tree, uint32_t level) {
-    const zf_simt_heads *above = stage_above(tree, level);
+    const zf_simt_group_starts *above = stage_above(tree, level);
     return above != NULL ? above->v_g0 : tree->tile->v_lo;
 }
 
 // Behind the last index of a level that the tile has.
 static LLVMValueRef level_end(const zf_simt_tree *tree, uint32_t level) {
-    const zf_simt_heads *above = stage_above(tree, level);
+    const zf_simt_group_starts *above = stage_above(tree, level);
     return above != NULL ? above->v_end : tree->tile->v_hi;
 }
 
 // Whether the last index of a level is made though the tile's end stands at it (i1); NULL for the outputs.
 static LLVMValueRef level_pulled(const zf_simt_tree *tree, uint32_t level) {
-    const zf_simt_heads *above = stage_above(tree, level);
+    const zf_simt_group_starts *above = stage_above(tree, level);
     if (above == NULL) return NULL;
     return zf_cg_icmp(tree->lower->cg, LLVMIntNE, above->v_stop, zf_cg_i64(tree->lower->cg, 0));
 }
 
 // ---- Spots ----------------------------------------------------------------------------------------------------
 
-zf_simt_position zf_simt_position_of_group(const zf_simt_heads *stage, LLVMValueRef v_g) {
+zf_simt_position zf_simt_position_of_group(const zf_simt_group_starts *stage, LLVMValueRef v_g) {
     zf_cg *cg = stage->lower->cg;
     LLVMValueRef v_local = zf_cg_resize(cg, zf_cg_sub(cg, v_g, stage->v_g0), cg->ty_i32, false);
     return (zf_simt_position){.tree = stage->tree, .v_g = v_local};
@@ -273,7 +273,7 @@ zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigne
         if (tree->stages[s].step->level > 0) continue;
         zf_simt_found *found = ZF_NEW(cg->arena, zf_simt_found);
         *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = count}, .next = all};
-        zf_simt_heads_find(&tree->stages[s], v_q, count, found->places);
+        zf_simt_group_starts_find(&tree->stages[s], v_q, count, found->places);
         for (unsigned k = 0; k < count; k++) found->neighbours.v_ranks[k] = found->places[k].v_rank;
         all = found;
     }
@@ -290,7 +290,7 @@ void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found) {
 zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_heads *t = stage_of(env->simt.position->tree, (uint32_t)edge->producer);
+    zf_simt_group_starts *t = stage_of(env->simt.position->tree, (uint32_t)edge->producer);
     zf_simt_position position = zf_simt_position_along(env->simt.position, edge);
     if (position.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, position.v_i);
     for (zf_simt_found *found = vouched && position.exact ? position.found : NULL; found != NULL; found = found->next) {
@@ -306,13 +306,13 @@ zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *
         position.v_i = zf_cg_select(cg, v_has, position.v_i, zf_cg_i32(cg, 0));
     }
     zf_simt_place place;
-    zf_simt_heads_find(t, position.v_i, 1, &place);
+    zf_simt_group_starts_find(t, position.v_i, 1, &place);
     if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, zf_cg_i32(cg, 0));
     zf_simt_relative relative = {t->v_g0, place.v_rank, NULL, 0, t->fetch};
     return zf_simt_tree_element_at(env, t, &place, &relative, v_has, v_index);
 }
 
-zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_group_starts *stage, const zf_simt_place *place,
                                     const zf_simt_relative *relative, LLVMValueRef v_has, LLVMValueRef v_index) {
     zf_kernel_build *lower = env->lower;
     zf_cg *cg = lower->cg;
@@ -324,7 +324,7 @@ zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *sta
     // their own, if any.
     child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
-    child.v_j = zf_simt_heads_offset(stage, place);
+    child.v_j = zf_simt_group_starts_offset(stage, place);
     child.simt.relative = relative;
     zf_simt_position position = {.tree = stage->tree,
                                  .v_i = place->v_q,
@@ -368,7 +368,7 @@ zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValue
         zf_simt_found *found = ZF_NEW(cg->arena, zf_simt_found);
         *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = count}, .next = all};
         zf_simt_place *places = found->places;
-        zf_simt_heads_find(&tree->stages[s], v_from, count, places);
+        zf_simt_group_starts_find(&tree->stages[s], v_from, count, places);
         for (unsigned k = 1; k < count && v_last != NULL; k++) {
             LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULE, places[k].v_q, v_last);
             places[k].v_q = zf_cg_select(cg, v_has, places[k].v_q, places[k - 1].v_q);
@@ -389,7 +389,7 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = zf_cg_sub(cg, v_have, zf_cg_i32(cg, 1)), v_identity = zf_simt_scan_identity(cg, r);
     LLVMValueRef v_from = zf_cg_umin(cg, v_mine, zf_cg_and(cg, v_last, zf_cg_i32(cg, ~(uint32_t)(EACH - 1))));
-    const zf_simt_heads *above = stage_above(tree, r->level);
+    const zf_simt_group_starts *above = stage_above(tree, r->level);
     zf_simt_neighbours neighbours = {.count = EACH};
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_place = zf_cg_add(cg, v_from, zf_cg_i32(cg, k));
@@ -559,23 +559,23 @@ static void open_stages(zf_simt_tree *tree) {
     LLVMValueRef v_sums = cg->target->simt->shared(cg, 0, ZF_SIMT_SUMS);
     LLVMValueRef v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_bad);
-    tree->stages = ZF_NEW_ARRAY(cg->arena, zf_simt_heads, kernel->step_count);
+    tree->stages = ZF_NEW_ARRAY(cg->arena, zf_simt_group_starts, kernel->step_count);
     tree->arrays = ZF_NEW_ARRAY(cg->arena, zf_simt_array, kernel->step_count);
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
         if (step->kind == ZF_STEP_EXPAND) {
-            zf_simt_heads *t = &tree->stages[tree->stage_count++];
-            *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
+            zf_simt_group_starts *t = &tree->stages[tree->stage_count++];
+            *t = (zf_simt_group_starts){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
             t->tile = room_of(kernel, step);
             t->each = groups_each(tree, step);
             t->pulls_sizes = pulls_sizes(tree, step->node);
             t->v_sums = v_sums;
-            t->head_bytes = head_bytes(lower->plan, kernel, step);
-            t->never_empty = t->head_bytes == 0;
+            t->group_bytes = group_bytes(lower->plan, kernel, step);
+            t->never_empty = t->group_bytes == 0;
             t->v_bad = v_bad;
             t->room = room_of_groups(kernel, step);
-            zf_simt_heads_tables(t, at);
-            at += zf_simt_heads_bytes(t->tile, t->head_bytes);
+            zf_simt_group_starts_tables(t, at);
+            at += zf_simt_group_starts_bytes(t->tile, t->group_bytes);
             uint32_t bytes = ring_bytes(lower->plan, kernel, step);
             if (bytes > 0) {
                 t->ring = ZF_NEW(cg->arena, zf_simt_ring);
@@ -584,7 +584,7 @@ static void open_stages(zf_simt_tree *tree) {
                 t->ring->v_values = cg->target->simt->shared(cg, at, bytes);
                 at += bytes;
             }
-            zf_simt_heads_count_groups(t);
+            zf_simt_group_starts_count_groups(t);
         } else if (step->kind == ZF_STEP_SCAN && step->level > 0) {
             zf_simt_array *array = &tree->arrays[tree->array_count++];
             array->room = room_of(kernel, step);
@@ -605,11 +605,11 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_slow) {
     LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1));
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
     for (uint32_t s = tree->stage_count; s-- > 0;) {
-        zf_simt_heads *t = &tree->stages[s];
+        zf_simt_group_starts *t = &tree->stages[s];
         bool is_root = t->node == lower->kernel->root;
         LLVMValueRef v_from = level_first(tree, t->step->level), v_to = level_end(tree, t->step->level);
         LLVMValueRef v_elements = zf_lower_count(lower, lower->graph->nodes[t->node].output);
-        zf_simt_heads_ends(t, level_pulled(tree, t->step->level), zf_cg_icmp(cg, LLVMIntULE, v_to, v_elements));
+        zf_simt_group_starts_ends(t, level_pulled(tree, t->step->level), zf_cg_icmp(cg, LLVMIntULE, v_to, v_elements));
         if (!is_root) { // its elements may be more, or fewer, than its consumer takes
             LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[t->node].output);
             *v_slow = zf_cg_or(cg, *v_slow, zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntULT, v_to, v_count)));
@@ -621,7 +621,7 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_slow) {
         LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
         t->near_offsets = lower->simt->v_slow != NULL || few_elements(lower->plan, t->node);
         if (lower->simt->v_slow != NULL) *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
-        if (t->head_bytes == ZF_SIMT_NARROW_BYTES)
+        if (t->group_bytes == ZF_SIMT_NARROW_BYTES)
             *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
         if (t->step->level > 0) *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
         for (uint32_t k = 0; k < tree->array_count; k++) {
@@ -631,15 +631,15 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_slow) {
     }
 }
 
-// Marks the heads of a stage; goes on where its sizes make its elements, else to bb_end: all threads know the same sum.
-static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
+// Marks the starts of a stage; goes on where its sizes make its elements, else to bb_end: all threads know the same sum.
+static void mark_stage(zf_simt_group_starts *t, LLVMBasicBlockRef bb_end) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_fits = zf_simt_heads_fit(t, zf_simt_heads_mark(t));
+    LLVMValueRef v_fits = zf_simt_group_starts_fit(t, zf_simt_group_starts_mark(t));
     LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits");
     zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "outputs that all have a group"), bb_fits, bb_end);
     zf_cg_enter(cg, bb_fits);
-    zf_simt_barrier(lower, "heads are set");
+    zf_simt_barrier(lower, "starts are set");
 }
 
 // Prefetches the streams that each stage reads by the tile's groups, when these are known. A tile of a warp does not prefetch
@@ -654,7 +654,7 @@ static void fetch_groups(zf_simt_tree *tree) {
     zf_cg *cg = lower->cg;
     bool by_warp = tree->shape->threads == cg->wave;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
-        zf_simt_heads *t = &tree->stages[s];
+        zf_simt_group_starts *t = &tree->stages[s];
         if (lower->type.kind == ZF_K_STRING) continue;
         t->fetch = ZF_NEW(lower->cg->arena, zf_simt_prefetch_tile);
         uint32_t most = by_warp ? t->tile / ASKED_LENGTH_WARP : t->tile;
@@ -688,23 +688,23 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_cg_enter(cg, bb_easy);
     }
     fetch_groups(&tree);
-    for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_heads_clear(&tree.stages[s]);
+    for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_group_starts_clear(&tree.stages[s]);
     if (shape->threads == cg->wave) zf_simt_barrier(lower, "bits are clear"); // of several warps sums meet before any mark
-    zf_simt_heads *root = NULL;
+    zf_simt_group_starts *root = NULL;
     uint32_t stages = 0, arrays = 0;
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {
         const zf_step *step = &lower->kernel->steps[s];
         if (step->kind == ZF_STEP_SCAN && step->level > 0) fill_array(&tree, &tree.arrays[arrays++]);
         if (step->kind != ZF_STEP_EXPAND) continue;
-        zf_simt_heads *t = &tree.stages[stages++];
+        zf_simt_group_starts *t = &tree.stages[stages++];
         mark_stage(t, bb_end);
         if (t == zf_simt_tree_root(&tree)) {
             root = t; // the last one: what its outputs ask for is known when they were built
             continue;
         }
         t->uses_j = true;
-        zf_simt_heads_count(t);
-        zf_simt_barrier(lower, "heads are counted");
+        zf_simt_group_starts_count(t);
+        zf_simt_barrier(lower, "starts are counted");
     }
     if (root == NULL) {
         zf_simt_rows(lower, shape, &tile, &tree);
@@ -718,8 +718,8 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
             zf_simt_groups_outputs(root);
         zf_cg_br(cg, bb_end);
         zf_cg_enter(cg, bb_count);
-        zf_simt_heads_count(root);
-        zf_simt_barrier(lower, "heads are counted");
+        zf_simt_group_starts_count(root);
+        zf_simt_barrier(lower, "starts are counted");
         zf_cg_br(cg, bb_outputs);
     }
     if (root == NULL) zf_cg_br(cg, bb_end);

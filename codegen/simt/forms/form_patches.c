@@ -244,7 +244,8 @@ typedef struct exceptions {
 } exceptions;
 
 // Finds the exceptions of group v_g, of whose elements the tile has v_size (i32) from place v_at (i32) on.
-static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
+static exceptions find_exceptions(zf_simt_group_starts *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size,
+                                  LLVMValueRef v_at) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
@@ -265,13 +266,13 @@ static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueR
 }
 
 // The index of what is at a place of the tile (i32).
-static LLVMValueRef index_at(zf_simt_heads *t, LLVMValueRef v_place) {
+static LLVMValueRef index_at(zf_simt_group_starts *t, LLVMValueRef v_place) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_place, cg->ty_i64, false));
 }
 
 // Stores an exception, or stages it.
-static void put(zf_simt_heads *t, const staged *s, zf_cg_value value, LLVMValueRef v_place) {
+static void put(zf_simt_group_starts *t, const staged *s, zf_cg_value value, LLVMValueRef v_place) {
     zf_cg *cg = t->lower->cg;
     if (s->v_bits == NULL) {
         zf_lower_store_element(t->lower, value, t->lower->v_sink, index_at(t, v_place));
@@ -287,8 +288,8 @@ static void put(zf_simt_heads *t, const staged *s, zf_cg_value value, LLVMValueR
 
 // The exception at place v_in (i32) of the group's in the tile; its failed checks count where v_counts (i1; NULL: always).
 // *v_place (i32): its place in the tile.
-static zf_cg_value exception(zf_simt_heads *t, const patched *p, const exceptions *e, LLVMValueRef v_in, LLVMValueRef v_counts,
-                             LLVMValueRef *v_place) {
+static zf_cg_value exception(zf_simt_group_starts *t, const patched *p, const exceptions *e, LLVMValueRef v_in,
+                             LLVMValueRef v_counts, LLVMValueRef *v_place) {
     zf_cg *cg = t->lower->cg;
     zf_kernel_env env = zf_lower_env_make(t->lower, t->node);
     *v_place = zf_cg_add(cg, e->v_at, v_in);
@@ -304,7 +305,7 @@ static zf_cg_value exception(zf_simt_heads *t, const patched *p, const exception
 }
 
 // Those behind the first.
-static void patch_rest(zf_simt_heads *t, const patching *patches, const exceptions *e) {
+static void patch_rest(zf_simt_group_starts *t, const patching *patches, const exceptions *e) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_place, v_next = zf_cg_add(cg, e->v_from, zf_cg_resize(cg, e->v_some, cg->ty_i32, false));
     zf_cg_loop loop;
@@ -340,7 +341,7 @@ static void stand_for(zf_cg *cg, const exceptions *found, unsigned count, except
 
 // Most groups have one exception. Those of all groups of a thread are read before the first is stored, so that their loads are
 // in flight together. A group outside the tile is replaced by one inside.
-static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+static void patch_groups(zf_simt_group_starts *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                          LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
     const patching *patches = context;
@@ -388,7 +389,7 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
 }
 
 // Prefetches the streams of exceptions.
-static void ask_for_exceptions(zf_simt_heads *t) {
+static void ask_for_exceptions(zf_simt_group_starts *t) {
     zf_kernel_build *lower = t->lower;
     const zf_graph_node *node = &lower->graph->nodes[t->node];
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
@@ -426,7 +427,7 @@ static void stage_bits(zf_kernel_build *lower, const zf_simt_shape *shape, stage
 void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
-    zf_simt_heads t = {
+    zf_simt_group_starts t = {
         .lower = lower, .shape = shape, .node = lower->kernel->root, .tile = lower->kernel->tile, .each = ZF_SIMT_GROUPS_EACH};
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile, .stages = &t, .stage_count = 1};
     patching patches = {0};
@@ -444,8 +445,8 @@ void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_simt_prefetch_tile fetch_rows, fetch_groups;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
     zf_simt_prefetch_tile_begin(&fetch_rows, lower, lower->simt->v_thread, shape->threads, tile.v_lo, v_size, t.tile);
-    zf_simt_heads_count_groups(&t);
-    zf_simt_heads_ends(&t, NULL, NULL);
+    zf_simt_group_starts_count_groups(&t);
+    zf_simt_group_starts_ends(&t, NULL, NULL);
     LLVMValueRef v_groups = zf_cg_sub(cg, t.v_end, t.v_g0);
     zf_simt_prefetch_tile_begin(&fetch_groups, lower, lower->simt->v_thread, shape->threads, t.v_g0, v_groups,
                                 t.tile / GROUPS_OF);
@@ -454,16 +455,16 @@ void zf_form_patches_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     if (stages) stage_bits(lower, shape, &patches.staged);
     LLVMValueRef v_total = NULL;
     if (stages) {
-        v_total = zf_simt_heads_walk(&t, patch_groups, &patches);
+        v_total = zf_simt_group_starts_walk(&t, patch_groups, &patches);
         zf_simt_barrier(lower, "exceptions before the rows that they are in");
     }
     regular_outputs(&tree, &patches.p, &patches.staged, &fetch_rows);
     zf_simt_prefetch_tile_end(&fetch_rows);
     if (!stages) {
         zf_simt_barrier(lower, "elements before what replaces some");
-        v_total = zf_simt_heads_walk(&t, patch_groups, &patches);
+        v_total = zf_simt_group_starts_walk(&t, patch_groups, &patches);
     }
-    zf_simt_heads_fit(&t, v_total);
+    zf_simt_group_starts_fit(&t, v_total);
     zf_simt_prefetch_tile_end(&fetch_groups);
     zf_lower_report(lower, tile.v_lo);
 }

@@ -260,7 +260,7 @@ static void counts_begin(row *r) {
 // This lane's element `k`, of a root of elements or of groups.
 static zf_cg_value element(const row *r, unsigned k, zf_kernel_env *env) {
     zf_cg *cg = r->lower->cg;
-    zf_simt_heads *root = r->tree != NULL ? zf_simt_tree_root(r->tree) : NULL;
+    zf_simt_group_starts *root = r->tree != NULL ? zf_simt_tree_root(r->tree) : NULL;
     if (root == NULL) {
         zf_simt_position position;
         stand_at(r, k, env, &position);
@@ -272,7 +272,7 @@ static zf_cg_value element(const row *r, unsigned k, zf_kernel_env *env) {
         if (found->stage == root) return zf_simt_groups_output(root, &found->places[k], &found->neighbours, k);
     }
     zf_simt_place place;
-    zf_simt_heads_find(root, zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k)), 1, &place);
+    zf_simt_group_starts_find(root, zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k)), 1, &place);
     return zf_simt_groups_output(root, &place, NULL, 0);
 }
 

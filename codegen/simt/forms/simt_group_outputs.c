@@ -1,15 +1,15 @@
-// Outputs of a root of groups: when the heads of its groups are known (simt_heads.c), every thread makes C contiguous outputs at
-// a time. Nothing is made unless the sizes add up to the tile, so every output has a head.
+// Outputs of a root of groups: when the starts of its groups are known (simt_group_starts.c), every thread makes C contiguous
+// outputs at a time. Nothing is made unless the sizes add up to the tile, so every output has a start.
 #include "codegen/simt/forms/simt_tree.h"
 
-zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
+zf_cg_value zf_simt_groups_output(zf_simt_group_starts *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
     zf_simt_relative relative = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k, t->fetch};
-    if (t->head_bytes <= ZF_SIMT_NARROW_BYTES) env.simt.relative = &relative; // else a tile may have any number of groups
-    env.v_j = zf_simt_heads_offset(t, p);
+    if (t->group_bytes <= ZF_SIMT_NARROW_BYTES) env.simt.relative = &relative; // else a tile may have any number of groups
+    env.v_j = zf_simt_group_starts_offset(t, p);
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
     zf_simt_position position = {.tree = t->tree,
                                  .v_i = p->v_q,
@@ -25,14 +25,14 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
     return value;
 }
 
-static LLVMValueRef first_output(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
+static LLVMValueRef first_output(zf_simt_group_starts *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_from = zf_cg_mul(cg, v_row, zf_cg_i32(cg, row));
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->simt->v_thread, zf_cg_i32(cg, count)));
 }
 
 // A row's outputs of this thread, at `places`.
-static void make_row(zf_simt_heads *t, const zf_simt_place *places, unsigned count, zf_cg_value *values) {
+static void make_row(zf_simt_group_starts *t, const zf_simt_place *places, unsigned count, zf_cg_value *values) {
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(t->lower, &neighbours);
@@ -40,20 +40,20 @@ static void make_row(zf_simt_heads *t, const zf_simt_place *places, unsigned cou
     zf_simt_neighbours_end(t->lower, &neighbours);
 }
 
-static void store_row(zf_simt_heads *t, const zf_simt_place *places, unsigned count, zf_cg_value *values) {
+static void store_row(zf_simt_group_starts *t, const zf_simt_place *places, unsigned count, zf_cg_value *values) {
     LLVMValueRef v_q = zf_cg_resize(t->lower->cg, places[0].v_q, t->lower->cg->ty_i64, false);
     zf_simt_store_vector(t->lower, values, count, zf_cg_add(t->lower->cg, t->tree->tile->v_lo, v_q));
 }
 
 // Places of this thread's outputs in row v_row (i32) of the tile. Rows are whole words of bits: each has a warp or more.
-static void find_row(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count, zf_simt_place *places) {
+static void find_row(zf_simt_group_starts *t, LLVMValueRef v_row, uint32_t row, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_words = LLVMBuildNUWMul(cg->builder, v_row, zf_cg_i32(cg, row / 32), "");
-    zf_simt_heads_find_row(t, v_words, zf_cg_mul(cg, t->lower->simt->v_thread, zf_cg_i32(cg, count)), count, places);
+    zf_simt_group_starts_find_row(t, v_words, zf_cg_mul(cg, t->lower->simt->v_thread, zf_cg_i32(cg, count)), count, places);
 }
 
 // Rows of outputs that all exist and are wanted; the number of them is what v_length allows.
-static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
+static LLVMValueRef whole_rows(zf_simt_group_starts *t, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row), "");
     v_rows = zf_cg_select(cg, t->tree->tile->v_whole, v_rows, zf_cg_i32(cg, 0));
@@ -70,18 +70,18 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
 }
 
 // The group of the last output of row v_row, which all threads find alike: no lane waits for another.
-static LLVMValueRef last_group(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row) {
+static LLVMValueRef last_group(zf_simt_group_starts *t, LLVMValueRef v_row, uint32_t row) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_words = LLVMBuildNUWMul(cg->builder, v_row, zf_cg_i32(cg, row / 32), "");
     zf_simt_place place;
-    zf_simt_heads_find_row(t, v_words, zf_cg_i32(cg, row - 1), 1, &place);
+    zf_simt_group_starts_find_row(t, v_words, zf_cg_i32(cg, row - 1), 1, &place);
     return place.v_rank;
 }
 
 // The same where their values come from windows. The window must have the values of rows that are made together. It has room
 // for the groups of `together` rows, and mostly has those of twice as many. Then all of them are made at once, so that their
 // loads are in flight together.
-static LLVMValueRef rows_of_windows(zf_simt_heads *t, uint32_t row, unsigned count) {
+static LLVMValueRef rows_of_windows(zf_simt_group_starts *t, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMBuilderRef b = cg->builder;
     unsigned together = zf_simt_ring_rows(count);
@@ -132,7 +132,7 @@ static LLVMValueRef rows_of_windows(zf_simt_heads *t, uint32_t row, unsigned cou
 }
 
 // The outputs behind them, one by one.
-static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
+static void cut_rows(zf_simt_group_starts *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i32(cg, row - 1)), zf_cg_i32(cg, row), "");
@@ -144,7 +144,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     zf_simt_place places[ZF_NEIGHBOURS];
     // Lanes that have none go on where others need them, and find what the tile's first has.
     LLVMValueRef v_has = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length), "lanes of a cut row that have outputs");
-    zf_simt_heads_find(t, zf_cg_select(cg, v_has, v_q, zf_cg_i32(cg, 0)), count, places);
+    zf_simt_group_starts_find(t, zf_cg_select(cg, v_has, v_q, zf_cg_i32(cg, 0)), count, places);
     for (unsigned k = 0; k < count; k++) {
         zf_simt_cut_element(lower, &cut, k);
         zf_simt_cut_store(lower, &cut, k, zf_simt_groups_output(t, &places[k], NULL, 0));
@@ -156,7 +156,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
 
 // ---- The tile -------------------------------------------------------------------------------------------------
 
-void zf_simt_groups_outputs(zf_simt_heads *t) {
+void zf_simt_groups_outputs(zf_simt_group_starts *t) {
     unsigned count = zf_simt_together(t->lower);
     uint32_t row = t->shape->threads * count;
     LLVMValueRef v_rows = zf_simt_has_rings(t->tree) ? rows_of_windows(t, row, count) : whole_rows(t, row, count);

@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_SIMT_TREE_H
 #define ZF_CODEGEN_SIMT_TREE_H
 
-#include "codegen/simt/simt_heads.h"
+#include "codegen/simt/simt_group_starts.h"
 
 /// A scan along the groups of a stage, or along what is aligned with them: its values at all indices that the tile has there.
 typedef struct zf_simt_array {
@@ -23,7 +23,7 @@ typedef struct zf_simt_tree {
     zf_kernel_build *lower;
     const zf_simt_shape *shape;
     const zf_simt_tile *tile;
-    zf_simt_heads *stages;
+    zf_simt_group_starts *stages;
     uint32_t stage_count;
     zf_simt_array *arrays;
     uint32_t array_count;
@@ -31,7 +31,7 @@ typedef struct zf_simt_tree {
 
 /// Where C contiguous outputs of one thread, all of which exist, are in a stage along the outputs.
 typedef struct zf_simt_found {
-    const zf_simt_heads *stage;
+    const zf_simt_group_starts *stage;
     zf_simt_place places[ZF_NEIGHBOURS];
     zf_simt_neighbours neighbours;
     struct zf_simt_found *next; ///< of another stage
@@ -57,12 +57,12 @@ void zf_simt_found_end(zf_kernel_build *lower, zf_simt_found *found);
 zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last);
 
 /// The spot of a stage's group.
-zf_simt_position zf_simt_position_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
+zf_simt_position zf_simt_position_of_group(const zf_simt_group_starts *stage, LLVMValueRef v_g);
 /// The element of a stage that is a step of the kernel, for the consumer that `env` is of; `v_index` its index in the block.
 /// `vouched`: a check has vouched for it.
 zf_cg_value zf_simt_tree_element(const zf_kernel_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
 /// Element v_index of `stage`, whose place there is known. v_has (i1, or NULL: it does): whether the tile has it.
-zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_group_starts *stage, const zf_simt_place *place,
                                     const zf_simt_relative *relative, LLVMValueRef v_has, LLVMValueRef v_index);
 /// The value of a scan at the environment's index, from its array; NULL where it has none.
 LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running);
@@ -80,16 +80,17 @@ enum { ZF_SIMT_RING_ROWS = 2 };
 unsigned zf_simt_ring_rows(unsigned lanes);
 bool zf_simt_has_rings(const zf_simt_tree *tree);
 /// Makes elements up to group v_last, the same for all threads; v_made (slot): behind those that are made.
-void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last);
+void zf_simt_rings_fill(zf_simt_group_starts *root, LLVMValueRef v_made, LLVMValueRef v_last);
 zf_cg_value zf_simt_ring_element(zf_kernel_build *lower, const zf_simt_ring *ring, LLVMValueRef v_group);
 
 /// The stage that is the kernel's root; NULL where that is no group algorithm.
-zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree);
+zf_simt_group_starts *zf_simt_tree_root(const zf_simt_tree *tree);
 /// The rows of a tile, with the scans along its outputs (form_scan.c). `tree`: the stages that they take from, or NULL.
 void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree);
 /// An output of a root of groups, at its place: number `k` of `neighbours`, or alone (NULL) (simt_group_outputs.c).
-zf_cg_value zf_simt_groups_output(zf_simt_heads *stage, const zf_simt_place *place, zf_simt_neighbours *neighbours, unsigned k);
-/// The outputs of a root of groups, whose heads are marked.
-void zf_simt_groups_outputs(zf_simt_heads *stage);
+zf_cg_value zf_simt_groups_output(zf_simt_group_starts *stage, const zf_simt_place *place, zf_simt_neighbours *neighbours,
+                                  unsigned k);
+/// The outputs of a root of groups, whose starts are marked.
+void zf_simt_groups_outputs(zf_simt_group_starts *stage);
 
 #endif

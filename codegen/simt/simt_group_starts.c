@@ -2,10 +2,10 @@
 //
 // The file says at which group and offset the tile begins and ends, so its groups are known. The block walks them in chunks, a
 // few consecutive ones a thread, and a scan over their sizes gives each its place in the tile. A group that begins in the tile
-// (or before it, for the first) sets a bit at its first element, its *head*. Where no group can be empty the number of heads up
-// to an element says its group; else every head leaves its group's number, and the last head before an element, found by counting
-// leading zeros, is its group's.
-#include "codegen/simt/simt_heads.h"
+// (or before it, for the first) sets a bit at its first element, its *start*. Where no group can be empty the number of starts up
+// to an element says its group; else every start leaves its group's number, and the last start before an element, found by
+// counting leading zeros, is its group's.
+#include "codegen/simt/simt_group_starts.h"
 
 #include "codegen/simt/forms/simt_tree.h"
 
@@ -14,12 +14,12 @@ enum {
     FEW = 4, // neighbours
 };
 
-static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
+static void note_bad(zf_simt_group_starts *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
 }
 
-void zf_simt_heads_count_groups(zf_simt_heads *t) {
+void zf_simt_group_starts_count_groups(zf_simt_group_starts *t) {
     zf_cg *cg = t->lower->cg;
     zf_kernel_env env = zf_lower_env_make(t->lower, t->node);
     t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
@@ -28,7 +28,7 @@ void zf_simt_heads_count_groups(zf_simt_heads *t) {
 
 // ---- Where the tile begins and ends ---------------------------------------------------------------------------
 
-void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists) {
+void zf_simt_group_starts_ends(zf_simt_group_starts *t, LLVMValueRef v_pulled, LLVMValueRef v_exists) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
@@ -66,28 +66,30 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_
 // ---- Sizes ----------------------------------------------------------------------------------------------------
 
 // A size as i32. All sizes above the largest tile are alike.
-static LLVMValueRef bounded(zf_simt_heads *t, LLVMValueRef v_size) {
+static LLVMValueRef bounded(zf_simt_group_starts *t, LLVMValueRef v_size) {
     zf_cg *cg = t->lower->cg;
     v_size = zf_cg_clamp(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->tile, 0), "sizes larger than a tile");
     return zf_cg_resize(cg, v_size, cg->ty_i32, false);
 }
 
-static LLVMValueRef near_const(const zf_simt_heads *t, uint64_t value) { return LLVMConstInt(LLVMTypeOf(t->v_number), value, 0); }
+static LLVMValueRef near_const(const zf_simt_group_starts *t, uint64_t value) {
+    return LLVMConstInt(LLVMTypeOf(t->v_number), value, 0);
+}
 
 // The group at a place of the walk (i64).
-static LLVMValueRef group_at(zf_simt_heads *t, LLVMValueRef v_near) {
+static LLVMValueRef group_at(zf_simt_group_starts *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_add(cg, t->v_begin, zf_cg_resize(cg, v_near, cg->ty_i64, false));
 }
 
 // Whether sizes are found in another stage, several at once: their numbers are those in the tile.
-static bool pulls_together(const zf_simt_heads *t) {
-    return t->pulls_sizes && (t->never_empty || t->head_bytes == ZF_SIMT_NARROW_BYTES);
+static bool pulls_together(const zf_simt_group_starts *t) {
+    return t->pulls_sizes && (t->never_empty || t->group_bytes == ZF_SIMT_NARROW_BYTES);
 }
 
 // Goes on in a block where the group at v_which is among this thread's, from v_near on; *v_k its number there, which it returns
 // the size of.
-static LLVMValueRef at_edge(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_which, LLVMValueRef v_if,
+static LLVMValueRef at_edge(zf_simt_group_starts *t, LLVMValueRef v_near, LLVMValueRef v_which, LLVMValueRef v_if,
                             const LLVMValueRef *v_raw, LLVMBasicBlockRef bb_next, LLVMValueRef *v_k) {
     zf_cg *cg = t->lower->cg;
     LLVMBasicBlockRef bb_edge = zf_cg_block(cg, "edge");
@@ -102,7 +104,8 @@ static LLVMValueRef at_edge(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef 
     return v_size;
 }
 
-static void set_slot(zf_simt_heads *t, LLVMValueRef v_k, LLVMValueRef v_size, LLVMValueRef *v_slots, LLVMBasicBlockRef bb_next) {
+static void set_slot(zf_simt_group_starts *t, LLVMValueRef v_k, LLVMValueRef v_size, LLVMValueRef *v_slots,
+                     LLVMBasicBlockRef bb_next) {
     zf_cg *cg = t->lower->cg;
     for (unsigned k = 0; k < t->each; k++) {
         LLVMValueRef v_this = zf_cg_icmp(cg, LLVMIntEQ, v_k, near_const(t, k));
@@ -114,7 +117,7 @@ static void set_slot(zf_simt_heads *t, LLVMValueRef v_k, LLVMValueRef v_size, LL
 }
 
 // Cuts the tile's first group and its last, where they are among this thread's, whose sizes are v_raw.
-static void cut_ends(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_raw, LLVMValueRef *v_slots) {
+static void cut_ends(zf_simt_group_starts *t, LLVMValueRef v_near, const LLVMValueRef *v_raw, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "edge_first"), bb_cut = zf_cg_block(cg, "edges_cut");
     LLVMValueRef v_last = zf_cg_sub(cg, t->v_number, near_const(t, 1)), v_k;
@@ -137,7 +140,7 @@ static void cut_ends(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *
 }
 
 // A group's size; `env` says where it is.
-static LLVMValueRef size_at(zf_simt_heads *t, zf_kernel_env *env) {
+static LLVMValueRef size_at(zf_simt_group_starts *t, zf_kernel_env *env) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v;
     cg->v_guard = NULL;
@@ -146,7 +149,7 @@ static LLVMValueRef size_at(zf_simt_heads *t, zf_kernel_env *env) {
 
 // The sizes of a thread's groups from v_near on, all of which exist; what is wrong with those not `v_inside` the tile (NULL: all
 // are) does not count.
-static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
+static void take_lanes(zf_simt_group_starts *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, group_at(t, v_near), t->each);
@@ -168,7 +171,7 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
 }
 
 // The same of sizes that are elements of another stage, which are found together. Groups behind the tile's last stand for it.
-static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
+static void pull_lanes(zf_simt_group_starts *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = v_inside == NULL ? NULL : zf_cg_sub(cg, t->v_number, near_const(t, 1));
@@ -194,18 +197,18 @@ static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     zf_simt_neighbours_end(lower, &neighbours);
 }
 
-static LLVMValueRef is_begun(zf_simt_heads *t, LLVMValueRef v_near) {
+static LLVMValueRef is_begun(zf_simt_group_starts *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_near, t->v_skew), "groups of tiles before");
 }
 
-static LLVMValueRef is_before_end(zf_simt_heads *t, LLVMValueRef v_near) {
+static LLVMValueRef is_before_end(zf_simt_group_starts *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_near, t->v_number), "groups of tiles behind");
 }
 
 // The same one by one into slots: the block's last groups, which are fewer than a thread takes.
-static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLVMValueRef *v_slots) {
+static void take_last(zf_simt_group_starts *t, LLVMValueRef v_near, LLVMTypeRef ty, LLVMValueRef *v_slots) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
@@ -231,7 +234,7 @@ static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLV
 
 // The sizes of this thread's groups, from v_near on; those outside the tile have none. v_warp is where the warp's first are: most
 // warps have neither the tile's first group nor its last, which alone are cut, nor the block's last.
-static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef *v_slots) {
+static void take_sizes(zf_simt_group_starts *t, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
     LLVMTypeRef ty = cg->ty_i64;
     LLVMBasicBlockRef bb_inner = NULL, bb_outer = NULL;
@@ -292,7 +295,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
 
 // The sum of all threads' values before this one (i32); *v_total: of all. Meets at one barrier; `v_set` (0 or 1) alternates, so
 // that the next sums are not written while these are read.
-static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_set, LLVMValueRef *v_total) {
+static LLVMValueRef sum_before(zf_simt_group_starts *t, LLVMValueRef v, LLVMValueRef v_set, LLVMValueRef *v_total) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
@@ -325,15 +328,15 @@ static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_
     return v_before;
 }
 
-// ---- Heads ----------------------------------------------------------------------------------------------------
+// ---- Starts ----------------------------------------------------------------------------------------------------
 
 // Word v_word (i64) of bits; behind it stands what is before it.
-static LLVMValueRef word_at(zf_simt_heads *t, LLVMValueRef v_word) {
+static LLVMValueRef word_at(zf_simt_group_starts *t, LLVMValueRef v_word) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_at(cg, cg->ty_i64, t->v_words, v_word);
 }
 
-void zf_simt_heads_clear(zf_simt_heads *t) {
+void zf_simt_group_starts_clear(zf_simt_group_starts *t) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_thread = zf_cg_resize(cg, t->lower->simt->v_thread, cg->ty_i64, false);
     uint32_t words = t->tile / 32, threads = t->shape->threads;
@@ -350,14 +353,14 @@ void zf_simt_heads_clear(zf_simt_heads *t) {
     }
 }
 
-static void or_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
+static void or_bits(zf_simt_group_starts *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_at = word_at(t, zf_cg_resize(cg, v_word, cg->ty_i64, false));
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
 }
 
 // The same where there are any.
-static void set_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
+static void set_bits(zf_simt_group_starts *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
     LLVMBasicBlockRef bb_set = zf_cg_block(cg, "set"), bb_next = zf_cg_block(cg, "set_next");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_mask, zf_cg_i32(cg, 0)), bb_set, bb_next);
@@ -367,34 +370,36 @@ static void set_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask)
     zf_cg_enter(cg, bb_next);
 }
 
-static LLVMTypeRef head_type(const zf_simt_heads *t) { return LLVMIntTypeInContext(t->lower->cg->context, 8 * t->head_bytes); }
-
-// The group of the head at v_q (i64), where groups may be empty.
-static LLVMValueRef rank_at(zf_simt_heads *t, LLVMValueRef v_q) {
-    zf_cg *cg = t->lower->cg;
-    LLVMTypeRef ty = head_type(t);
-    return zf_cg_resize(cg, zf_cg_load(cg, ty, zf_cg_at(cg, ty, t->v_heads, v_q), t->head_bytes), cg->ty_i32, false);
+static LLVMTypeRef head_type(const zf_simt_group_starts *t) {
+    return LLVMIntTypeInContext(t->lower->cg->context, 8 * t->group_bytes);
 }
 
-// The heads of a thread's groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
-static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
+// The group of the start at v_q (i64), where groups may be empty.
+static LLVMValueRef rank_at(zf_simt_group_starts *t, LLVMValueRef v_q) {
+    zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = head_type(t);
+    return zf_cg_resize(cg, zf_cg_load(cg, ty, zf_cg_at(cg, ty, t->v_start_groups, v_q), t->group_bytes), cg->ty_i32, false);
+}
+
+// The starts of a thread's groups one by one; the first stands at output v_at (i32). Starts behind the tile are nobody's.
+static void mark_each(zf_simt_group_starts *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1);
     for (unsigned k = 0; k < t->each; k++) {
-        LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
+        LLVMBasicBlockRef bb_start = zf_cg_block(cg, "start"), bb_next = zf_cg_block(cg, "start_next");
         LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
         if (!t->never_empty) v_some = zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements");
-        LLVMValueRef v_here = zf_cg_and(cg, v_some, zf_cg_within(cg, v_within, "heads inside the tile"));
-        zf_cg_cond_br(cg, v_here, bb_head, bb_next);
-        zf_cg_enter(cg, bb_head);
+        LLVMValueRef v_here = zf_cg_and(cg, v_some, zf_cg_within(cg, v_within, "starts inside the tile"));
+        zf_cg_cond_br(cg, v_here, bb_start, bb_next);
+        zf_cg_enter(cg, bb_start);
         LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
         or_bits(t, LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), ""), v_bit);
         if (!t->never_empty) {
             LLVMValueRef v_g = zf_cg_sub(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), t->v_g0);
             LLVMTypeRef ty = head_type(t);
-            LLVMValueRef v_to = zf_cg_at(cg, ty, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
-            zf_cg_store(cg, zf_cg_resize(cg, v_g, ty, false), v_to, t->head_bytes);
+            LLVMValueRef v_to = zf_cg_at(cg, ty, t->v_start_groups, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+            zf_cg_store(cg, zf_cg_resize(cg, v_g, ty, false), v_to, t->group_bytes);
         }
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
@@ -403,7 +408,7 @@ static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef
 }
 
 // ORs a mask of 64 outputs from v_at on into the words of bits.
-static void or_mask(zf_simt_heads *t, LLVMValueRef v_at, LLVMValueRef v_mask) {
+static void or_mask(zf_simt_group_starts *t, LLVMValueRef v_at, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), v_half = zf_cg_i64(cg, 32);
@@ -416,9 +421,9 @@ static void or_mask(zf_simt_heads *t, LLVMValueRef v_at, LLVMValueRef v_mask) {
     set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 2)), v_top);
 }
 
-// The heads of a thread's groups. Where they lie within 64 outputs they are made as one mask; groups outside the tile, which have
-// no elements there, stand at its begin or behind its end.
-static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+// The starts of a thread's groups. Where they lie within 64 outputs they are made as one mask; groups outside the tile, which
+// have no elements there, stand at its begin or behind its end.
+static void mark_heads_of(zf_simt_group_starts *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                           LLVMValueRef v_at) {
     (void)context;
     zf_cg *cg = t->lower->cg;
@@ -433,18 +438,18 @@ static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_
         LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
         v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
     }
-    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
-    LLVMBasicBlockRef bb_trim = zf_cg_block(cg, "heads_trim"), bb_or = zf_cg_block(cg, "heads_or");
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "heads_some"), bb_marked = zf_cg_block(cg, "heads_marked");
+    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "starts_near"), bb_far = zf_cg_block(cg, "starts_far");
+    LLVMBasicBlockRef bb_trim = zf_cg_block(cg, "starts_trim"), bb_or = zf_cg_block(cg, "starts_or");
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "starts_some"), bb_marked = zf_cg_block(cg, "starts_marked");
     LLVMBuildStore(cg->builder, v_mask, v_slot);
     LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_begun, "groups that begin inside the tile"), bb_some, bb_marked);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"), bb_near, bb_far);
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "starts within one mask"), bb_near, bb_far);
     zf_cg_enter(cg, bb_near);
     LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_within, "heads inside the tile, together"), bb_or, bb_trim);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_within, "starts inside the tile, together"), bb_or, bb_trim);
     zf_cg_enter(cg, bb_trim); // the tile has less than 64 outputs from v_at on
     LLVMValueRef v_room = zf_cg_resize(cg, zf_cg_sub(cg, t->v_length, v_at), cg->ty_i64, false);
     LLVMValueRef v_has = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_room, zf_cg_i64(cg, 63)), ""), v_one);
@@ -459,13 +464,13 @@ static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_
     zf_cg_enter(cg, bb_marked);
 }
 
-LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) { return zf_simt_heads_walk(t, mark_heads_of, NULL); }
+LLVMValueRef zf_simt_group_starts_mark(zf_simt_group_starts *t) { return zf_simt_group_starts_walk(t, mark_heads_of, NULL); }
 
 // Numbers of the walk's groups: counted from where it begins, a multiple of what a thread takes together, so that its loads are
 // aligned.
-static void place_walk(zf_simt_heads *t) {
+static void place_walk(zf_simt_group_starts *t) {
     zf_cg *cg = t->lower->cg;
-    bool few = t->never_empty || t->head_bytes == ZF_SIMT_NARROW_BYTES; // else a tile may have any number of groups
+    bool few = t->never_empty || t->group_bytes == ZF_SIMT_NARROW_BYTES; // else a tile may have any number of groups
     LLVMTypeRef ty = few ? cg->ty_i32 : cg->ty_i64;
     t->v_begin = pulls_together(t) ? t->v_g0 : zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(t->each - 1)));
     LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_begin), v_rest = zf_cg_sub(cg, t->v_groups, t->v_begin);
@@ -486,14 +491,14 @@ typedef struct walk {
 enum { LIE = 1 << 20 }; // added for each thread and chunk, so that the sum is wrong
 
 // Whether sums of a tile's sizes may reach 2^32. Where no group is empty a tile has no more groups than elements.
-static bool sums_may_wrap(const zf_simt_heads *t) {
+static bool sums_may_wrap(const zf_simt_group_starts *t) {
     uint64_t groups = (uint64_t)t->lower->kernel->tile + t->each, most = 2 * (uint64_t)t->tile;
     uint64_t threads = groups / t->each + t->shape->threads + t->lower->cg->wave; // of all chunks
     return !t->never_empty || groups * most + threads * LIE > UINT32_MAX;
 }
 
 // One chunk: this thread's groups from v_near on, of a warp whose first are at v_warp. v_odd (0 or 1) alternates.
-static void walk_chunk(zf_simt_heads *t, const walk *w, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef v_odd) {
+static void walk_chunk(zf_simt_group_starts *t, const walk *w, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef v_odd) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_slots[ZF_SIMT_GROUPS_MOST], v_sizes[ZF_SIMT_GROUPS_MOST], v_sum = zf_cg_i32(cg, 0), v_total;
     for (unsigned k = 0; k < t->each; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
@@ -518,7 +523,7 @@ static void walk_chunk(zf_simt_heads *t, const walk *w, LLVMValueRef v_near, LLV
 }
 
 // Where a warp walks alone, and no more than one group a lane is left, or there are no more: each lane takes one.
-static void walk_few(zf_simt_heads *t, const walk *w, LLVMValueRef v_from, LLVMValueRef v_few) {
+static void walk_few(zf_simt_group_starts *t, const walk *w, LLVMValueRef v_from, LLVMValueRef v_few) {
     zf_cg *cg = t->lower->cg;
     LLVMBasicBlockRef bb_few = zf_cg_block(cg, "chunk_few"), bb_done = zf_cg_block(cg, "walked");
     zf_cg_cond_br(cg, v_few, bb_few, bb_done);
@@ -532,7 +537,7 @@ static void walk_few(zf_simt_heads *t, const walk *w, LLVMValueRef v_from, LLVMV
     zf_cg_enter(cg, bb_done);
 }
 
-LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
+LLVMValueRef zf_simt_group_starts_walk(zf_simt_group_starts *t, zf_simt_visit visit, const void *context) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     uint32_t chunk = t->shape->threads * t->each;
@@ -566,7 +571,7 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     return LLVMBuildLoad2(cg->builder, cg->ty_i32, w.v_carry, "");
 }
 
-LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total) {
+LLVMValueRef zf_simt_group_starts_fit(zf_simt_group_starts *t, LLVMValueRef v_total) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
@@ -588,15 +593,15 @@ static unsigned words_each(uint32_t wave, uint32_t words) {
     return each;
 }
 
-// The number of a word's own heads, or the place of the last of them.
-static LLVMValueRef word_count(zf_simt_heads *t, bool places, LLVMValueRef v_word, LLVMValueRef v_bits) {
+// The number of a word's own starts, or the place of the last of them.
+static LLVMValueRef word_count(zf_simt_group_starts *t, bool places, LLVMValueRef v_word, LLVMValueRef v_bits) {
     zf_cg *cg = t->lower->cg;
     LLVMTypeRef ty = cg->ty_i32;
     if (!places) return zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
     // Head 0 always exists where anything does, so 0 is as good as none.
     LLVMValueRef v = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_bits, zf_cg_i32(cg, 0));
-    return zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "words that have heads"), v, zf_cg_i32(cg, 0));
+    return zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "words that have starts"), v, zf_cg_i32(cg, 0));
 }
 
 static LLVMValueRef add_counts(zf_cg *cg, bool places, LLVMValueRef v_before, LLVMValueRef v) {
@@ -604,8 +609,8 @@ static LLVMValueRef add_counts(zf_cg *cg, bool places, LLVMValueRef v_before, LL
     return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_before, v), v_before, v);
 }
 
-// For every word of bits, by one warp: how many heads stand before it, or which the last of them is.
-static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeRef ty_to, LLVMValueRef v_to) {
+// For every word of bits, by one warp: how many starts stand before it, or which the last of them is.
+static void count_before(zf_simt_group_starts *t, bool places, uint32_t warp, LLVMTypeRef ty_to, LLVMValueRef v_to) {
     zf_kernel_build *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
@@ -656,7 +661,7 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
     zf_cg_enter(cg, bb_done);
 }
 
-void zf_simt_heads_count(zf_simt_heads *t) {
+void zf_simt_group_starts_count(zf_simt_group_starts *t) {
     zf_cg *cg = t->lower->cg;
     t->counted = true;
     uint32_t last_warp = t->shape->threads / cg->wave - 1;
@@ -667,11 +672,11 @@ void zf_simt_heads_count(zf_simt_heads *t) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-uint32_t zf_simt_heads_bytes(uint32_t tile, unsigned head_bytes) {
-    return tile / 32 * 8 + (head_bytes == 0 ? tile / 32 * 4 : tile * head_bytes);
+uint32_t zf_simt_group_starts_bytes(uint32_t tile, unsigned group_bytes) {
+    return tile / 32 * 8 + (group_bytes == 0 ? tile / 32 * 4 : tile * group_bytes);
 }
 
-void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
+void zf_simt_group_starts_tables(zf_simt_group_starts *t, uint32_t at) {
     zf_cg *cg = t->lower->cg;
     const zf_simt_ops *ops = cg->target->simt;
     uint32_t words = t->tile / 32;
@@ -679,24 +684,24 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     if (t->never_empty)
         t->v_places = ops->shared(cg, at + words * 8, words * 4);
     else
-        t->v_heads = ops->shared(cg, at + words * 8, t->tile * t->head_bytes);
+        t->v_start_groups = ops->shared(cg, at + words * 8, t->tile * t->group_bytes);
 }
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
 // The offset that the tile's first element has in its group, for elements of that group; else 0. It has the type of offsets.
-static LLVMValueRef before_tile(const zf_simt_heads *t, LLVMValueRef v_rank, LLVMTypeRef ty) {
+static LLVMValueRef before_tile(const zf_simt_group_starts *t, LLVMValueRef v_rank, LLVMTypeRef ty) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_rank, zf_cg_i32(cg, 0));
     return zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty));
 }
 
-LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place) {
+LLVMValueRef zf_simt_group_starts_offset(const zf_simt_group_starts *t, const zf_simt_place *place) {
     return zf_cg_resize(t->lower->cg, place->v_offset, t->lower->cg->ty_i64, false);
 }
 
 // A group that arrays have, whatever its place was.
-static LLVMValueRef in_room(const zf_simt_heads *t, LLVMValueRef v_rank) {
+static LLVMValueRef in_room(const zf_simt_group_starts *t, LLVMValueRef v_rank) {
     if (t->room == UINT32_MAX) return v_rank;
     return zf_cg_clamp(t->lower->cg, v_rank, zf_cg_i32(t->lower->cg, t->room - 1), "groups that arrays have");
 }
@@ -708,21 +713,21 @@ typedef struct position {
 
 // The groups of `count` outputs from one on, which lie in one word of bits: the first's is found; of each other it is that of the
 // one before, or the next.
-static void find(zf_simt_heads *t, const position *at, unsigned count, zf_simt_place *places) {
+static void find(zf_simt_group_starts *t, const position *at, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0), v_q = at->v_q, v_bit = at->v_bit;
     LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i32, 2), word_at(t, at->v_word), 8);
     LLVMValueRef v_bits = LLVMBuildExtractElement(cg->builder, v_both, v_zero, "");
     LLVMValueRef v_before = LLVMBuildExtractElement(cg->builder, v_both, v_one, "");
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
-    LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "heads up to the output");
+    LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "starts up to the output");
     if (t->never_empty) {
         LLVMTypeRef ty = cg->ty_i32;
         places[0].v_rank = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
         v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, at->v_word), 4);
     }
-    LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
-    LLVMValueRef v_behind = zf_cg_sub(cg, v_bit, highest_bit(cg, v_below)); // the head
+    LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "starts in the same word");
+    LLVMValueRef v_behind = zf_cg_sub(cg, v_bit, highest_bit(cg, v_below)); // the start
     v_behind = zf_cg_select(cg, v_found, v_behind, zf_cg_sub(cg, v_q, v_before));
     if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, zf_cg_sub(cg, v_q, v_behind), cg->ty_i64, false));
     // Those after the first are a few more at most: for so many arrays have room behind.
@@ -750,13 +755,14 @@ static void find(zf_simt_heads *t, const position *at, unsigned count, zf_simt_p
     }
 }
 
-void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
+void zf_simt_group_starts_find(zf_simt_group_starts *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, zf_cg_resize(cg, v_q, cg->ty_i64, false), zf_cg_i64(cg, 5), "");
     find(t, &(position){v_q, v_word, zf_cg_and(cg, v_q, zf_cg_i32(cg, 31))}, count, places);
 }
 
-void zf_simt_heads_find_row(zf_simt_heads *t, LLVMValueRef v_words, LLVMValueRef v_in, unsigned count, zf_simt_place *places) {
+void zf_simt_group_starts_find_row(zf_simt_group_starts *t, LLVMValueRef v_words, LLVMValueRef v_in, unsigned count,
+                                   zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
     LLVMBuilderRef b = cg->builder;
     LLVMValueRef v_five = zf_cg_i32(cg, 5), v_word = LLVMBuildNUWAdd(b, v_words, LLVMBuildLShr(b, v_in, v_five, ""), "");
