@@ -1,7 +1,7 @@
 // Code generation for kernels, as other rooms see it: code for a plan, the form of a kernel, and its choices. The JIT comes with
 // it. Encoders have codegen_encode.h.
-#ifndef ZF_CODEGEN_H
-#define ZF_CODEGEN_H
+#ifndef ZF_CODEGEN_CODEGEN_H
+#define ZF_CODEGEN_CODEGEN_H
 
 #include "codegen/llvm/jit.h"
 #include "patterns/plan/plan.h"

@@ -1,6 +1,6 @@
 // Code generation for encode bodies, as other rooms see it: a function for each body, and the frame that it runs on.
-#ifndef ZF_CODEGEN_ENCODE_H
-#define ZF_CODEGEN_ENCODE_H
+#ifndef ZF_CODEGEN_CODEGEN_ENCODE_H
+#define ZF_CODEGEN_CODEGEN_ENCODE_H
 
 #include "codegen/encode/encode_support.h"
 #include "codegen/llvm/jit.h"

@@ -1,7 +1,7 @@
 // Choices of how a kernel is lowered on a GPU. They change a kernel's speed and never its result, so files do not depend on them.
 // A kernel's form decides which values it may have (zf_codegen_space); here they are only data.
-#ifndef ZF_PLAN_CHOICES_H
-#define ZF_PLAN_CHOICES_H
+#ifndef ZF_PATTERNS_CHOICES_H
+#define ZF_PATTERNS_CHOICES_H
 
 #include <stdbool.h>
 #include <stdint.h>

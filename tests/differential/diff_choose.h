@@ -1,7 +1,7 @@
 // Choices for the kernels of a plan, one legal combination after the other, so that all values of a form come by where it has
 // enough kernels.
-#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
-#define ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
+#ifndef ZF_TESTS_DIFF_CHOOSE_H
+#define ZF_TESTS_DIFF_CHOOSE_H
 
 #include "codegen/simt/simt_choices.h"
 
