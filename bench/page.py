@@ -512,15 +512,32 @@ def gpu(records):
     """Rows of each kind, of the newest records, which are named below."""
     found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle", "ans")}
     found["lanes"] = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
-    heads, rows, used = ("column", "codec", "ratio", "GB/s", "of the limit"), [], {}
+    heads, rows, used = ("column", "codec", "ratio", "GB/s", "of the limit", "record"), [], {}
     for title, part, data, name in OF_GPUS:
         if not found[part]:
             continue
         path, record = found[part]
         row = next((r for r in having(record["results"], data=data, by="zipflow", name=name) if r.get("part", part) == part and "volume" not in r), {})
         used[path] = record
-        rows.append(lines_of([row], len(heads), lambda r: [title, short(r)], lambda r: [ratio(r), speed(r), limit(r)])[0])
-    return (None, None, "\n".join([table(heads, rows), "", *(f"- {origin(*pair)}" for pair in used.items())])) if rows else None
+        number = str(list(used).index(path) + 1)
+        rows.append([*lines_of([row], len(heads) - 1, lambda r: [title, short(r)], lambda r: [ratio(r), speed(r), limit(r)])[0], number])
+    named = [f"{number}. {origin(*pair)}" for number, pair in enumerate(used.items(), 1)]
+    return (None, None, "\n".join([table(heads, rows), "", "Records:", "", *named, *other_gpus(records)])) if rows else None
+
+
+def other_gpus(records):
+    """How fast other GPUs are beside the first one of a record."""
+    found = newest_of_part(records, "configurations")
+    rows = good(of_part(found[1], "configurations"), by="zipflow") if found else []
+    first = next((r["configuration"] for r in rows if "normalised" in r), None)
+    parts = {}
+    for row in rows:
+        if "normalised" in row and row["configuration"] != first:
+            parts.setdefault(row["configuration"], []).append(100 * row["normalised"])
+    return [f"\nAn {name} decodes {len(of)} columns of numbers at {min(of):.0f} to {max(of):.0f}% of the speed of an {first} (record `{found[0].name}`)." for name, of in parts.items()]
+
+
+TEXTS = {DATA["o_comment"]: "o_comment, with other codecs", DATA["corpora"]: "a mix of text files"}  # data of `lanes`, as users know them
 
 
 def beside_peers(records):
@@ -533,14 +550,15 @@ def beside_peers(records):
     if not means:
         return None
     said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed and {means['ratio']:.2f} times the ratio of nvCOMP (geometric means). "
-            "nvCOMP uses the codec with the shortest time to copy and decode.",
-            f"- Copy and decode over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s: faster than nvCOMP on {means['sooner']} of {means['columns']} columns."]
-    losses = [[f"`{name}`", f"{ratio(mine)}, {speed(mine)}", f"{choice(fast)}: {ratio(fast)}, {speed(fast)}", f"`{path.name}`"] for name, mine, fast in slower_columns(rows)]
+            "nvCOMP's codec of a column is the one with the shortest time to copy and decode. zipflow's is the fastest of those that beat it in time, speed and ratio, else the one with the shortest time.",
+            f"- To copy and decode a column over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s, zipflow takes less time than nvCOMP on {means['sooner']} of {means['columns']} columns.",
+            "- nvCOMP decodes these columns and texts faster than zipflow's fastest codec for them:"]
+    losses = [[name, f"{short(mine)}: {ratio(mine)}, {speed(mine)}", f"{choice(fast)}: {ratio(fast)}, {speed(fast)}", f"`{path.name}`"] for name, mine, fast in slower_columns(rows)]
     lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
     for title, ours, other in slower_lanes(lanes_of[1]["results"]) if lanes_of else ():
-        losses.append([title, f"{ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
-    heads = ("data that nvCOMP decodes faster", "zipflow: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
-    return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said)
+        losses.append([TEXTS.get(title, title), f"{short(ours)}: {ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
+    heads = ("data", "zipflow's fastest: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
+    return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said[:-1])
 
 
 def slower_columns(rows):
@@ -561,18 +579,50 @@ def over_link(records):
         return None
     queries = [r for r in of_zipflow(found[1]) if r["set"] != "table2"]
     raw, ratios = (of_rows.geometric_mean(v) for v in ((r["johnson_beside"]["raw"] for r in queries), (r["ratio"] for r in queries)))
-    over = max(1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"])) for r in queries)
-    said = [f"- {raw:.2f} times faster than raw copies (geometric mean of {len(queries)} queries). The mean ratio is {ratios:.2f}, so {100 * raw / ratios:.1f}% of the possible gain is reached.",
-            f"- The time of each query is at most 1.05 x max(copies, decodes) + {max(over, 0):.2f} ms.",
-            *[line for line in pipeline_said(records, found[1]).splitlines() if "staging" in line]]
+    def over(r):
+        return 1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"]))
+    worst = max(queries, key=over)
+    said = [f"- {raw:.2f} times faster than copies of the uncompressed columns (geometric mean of {len(queries)} queries). The mean ratio is {ratios:.2f}, so this is {100 * raw / ratios:.1f}% of the gain that the ratio allows.",
+            f"- Copies and decodes overlap. A query takes at most 1.05 times the longer of the two, plus {max(over(worst), 0):.2f} ms in the worst case ({worst['set']}, {1e3 * worst['seconds']['johnson']['median']:.1f} ms).",
+            *fixed_costs(found[1]), *less_staging(found[1])]
     path, whole = whole_with_nvcomp(records)
     if path:
         beside = [r["johnson_beside"]["nvcomp"] for r in whole["results"] if r["set"] != "table2"]
         said.append(f"- {of_rows.geometric_mean(beside):.2f} times faster than nvCOMP in the same pipeline (geometric mean of {len(beside)} queries, record `{path.name}`), at least {min(beside):.2f} times.")
-    return (*found, "\n".join(said))
+    return (*found, "\n".join([*said, *read_from_files(records)]))
 
 
-CPU_ROWS = ("bitpack-7-u32", "bitpack-25-i64", "dictionary-4-i32", "dictionary-12-i32", "float2int-20-f64", "delta-5-i64", "rle-even2-i32", "rle-64-i32")
+def fixed_costs(record):
+    """The model's costs besides bytes: of a unit's copy, and of a set's start and end."""
+    model = record.get("links", {}).get("parameters")
+    if not model:
+        return []
+    whole = model["start"] + model["end"] + model["hand_over"]
+    return [f"- Fixed costs, fitted to the runs: {1e6 * model['copy']:.0f} us for each copy, which brings up to 32 MiB, and {1e6 * whole:.0f} us for each query."]
+
+
+def less_staging(record):
+    small = [(r["johnson_beside"]["small"], r["set"]) for r in of_zipflow(record) if "small" in r["johnson_beside"]]
+    if not small or "device_staging" not in record.get("links", {}):
+        return []
+    return [f"- With {record['small_staging'] >> 20} MiB of staging buffers on the GPU in place of {record['links']['device_staging'] >> 20} MiB, a query takes at most "
+            f"{100 * (max(small)[0] - 1):.0f}% longer ({max(small)[1]})."]
+
+
+def read_from_files(records):
+    """GB/s of stored bytes, from files to the GPU's memory."""
+    found = queries_that(records, reached_cold) or queries_with(records, "files")
+    row = next((r for r in found[1]["files"]["results"] if r.get("verified") and {"zipflow_warm", "zipflow_cold"} <= set(r.get("ways", {}))), None) if found else None
+    if not row:
+        return []
+    warm, cold = (row["ways"][w]["bytes"] / row["ways"][w]["seconds"]["median"] / 1e9 for w in ("zipflow_warm", "zipflow_cold"))
+    alone = row["ways"].get("read_cold_direct")
+    beside = f"; reading alone reached {alone['bytes'] / alone['seconds']['median'] / 1e9:.1f}" if alone else ""
+    return [f"- From files, counting stored bytes: {warm:.1f} GB/s from the page cache; {cold:.1f} GB/s from that machine's disk{beside} (record `{found[0].name}`)."]
+
+
+CPU_ROWS = {"bitpack-7-u32": "7 bits to u32", "bitpack-25-i64": "25 bits to i64", "dictionary-4-i32": "16 distinct values (i32)", "dictionary-12-i32": "4096 distinct values (i32)",
+            "float2int-20-f64": "hundredths (f64), 20 bits", "delta-5-i64": "5-bit steps to i64", "rle-even2-i32": "runs of 2 (i32)", "rle-64-i32": "runs of 2 to 126 (i32)"}
 
 
 def cpu_rows(records):
@@ -582,7 +632,8 @@ def cpu_rows(records):
         return None
     heads = ("column", "codec", "ratio", "GB/s", "of memcpy")
     rows = [r for name in CPU_ROWS for r in having(found[1]["results"], source="generated", column=name)]
-    return (*found, table(heads, lines_of(rows, len(heads), lambda r: [r["column"], short(r)], lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])))
+    return (*found, table(heads, lines_of(rows, len(heads), lambda r: [CPU_ROWS[r["column"]], short(r)],
+                                          lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])))
 
 
 README_ROWS = ("l_extendedprice", "l_orderkey", "l_shipdate", "l_returnflag", "l_shipmode")
