@@ -1,6 +1,6 @@
 // The choices of kernels: which combinations are legal, and lists of them. The forms give the values (simt/simt_choices.c).
 #include "codegen/codegen.h"
-#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/memory/simt_staging.h"
 #include "runtime/base/error_codes.h"
 
 enum {

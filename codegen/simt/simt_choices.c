@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/memory/simt_staging.h"
 #include "frontend/check/walk.h"
 
 enum {

@@ -1,10 +1,10 @@
 // How bodies reach elements, bits and scans in a kernel of a GPU: in the registers of lanes, in tables and arrays in shared
 // memory, or in memory by 32 bits from the tile's place.
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
+#include "codegen/simt/memory/simt_memory.h"
+#include "codegen/simt/memory/simt_neighbour_bits.h"
 #include "codegen/simt/simt_handles.h"
-#include "codegen/simt/simt_memory.h"
-#include "codegen/simt/simt_neighbour_bits.h"
 
 enum { FURTHER = 256 }; // bytes: about as many as two rows of a warp take
 

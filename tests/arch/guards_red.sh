@@ -16,7 +16,7 @@ done <<'END'
 1 patterns/plan/plan.h ZF_SCHEDULER_PLAN_H ZF_SCHEDULER_PLAN_H
 1 patterns/plan/plan.h ZF_PATTERNS_PLAN_PLAN_H ZF_PATTERNS_PLAN_PLAN_H
 1 patterns/plan/plan.h ZF_PATTERNS_PLAN_H ZF_PATTERNS_PLANS_H
-1 codegen/simt/simt_popcount.h ZF_CODEGEN_SIMT_TALLY_H ZF_CODEGEN_SIMT_TALLY_H
+1 codegen/simt/scans/simt_popcount.h ZF_CODEGEN_SIMT_TALLY_H ZF_CODEGEN_SIMT_TALLY_H
 0 zfc/verbs/verbs.h ZF_ZFC_VERBS_H ZF_ZFC_VERBS_H
 1 zfc/verbs/verbs.h ZF_DRIVER_VERBS_H ZF_DRIVER_VERBS_H
 0 tuner/include/zipflow/tune.h ZIPFLOW_TUNE_H ZIPFLOW_TUNE_H

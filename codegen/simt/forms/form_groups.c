@@ -8,7 +8,7 @@
 //
 // A tile with more elements under a scan than the shared memory has room for, or whose block ends before a stage does, is made by
 // one thread, as on the host.
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
 
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_text.h"

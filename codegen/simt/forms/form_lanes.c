@@ -8,9 +8,9 @@
 //
 // Where a wave has 64 lanes, a warp is half of one: a wave walks two chunks, and each half takes its half of a ballot.
 #include "codegen/kernel/kernel_chunks.h"
+#include "codegen/simt/memory/simt_readahead.h"
+#include "codegen/simt/memory/simt_tables.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_readahead.h"
-#include "codegen/simt/simt_tables.h"
 #include "frontend/check/checker.h"
 #include "frontend/check/walk.h"
 

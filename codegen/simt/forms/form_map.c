@@ -3,13 +3,13 @@
 // (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
 #include "codegen/body/cg_frame.h"
+#include "codegen/simt/memory/simt_lookup.h"
+#include "codegen/simt/memory/simt_neighbour_bits.h"
+#include "codegen/simt/memory/simt_prefetch_distant.h"
+#include "codegen/simt/memory/simt_prefetch_tile.h"
+#include "codegen/simt/memory/simt_staging.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_lookup.h"
-#include "codegen/simt/simt_neighbour_bits.h"
 #include "codegen/simt/simt_order.h"
-#include "codegen/simt/simt_prefetch_distant.h"
-#include "codegen/simt/simt_prefetch_tile.h"
-#include "codegen/simt/simt_staging.h"
 
 enum {
     MOST_EMITTED = 1500, // expressions of all lanes of one thread: beyond it, one by one

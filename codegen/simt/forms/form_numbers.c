@@ -9,9 +9,9 @@
 // The root's tables in shared memory are checked there, all elements before any is used. If anything is wrong, one thread makes
 // the tiles one by one, as on the host (lower->simt->v_slow), and reports the failure and its place.
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/groups/simt_span.h"
+#include "codegen/simt/memory/simt_tables.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_tables.h"
 #include "frontend/check/checker.h"
 
 enum {

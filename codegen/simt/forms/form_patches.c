@@ -3,9 +3,9 @@
 // Where the place in the group decides between a value of the element alone and one of the group, finding every output's group
 // would be done for the few that want it. Here all outputs are first made as a map makes them, as if none were an exception. Then
 // the block walks the tile's groups, and each thread makes the exceptions of its own and stores them over what stands there.
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
+#include "codegen/simt/memory/simt_staging.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_staging.h"
 
 // With staged exceptions, shared memory lets six tiles of 32 KiB be resident. On an H200, alp with 3% of exceptions: 256
 // threads of 40 registers reached 83% of the limit, 94% with prefetching; with 32 registers 72% instead of 83%, since ptxas

@@ -4,12 +4,12 @@
 // they are in (form_groups.c).
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
+#include "codegen/simt/memory/simt_neighbour_bits.h"
+#include "codegen/simt/memory/simt_staging.h"
+#include "codegen/simt/scans/simt_popcount.h"
+#include "codegen/simt/scans/simt_split.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_neighbour_bits.h"
-#include "codegen/simt/simt_popcount.h"
-#include "codegen/simt/simt_split.h"
-#include "codegen/simt/simt_staging.h"
 #include "codegen/simt/simt_text.h"
 
 #include <string.h>

@@ -6,10 +6,10 @@
 // lead its lane away from the others, so it only ends that lane's share. Then all lanes go through the elements as one thread
 // does, and find the failure that comes first.
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/chunks/simt_row_bitmap.h"
+#include "codegen/simt/groups/simt_span.h"
+#include "codegen/simt/memory/simt_memory.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_memory.h"
-#include "codegen/simt/simt_row_bitmap.h"
 
 enum {
     REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then

@@ -10,7 +10,7 @@
 // not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->simt->v_slow): it
 // tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/groups/simt_span.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_handles.h"
 #include "codegen/simt/simt_text.h"

@@ -9,7 +9,7 @@
 // come second; then all lanes do as one thread does (zf_chunk_ops).
 #include "codegen/body/cg_sites.h"
 #include "codegen/kernel/kernel_chunks.h"
-#include "codegen/simt/simt_row_bitmap.h"
+#include "codegen/simt/chunks/simt_row_bitmap.h"
 #include "frontend/check/walk.h"
 
 /// As many rows as there are lanes.

@@ -1,4 +1,4 @@
-#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/memory/simt_staging.h"
 
 enum {
     BEHIND = 16, // bytes behind a buffer, of which lanes read whole words

@@ -4,7 +4,7 @@
 #ifndef ZF_CODEGEN_SIMT_STAGING_H
 #define ZF_CODEGEN_SIMT_STAGING_H
 
-#include "codegen/simt/simt_memory.h"
+#include "codegen/simt/memory/simt_memory.h"
 
 /// How much is staged at once: what is chosen by STAGE.
 typedef enum zf_simt_stage_way {

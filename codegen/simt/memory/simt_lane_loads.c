@@ -3,10 +3,10 @@
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
-#include "codegen/simt/simt_memory.h"
-#include "codegen/simt/simt_prefetch_distant.h"
-#include "codegen/simt/simt_prefetch_tile.h"
-#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/memory/simt_memory.h"
+#include "codegen/simt/memory/simt_prefetch_distant.h"
+#include "codegen/simt/memory/simt_prefetch_tile.h"
+#include "codegen/simt/memory/simt_staging.h"
 
 enum { MOST_WORDS = 40 };
 

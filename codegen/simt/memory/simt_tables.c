@@ -1,6 +1,6 @@
 // Streams that many threads read by index, in shared memory: made anew by every thread block, which is worth it where that makes
 // much more than it reads for them.
-#include "codegen/simt/simt_tables.h"
+#include "codegen/simt/memory/simt_tables.h"
 
 #include "codegen/body/cg_frame.h"
 

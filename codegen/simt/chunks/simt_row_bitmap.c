@@ -5,7 +5,7 @@
 // wherever it is in its row. Lanes therefore store 16 bytes of neighbours at a time, whatever their rows. This is for chunks
 // whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
 // (simt_regions.c).
-#include "codegen/simt/simt_row_bitmap.h"
+#include "codegen/simt/chunks/simt_row_bitmap.h"
 #include "codegen/body/cg_sites.h"
 #include "frontend/check/walk.h"
 

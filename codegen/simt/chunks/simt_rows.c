@@ -1,7 +1,7 @@
 // Storing rows that the lanes of a coder made, a lane an element of each: they are turned around by shuffles, so that a lane has
 // neighbours of one row, and stores as many of them at once as it can. Where these hold elements of the column (zf_plan_unpacks)
 // it stores those (simt_unpack.c), and so few rows are turned around as make 16 bytes a lane.
-#include "codegen/simt/simt_rows.h"
+#include "codegen/simt/chunks/simt_rows.h"
 #include "codegen/body/cg_frame.h"
 
 enum { MOST_ROWS = 4 };

@@ -1,7 +1,7 @@
 // Sums of stored bits along the outputs, as a nullable column's validity is summed up: a warp reads the bits of 32
 // outputs a lane at once, and counts them by one scan. The rows that these outputs make then wait for nothing but two shuffles,
 // which bring their lanes the word that holds their bits and the count before it.
-#include "codegen/simt/simt_popcount.h"
+#include "codegen/simt/scans/simt_popcount.h"
 #include "codegen/body/cg_sites.h"
 
 // The stream whose element at the scan's own index, a stored bit, is its term; NULL: the term is something else.

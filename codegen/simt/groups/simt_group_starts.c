@@ -5,9 +5,9 @@
 // (or before it, for the first) sets a bit at its first element, its *start*. Where no group can be empty the number of starts up
 // to an element says its group; else every start leaves its group's number, and the last start before an element, found by
 // counting leading zeros, is its group's.
-#include "codegen/simt/simt_group_starts.h"
+#include "codegen/simt/groups/simt_group_starts.h"
 
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
 
 enum {
     WORDS_EACH = 4,

@@ -1,6 +1,6 @@
 // Outputs of a root of groups: when the starts of its groups are known (simt_group_starts.c), every thread makes C contiguous
 // outputs at a time. Nothing is made unless the sizes add up to the tile, so every output has a start.
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
 
 zf_cg_value zf_simt_groups_output(zf_simt_group_starts *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
     zf_kernel_build *lower = t->lower;

@@ -1,7 +1,7 @@
 // Differences over packed bits are `base + bits`: the base is the block's, so a sum of k of them is k times the base and a sum of
 // few bits. The latter is what lanes have to tell each other, by one shuffle a step and one addition, where 64 bits take two
 // of the former and four instructions.
-#include "codegen/simt/simt_split.h"
+#include "codegen/simt/scans/simt_split.h"
 
 // Whether a value is the block's: one of its descriptor's words, or a constant.
 static bool is_of_block(const zf_kernel_build *lower, LLVMValueRef v) {

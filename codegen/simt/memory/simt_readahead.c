@@ -1,9 +1,9 @@
 // Reading ahead: rows of a stream are copied to a ring in shared memory, as many as fit. A row is copied as soon as the one in
 // its place was read. On GPUs these copies need no register and nobody waits for them but for the row that is read next
 // (`copy_ahead`); on the emulator they are loads and stores.
-#include "codegen/simt/simt_readahead.h"
+#include "codegen/simt/memory/simt_readahead.h"
 
-#include "codegen/simt/simt_memory.h"
+#include "codegen/simt/memory/simt_memory.h"
 
 enum {
     ROWS = 4,        ///< of a ring

@@ -2,7 +2,7 @@
 // and stores what they become. Sums of 1 or 2 bytes are made side by side in words, what follows from few bits alone is looked up
 // (simt_nibbles.c), and other elements are made one by one.
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/simt_rows.h"
+#include "codegen/simt/chunks/simt_rows.h"
 
 enum { MOST_WORDS = 128 };
 

@@ -3,7 +3,7 @@
 #ifndef ZF_CODEGEN_SIMT_GROUP_STARTS_H
 #define ZF_CODEGEN_SIMT_GROUP_STARTS_H
 
-#include "codegen/simt/simt_prefetch_tile.h"
+#include "codegen/simt/memory/simt_prefetch_tile.h"
 
 /// Indices and counts are i64 values, places in the tile i32.
 typedef struct zf_simt_group_starts {

@@ -1,4 +1,4 @@
-#include "codegen/simt/simt_memory.h"
+#include "codegen/simt/memory/simt_memory.h"
 
 bool zf_simt_prefetches(const zf_cg *cg) { return cg->target->simt->prefetch != NULL; }
 

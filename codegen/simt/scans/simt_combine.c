@@ -1,7 +1,7 @@
 // Combines the partial scans of a warp's lanes by shuffles: for scans along the elements (form_scan.c), along groups
 // (form_groups.c) and of segments (simt_segments.c).
 #include "codegen/body/cg_frame.h"
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
 
 #include "codegen/kernel/kernel_scan.h"
 

@@ -1,6 +1,6 @@
 // Several tiles of groups that a warp makes together: where they lie, their groups row by row, and whether the file's states are
 // met on the way. Strings (form_words.c) and numbers (form_numbers.c) differ in what a group is, and in how it is put in place.
-#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/groups/simt_span.h"
 
 #include "codegen/body/cg_frame.h"
 

@@ -4,7 +4,7 @@
 // along the groups, as wide as the rows that are made together and a round. Before them the warp makes elements, EACH contiguous
 // ones a lane, until the last group of those rows has its own; an output then takes its value from the window, by the lowest bits
 // of its group.
-#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/groups/simt_tree.h"
 
 enum { EACH = 4 };
 

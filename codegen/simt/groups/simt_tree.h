@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_SIMT_TREE_H
 #define ZF_CODEGEN_SIMT_TREE_H
 
-#include "codegen/simt/simt_group_starts.h"
+#include "codegen/simt/groups/simt_group_starts.h"
 
 /// A scan along the groups of a stage, or along what is aligned with them: its values at all indices that the tile has there.
 typedef struct zf_simt_array {

@@ -1,7 +1,7 @@
 // Elements of the column that follow from their bits alone, where a coder's elements hold them (zf_plan_unpacks): what each four
 // bits become is made once for all chunks of a thread block, into shared memory, and rows look it up. A value that nothing may
 // have (a dictionary's entry that is not there) is marked, and a lane that meets one notes it, as a check would.
-#include "codegen/simt/simt_rows.h"
+#include "codegen/simt/chunks/simt_rows.h"
 
 enum { NIBBLES = 16, MOST_WIDTH = 4 };
 

@@ -1,6 +1,6 @@
-#include "codegen/simt/simt_lookup.h"
+#include "codegen/simt/memory/simt_lookup.h"
 
-#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/memory/simt_staging.h"
 
 enum {
     KIB = 1024,

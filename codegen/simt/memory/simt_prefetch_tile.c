@@ -2,9 +2,9 @@
 // its groups are known to be needed only when their starts are. The elements of a stream that it reads are known from its place,
 // or from the state that the file has for it. A prefetch of all of them brings them into the second-level cache before rows
 // come to them.
-#include "codegen/simt/simt_prefetch_tile.h"
+#include "codegen/simt/memory/simt_prefetch_tile.h"
 
-#include "codegen/simt/simt_memory.h"
+#include "codegen/simt/memory/simt_memory.h"
 
 enum {
     PIECE = 64,       // bytes that come together: two sectors

@@ -4,7 +4,7 @@
 //   2. the others, which load nothing, if codes are so narrow that those of all neighbours should lie in two words. Each is
 //      checked to lie there, since the data give its place;
 //   3. if codes are wider, or a check failed: all of them as if there were no neighbours, by the caller.
-#include "codegen/simt/simt_neighbour_bits.h"
+#include "codegen/simt/memory/simt_neighbour_bits.h"
 
 #include "codegen/body/cg_sites.h"
 

@@ -2,13 +2,13 @@
 // turns from stores to a few loads and back does neither at full speed. Therefore one thread block of many prefetches the words
 // of as many later tiles, side by side, into the second-level cache. These tiles begin when all resident ones are done. If they
 // are not of this block they are of a later one, by the number of this block's tiles: launches mostly have blocks of one size.
-#include "codegen/simt/simt_prefetch_distant.h"
+#include "codegen/simt/memory/simt_prefetch_distant.h"
 
 #include "codegen/body/cg_frame.h"
+#include "codegen/simt/memory/simt_lookup.h"
+#include "codegen/simt/memory/simt_memory.h"
+#include "codegen/simt/memory/simt_staging.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_lookup.h"
-#include "codegen/simt/simt_memory.h"
-#include "codegen/simt/simt_staging.h"
 
 enum {
     PIECE = 64,         // bytes that come together: two sectors
