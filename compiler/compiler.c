@@ -18,23 +18,35 @@
 #include "runtime/base/struct_sizes.def"
 
 typedef struct symbols {
-    zf_jit_symbol *table; // NULL: they are counted only
-    size_t count;
+    zf_jit_symbol *table;
+    size_t count, room; ///< beyond `room` they are counted only
 } symbols;
 
 static void add_symbol(void *user, const zf_device_symbol *symbol) {
     symbols *s = user;
-    if (s->table != NULL) s->table[s->count] = (zf_jit_symbol){symbol->name, symbol->address};
+    if (s->count < s->room) s->table[s->count] = (zf_jit_symbol){symbol->name, symbol->address};
     s->count++;
 }
 
+/// Lists the functions that generated code may call. The caller frees `s->table`.
+static zf_status list_symbols(const zf_context *context, symbols *s, zf_error *error) {
+    size_t own = zf_codegen_encode_symbols(NULL);
+    *s = (symbols){.count = own};
+    zf_context_each_symbol(context, add_symbol, s);
+    while (s->count > s->room) { // again where another thread has added a device meanwhile
+        free(s->table);
+        s->room = s->count;
+        s->table = calloc(s->room, sizeof(*s->table));
+        if (s->table == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+        s->count = zf_codegen_encode_symbols(s->table);
+        zf_context_each_symbol(context, add_symbol, s);
+    }
+    return ZF_OK;
+}
+
 static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
-    symbols s = {.count = zf_codegen_encode_symbols(NULL)};
-    zf_context_each_symbol(compiler->context, add_symbol, &s);
-    s.table = calloc(s.count + 1, sizeof(*s.table));
-    if (s.table == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
-    s.count = zf_codegen_encode_symbols(s.table);
-    zf_context_each_symbol(compiler->context, add_symbol, &s);
+    symbols s;
+    ZF_TRY(list_symbols(compiler->context, &s, error));
     unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
 #ifdef ZF_SANITIZE
     compiler->options.sanitize = true; // a build with sanitizers has them in all its code
