@@ -27,6 +27,7 @@
 struct zf_jit_code {
     LLVMOrcJITDylibRef library;
     LLVMOrcResourceTrackerRef tracker; ///< NULL while nothing is loaded
+    bool defined;                      ///< it has the symbols that generated code may use
     zf_jit_code *next;                 ///< in `all`
     zf_jit_code *next_free;
 };
@@ -176,8 +177,11 @@ void zf_jit_free(zf_jit *jit) {
     free(jit);
 }
 
-zf_jit_stats zf_jit_get_stats(const zf_jit *jit) {
-    return (zf_jit_stats){atomic_load(&jit->compiled), atomic_load(&jit->cached), atomic_load(&jit->damaged)};
+zf_jit_stats zf_jit_get_stats(zf_jit *jit) {
+    pthread_mutex_lock(&jit->lock);
+    uint64_t libraries = jit->libraries;
+    pthread_mutex_unlock(&jit->lock);
+    return (zf_jit_stats){atomic_load(&jit->compiled), atomic_load(&jit->cached), atomic_load(&jit->damaged), libraries};
 }
 
 // ---- Compilation ----------------------------------------------------------------------------------------------
@@ -446,9 +450,19 @@ static zf_status obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBu
 
 // ---- Linking --------------------------------------------------------------------------------------------------
 
-static zf_status define_symbols(zf_jit *jit, LLVMOrcJITDylibRef library, zf_error *error) {
+/// Defines what generated code may use, all of it or nothing.
+static zf_status define_symbols(zf_jit *jit, zf_jit_code *code, zf_error *error) {
+    LLVMOrcDefinitionGeneratorRef process = NULL; // AddressSanitizer's runtime is found in the process
+    if (jit->sanitize) {
+        LLVMErrorRef unreadable =
+            LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL);
+        ZF_TRY(zf_cg_llvm_error(unreadable, "the symbols of the process cannot be read", error));
+    }
     LLVMOrcCSymbolMapPair *pairs = calloc(jit->symbol_count, sizeof(*pairs));
-    if (pairs == NULL) return out_of_memory(error);
+    if (pairs == NULL) {
+        if (process != NULL) LLVMOrcDisposeDefinitionGenerator(process);
+        return out_of_memory(error);
+    }
     for (size_t k = 0; k < jit->symbol_count; k++) {
         pairs[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, jit->symbols[k].name);
         pairs[k].Sym.Address = (LLVMOrcJITTargetAddress)(uintptr_t)jit->symbols[k].address;
@@ -456,43 +470,44 @@ static zf_status define_symbols(zf_jit *jit, LLVMOrcJITDylibRef library, zf_erro
     }
     LLVMOrcMaterializationUnitRef unit = LLVMOrcAbsoluteSymbols(pairs, jit->symbol_count);
     free(pairs);
-    LLVMErrorRef failure = LLVMOrcJITDylibDefine(library, unit);
-    if (failure != LLVMErrorSuccess) LLVMOrcDisposeMaterializationUnit(unit);
-    ZF_TRY(zf_cg_llvm_error(failure, "the symbols of generated code cannot be defined", error));
-    if (!jit->sanitize) return ZF_OK;
-    // AddressSanitizer's runtime is found in the process.
-    LLVMOrcDefinitionGeneratorRef process;
-    ZF_TRY(zf_cg_llvm_error(
-        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL),
-        "the symbols of the process cannot be read", error));
-    LLVMOrcJITDylibAddGenerator(library, process);
+    LLVMErrorRef failure = LLVMOrcJITDylibDefine(code->library, unit);
+    if (failure != LLVMErrorSuccess) {
+        LLVMOrcDisposeMaterializationUnit(unit);
+        if (process != NULL) LLVMOrcDisposeDefinitionGenerator(process);
+        return zf_cg_llvm_error(failure, "the symbols of generated code cannot be defined", error);
+    }
+    if (process != NULL) LLVMOrcJITDylibAddGenerator(code->library, process);
+    code->defined = true;
     return ZF_OK;
 }
 
-static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
+/// Adds a library to the session. NULL: no memory.
+static zf_jit_code *make_library(zf_jit *jit) {
+    zf_jit_code *code = calloc(1, sizeof(*code));
+    if (code == NULL) return NULL;
     pthread_mutex_lock(&jit->lock);
-    zf_jit_code *code = jit->free;
-    if (code != NULL) jit->free = code->next_free;
     unsigned number = jit->libraries++;
     pthread_mutex_unlock(&jit->lock);
-    *out = code;
-    if (code != NULL) return ZF_OK;
-    code = calloc(1, sizeof(*code));
-    if (code == NULL) return out_of_memory(error);
     char name[32];
     snprintf(name, sizeof(name), "zipflow.%u", number);
     code->library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
-    zf_status status = define_symbols(jit, code->library, error);
-    if (status != ZF_OK) {
-        free(code);
-        return status;
-    }
     pthread_mutex_lock(&jit->lock);
     code->next = jit->all;
     jit->all = code;
     pthread_mutex_unlock(&jit->lock);
+    return code;
+}
+
+/// After an error too, `*out` is the caller's, to unload; NULL: there is none.
+static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
+    pthread_mutex_lock(&jit->lock);
+    zf_jit_code *code = jit->free;
+    if (code != NULL) jit->free = code->next_free;
+    pthread_mutex_unlock(&jit->lock);
+    if (code == NULL) code = make_library(jit);
     *out = code;
-    return ZF_OK;
+    if (code == NULL) return out_of_memory(error);
+    return code->defined ? ZF_OK : define_symbols(jit, code, error);
 }
 
 void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {

@@ -74,10 +74,11 @@ zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *o
 /// Compiles or finds the object file (ELF) of a module for the request's CPU level. It is never instrumented.
 zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error);
 
-/// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache.
+/// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache, and libraries of the
+/// linker, one for each piece of code that was loaded at the same time.
 typedef struct zf_jit_stats {
-    uint64_t compiled, cached, damaged;
+    uint64_t compiled, cached, damaged, libraries;
 } zf_jit_stats;
-zf_jit_stats zf_jit_get_stats(const zf_jit *jit);
+zf_jit_stats zf_jit_get_stats(zf_jit *jit);
 
 #endif
