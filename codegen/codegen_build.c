@@ -1,6 +1,5 @@
 // The code of a plan's kernels: a module is built of them, then loaded into this process, assembled for a GPU, exported or
 // printed.
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "codegen/codegen.h"
 #include "codegen/host/host.h"
 #include "codegen/simt/simt.h"
-#include "frontend/diag/diag_status.h"
 #include "runtime/base/error_codes.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
@@ -29,33 +27,24 @@ static const char *name_of_text(const building *b) {
     return table == NULL ? NULL : zf_arena_printf(b->arena, "%s.zf", table->name);
 }
 
-static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
+static void add_kernels(zf_cg *cg, void *user) {
     building *b = user;
-    jmp_buf escape;
-    zf_diags diags;
-    zf_cg cg;
-    zf_diags_init(&diags, b->arena);
-    zf_cg_init(&cg, module, b->arena, &diags);
-    if (setjmp(escape) != 0) {
-        zf_cg_dispose(&cg);
-        return out_of_memory(error);
-    }
-    zf_arena_set_escape(b->arena, &escape);
     zf_kernel_input input = {.plan = b->request->plan, .shaping = b->request->shaping};
-    cg.sites = b->request->sites;
-    if (cg.sites != NULL) cg.sites->count = 0;
-    cg.unchecked = b->request->unchecked;
-    zf_cg_aim(&cg, b->request->plan->target);
-    bool lines = cg.target->simt != NULL && !b->request->no_lines;
-    if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
+    cg->sites = b->request->sites;
+    if (cg->sites != NULL) cg->sites->count = 0;
+    cg->unchecked = b->request->unchecked;
+    zf_cg_aim(cg, b->request->plan->target);
+    bool lines = cg->target->simt != NULL && !b->request->no_lines;
+    if (lines) zf_cg_lines_begin(cg, name_of_text(b));
     for (uint32_t k = 0; k < input.plan->kernel_count; k++) {
-        if (!zf_plan_leaves_out(input.plan, input.shaping, k)) cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
+        if (!zf_plan_leaves_out(input.plan, input.shaping, k)) cg->target->kernel(cg, &input, &input.plan->kernels[k]);
     }
-    if (lines) b->files = zf_cg_lines_files(&cg);
-    if (lines) zf_cg_lines_end(&cg, cg.target->simt->keeps_lines);
-    zf_cg_dispose(&cg);
-    zf_arena_set_escape(b->arena, NULL);
-    return cg.failed ? zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
+    if (lines) b->files = zf_cg_lines_files(cg);
+    if (lines) zf_cg_lines_end(cg, cg->target->simt->keeps_lines);
+}
+
+static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
+    return zf_cg_build(module, ((building *)user)->arena, add_kernels, user, error);
 }
 
 // Whether a device loads the kernels, as an image; else they are functions of this process.

@@ -1,33 +1,16 @@
 // The code of an encode body: a module is built of it, then loaded into this process or printed.
 #include "codegen/codegen_encode.h"
 
-#include <setjmp.h>
-
 #include "codegen/encode/cg_encode.h"
 #include "frontend/check/walk.h"
-#include "frontend/diag/diag_status.h"
 #include "runtime/base/error_codes.h"
 
+static void add_function(zf_cg *cg, void *user) { zf_cg_encode(cg, user); }
+
 static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
-    const zf_inst *inst = user;
     zf_arena *arena = zf_arena_create();
-    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
-    jmp_buf escape;
-    zf_status status = ZF_OK;
-    zf_cg cg;
-    zf_diags diags;
-    if (setjmp(escape) != 0) { // the builder is leaked with what LLVM holds; memory is out anyway
-        zf_arena_destroy(arena);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
-    }
-    zf_arena_set_escape(arena, &escape);
-    zf_diags_init(&diags, arena);
-    zf_cg_init(&cg, module, arena, &diags);
-    zf_cg_encode(&cg, inst);
-    if (cg.failed) {
-        status = zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
-    }
-    zf_cg_dispose(&cg);
+    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code");
+    zf_status status = zf_cg_build(module, arena, add_function, user, error);
     zf_arena_destroy(arena);
     return status;
 }

@@ -219,6 +219,9 @@ LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count);
 /// Prepares a context for building into `module`; target stays NULL.
 void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diags);
 void zf_cg_dispose(zf_cg *cg);
+/// Has `add` build code into `module`, with a context of its own whose memory is the arena's. ZF_ERR_UNSUPPORTED with the
+/// diagnostic where `add` sets cg->failed, ZF_ERR_MEMORY where the arena has no memory; the context is disposed in any case.
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, void (*add)(zf_cg *cg, void *user), void *user, zf_error *error);
 /// Makes the code that is built from now on a part of `v_function`.
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);
 /// Reports ZF0804 and sets cg->failed.

@@ -1,10 +1,13 @@
 // The context of code generation: types, constants, tables, loops, calls.
+#include <setjmp.h>
 #include <string.h>
 
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
 #include "codegen/target/codegen_target.h"
+#include "frontend/diag/diag_status.h"
+#include "runtime/base/error_codes.h"
 
 struct zf_cg_table_entry {
     const zf_table_const *table;
@@ -35,6 +38,24 @@ void zf_cg_dispose(zf_cg *cg) {
     zf_cg_lines_end(cg, true);
     if (cg->builder != NULL) LLVMDisposeBuilder(cg->builder);
     cg->builder = NULL;
+}
+
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, void (*add)(zf_cg *cg, void *user), void *user, zf_error *error) {
+    jmp_buf escape;
+    zf_diags diags;
+    zf_cg cg;
+    zf_diags_init(&diags, arena);
+    zf_cg_init(&cg, module, arena, &diags);
+    if (setjmp(escape) != 0) {
+        zf_arena_set_escape(arena, NULL);
+        zf_cg_dispose(&cg);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code");
+    }
+    zf_arena_set_escape(arena, &escape);
+    add(&cg, user);
+    zf_arena_set_escape(arena, NULL);
+    zf_cg_dispose(&cg);
+    return cg.failed ? zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
 }
 
 void zf_cg_unsupported(zf_cg *cg, zf_span span, const char *format, ...) {
