@@ -14,6 +14,7 @@ typedef struct zf_encoder {
     const zf_inst *inst;
     zf_encode_fn function; ///< NULL: it has no encode body
     const char *reason;    ///< why it has none
+    zf_jit_code *code;     ///< which has the function; NULL: none
     struct zf_encoder *next;
 } zf_encoder;
 

@@ -87,13 +87,14 @@ static void run(void *user, uint64_t index, unsigned worker) {
     job *j = all->all[index];
     zf_encoder *encoder = j->encoder;
     zf_jit *jit = zf_compiler_jit(all->program->compiler);
-    j->status = zf_codegen_encode_build(jit, encoder->inst, &j->key, &encoder->function, &j->error);
+    j->status = zf_codegen_encode_build(jit, encoder->inst, &j->key, &encoder->function, &encoder->code, &j->error);
 }
 
 static void take_out(zf_program *program, zf_encoder *encoder) {
     zf_encoder **at = &program->encoders;
     while (*at != encoder) at = &(*at)->next;
     *at = encoder->next;
+    zf_jit_unload(zf_compiler_jit(program->compiler), encoder->code);
     free(encoder);
 }
 
