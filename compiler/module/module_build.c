@@ -301,7 +301,6 @@ static zf_status keep_columns(zf_module_content *content, zf_module_stats *stats
 static zf_status finish(zf_module_builder *b, const char *path, zf_module_stats *stats, zf_error *error) {
     zf_module_stats ours = {0};
     zf_text bytes = {0};
-    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_module_stats", error));
     ZF_TRY(zf_module_link(b, error));
     ZF_TRY(keep_columns(&b->content, &ours, error));
     zf_status status = zf_module_write(&b->content, &bytes, error);
@@ -313,8 +312,9 @@ static zf_status finish(zf_module_builder *b, const char *path, zf_module_stats 
 }
 
 static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_module_options *options, uint32_t tables,
-                       zf_error *error) {
+                       const zf_module_stats *stats, zf_error *error) {
     *b = (zf_module_builder){.compiler = compiler};
+    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_module_stats", error));
     ZF_TRY(ZF_TAKE(zf_module_options, &b->options, options, error));
     b->last = &b->pieces;
     b->cpu = b->options.cpu != NULL ? b->options.cpu : "x86-64-v3";
@@ -366,7 +366,7 @@ zf_status zf_module_compile(zf_program *program, const char *name, const zf_modu
     }
     zf_module_builder b;
     building *tables = NULL;
-    zf_status status = start(&b, program->compiler, options, count, error);
+    zf_status status = start(&b, program->compiler, options, count, stats, error);
     for (const zf_table *table = zf_spec_tables(program->spec); table != NULL && status == ZF_OK; table = table->next) {
         if (name != NULL && strcmp(table->name, name) != 0) continue;
         building *t = ZF_NEW(b.arena, building);
@@ -391,7 +391,7 @@ zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, 
     building t = {.b = &b, .container = container};
     size_t length;
     const char *text = zf_container_unit(container, &length);
-    zf_status status = start(&b, compiler, options, 1, error);
+    zf_status status = start(&b, compiler, options, 1, stats, error);
     if (status == ZF_OK)
         status = add_table(&t, zf_container_table(container), zf_container_path(container), text, length,
                            &b.content.tables[b.content.table_count++], error);
