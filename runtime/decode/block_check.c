@@ -119,14 +119,13 @@ static uint64_t remainder_signed(uint64_t a, uint64_t b) {
     return (uint64_t)((int64_t)a % (int64_t)(b == 0 ? 1 : b));
 }
 
-/// Runs the steps before `end`. `last` (may be NULL): where the two words go that lie on top behind the last step; unchanged
+/// Runs the first `count` steps. `last` (may be NULL): where the two words go that lie on top behind the last step; unchanged
 /// where a jump or a failed check left the steps.
-static uint32_t run_steps(const zf_abi_check_program *program, const uint64_t *slots, const zf_abi_check_step *end,
-                          uint64_t last[2]) {
+static uint32_t run_steps(const zf_abi_check_program *program, const uint64_t *slots, uint32_t count, uint64_t last[2]) {
     uint64_t stack[ZF_CHECK_STACK_MOST], locals[ZF_CHECK_LOCALS_MOST];
     uint64_t *top = stack; // where the next word goes
     uint32_t failed = ZF_CHECKS_HOLD;
-    if (program->step_count == 0) return failed;
+    if (count == 0) return failed; // then there may be no steps at all
     for (uint32_t k = 0; k < program->local_count; k++) locals[k] = 0;
     // One switch: a second one for operations alone would double the time of a step.
 #define UNARY(op, value)                                                                                                         \
@@ -141,7 +140,7 @@ static uint32_t run_steps(const zf_abi_check_program *program, const uint64_t *s
         top[-1] = (value);                                                                                                       \
         break;                                                                                                                   \
     }
-    const zf_abi_check_step *step = program->steps;
+    const zf_abi_check_step *step = program->steps, *end = step + count;
     for (; step < end; step++) {
         switch ((zf_abi_check_op)step->op) {
         case ZF_CHECK_CONST: *top++ = program->constants[step->a]; break;
@@ -203,7 +202,7 @@ static uint32_t run_steps(const zf_abi_check_program *program, const uint64_t *s
 }
 
 uint32_t zf_block_check_run(const zf_abi_check_program *program, const uint64_t *slots) {
-    return run_steps(program, slots, program->steps + program->step_count, NULL);
+    return run_steps(program, slots, program->step_count, NULL);
 }
 
 bool zf_block_check_compared(const zf_abi_check_program *program, const uint64_t *slots, uint32_t check, uint64_t *has,
@@ -212,7 +211,7 @@ bool zf_block_check_compared(const zf_abi_check_program *program, const uint64_t
     for (uint32_t s = 1; s < program->step_count; s++) {
         const zf_abi_check_step *step = &program->steps[s];
         if (step->op != ZF_CHECK_HOLDS || step->a != check || step[-1].op != ZF_CHECK_LE_U) continue;
-        run_steps(program, slots, step - 1, last);
+        run_steps(program, slots, s - 1, last);
         *has = last[0];
         *most = last[1];
         return *has > *most;
