@@ -51,11 +51,14 @@ END
 cat > "$tree/wants/wants.c" <<'END'
 #include <stddef.h>
 #include <zipflow/compile.h>
-int main(void) {
+int main(int argc, char **argv) {
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
     zf_status status = zf_context_create(NULL, &context, NULL);
     if (status == ZF_OK) status = zf_compiler_create(context, NULL, &compiler, NULL);
+    zf_program *program = NULL; // which finds the installed library of codecs
+    if (status == ZF_OK && argc == 2) status = zf_program_load(compiler, argv[1], &program, NULL);
+    zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
     return (int)status;
@@ -75,7 +78,7 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
     "$tree/hello/hello" "$tree/t.zfd" key "$tree/t.zfm" > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
     "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/wants/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
-    ZIPFLOW_CACHE_DIR='' "$tree/wants/build/wants" || { echo "the installed compiler does not start"; exit 1; }
+    ZIPFLOW_CACHE_DIR='' "$tree/wants/build/wants" "$tree/t.zf" || { echo "the installed compiler does not start"; exit 1; }
     "$cmake" -S "$hello/../tune" -B "$tree/tune" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/tune" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
     ZIPFLOW_CACHE_DIR='' "$tree/tune/tune" "$tree/t.zfd" "$tree/found.txt" emu 1 > "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
@@ -88,7 +91,7 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
         flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-compile zipflow) || exit 1
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$tree/wants/wants.c" -o "$tree/wants-by-pkg-config" $flags || exit 1
-        ZIPFLOW_CACHE_DIR='' "$tree/wants-by-pkg-config" || exit 1
+        ZIPFLOW_CACHE_DIR='' "$tree/wants-by-pkg-config" "$tree/t.zf" || exit 1
         flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-tune zipflow-compile zipflow-emulator zipflow) || exit 1
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$hello/../tune/tune.c" -o "$tree/tune-by-pkg-config" $flags || exit 1

@@ -28,7 +28,7 @@ typedef struct zf_program zf_program;   ///< a loaded `.zf` file, with everythin
 /// Options of zf_compiler_create. Zeroes, or a NULL pointer in place of the struct, mean the defaults. Strings are copied.
 typedef struct zf_compiler_options {
     size_t size;         ///< ZF_INIT
-    const char *std_dir; ///< directory of std.zf; NULL: $ZIPFLOW_STD, else beside the program, else as installed
+    const char *std_dir; ///< directory of std.zf; NULL: $ZIPFLOW_STD, else beside the program or the library
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
     /// GPU threads that walk a chunk of a program without lanes: 1 or 32. 32 threads share the elements of a range that is
