@@ -542,6 +542,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
 
 void zf_units_free(zf_units *units) {
     if (units == NULL) return;
+    if (!units->enqueued) zf_units_retire(units);
     uint64_t blocks = units->blocks != NULL ? units->block_count * units->column->options.copies : 0;
     for (uint64_t b = 0; b < blocks; b++) {
         if (b < units->block_count) free(units->blocks[b].owned); // copies share it
@@ -562,6 +563,8 @@ void zf_units_free(zf_units *units) {
     if (units->owns_column) zf_units_column_free(units->column);
     free(units);
 }
+
+void zf_units_ended(zf_units *units) { units->enqueued = false; }
 
 void zf_units_unload(zf_units *units) {
     const zf_accelerator_ops *ops = units->accelerator->ops;

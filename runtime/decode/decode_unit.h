@@ -109,10 +109,13 @@ ZF_PRIVATE_API zf_status zf_units_make(zf_container *container, size_t column, c
 ZF_PRIVATE_API zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code,
                                              uint64_t begin, uint64_t end, zf_accelerator *accelerator, zf_units **out,
                                              zf_error *error);
+/// Frees units. Retires their code unless launches may be in progress: the device then holds it until it ends.
 ZF_PRIVATE_API void zf_units_free(zf_units *units);
+/// Notes that the caller waited for all launches. Units that are freed afterwards retire their code.
+ZF_PRIVATE_API void zf_units_ended(zf_units *units);
 /// Gives back the units' references to their code, after their launches have ended and before they are freed.
 ///
-/// Code without other references is unloaded, where the device can. Units that are only freed keep their references.
+/// Code without other references is unloaded, where the device can.
 ZF_PRIVATE_API void zf_units_unload(zf_units *units);
 /// Hands the units' references to the device, under the same conditions: the code stays there until it is freed on the host.
 ZF_PRIVATE_API void zf_units_retire(zf_units *units);

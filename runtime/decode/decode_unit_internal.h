@@ -69,6 +69,7 @@ struct zf_units_column {
 struct zf_units {
     zf_units_column *column;
     bool owns_column; ///< no other units use the column
+    bool enqueued;    ///< launches may be in progress: none was seen to end since the last one
     zf_accelerator *accelerator;
     uint64_t first_block;  ///< of the container's column
     zf_unit_block *blocks; ///< of all copies

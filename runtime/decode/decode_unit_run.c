@@ -173,6 +173,7 @@ zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *
 static zf_status run_units(zf_units *units, bool upload, uint32_t only, void *stream, const zf_units_memory *memory,
                            zf_error *error) {
     zf_status status = zf_side_streams_fork(&units->side, stream, error);
+    units->enqueued = true;
     for (uint32_t u = 0; status == ZF_OK && u < units->unit_count; u++) {
         void *own = zf_side_stream(&units->side, u, stream);
         status = zf_selection_go_on(&units->column->selection, error);

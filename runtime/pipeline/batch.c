@@ -96,10 +96,7 @@ void zf_batch_free(zf_batch *batch) {
             if (batch->transfers[i].events[e] != NULL) a->ops->event_close(a, batch->transfers[i].events[e]);
         }
     }
-    for (size_t i = 0; i < batch->count; i++) { // those that stayed for another run: the last one has ended
-        if (batch->transfers[i].head_there) zf_units_retire(batch->transfers[i].units);
-        zf_units_free(batch->transfers[i].units);
-    }
+    for (size_t i = 0; i < batch->count; i++) zf_units_free(batch->transfers[i].units); // those that stayed for another run
     zf_device_part_give(a, allocator, &batch->heads);
     if (batch->base != NULL) a->ops->event_close(a, batch->base);
     zf_pinned_part_give(allocator, &batch->words);

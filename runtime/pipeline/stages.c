@@ -127,7 +127,8 @@ static void decode_oldest(zf_pipeline *p) {
     zf_status status = queue_decode(p, transfer, &error);
     if (status != ZF_OK) {
         p->accelerator->ops->wait(p->accelerator, p->copies, NULL);
-        p->accelerator->ops->wait(p->accelerator, p->decodes[transfer->stream], NULL);
+        if (p->accelerator->ops->wait(p->accelerator, p->decodes[transfer->stream], NULL) == ZF_OK)
+            zf_units_ended(transfer->units);
     }
     pthread_mutex_lock(&p->lock);
     end_queueing(p, transfer, true, status, &error);
@@ -290,17 +291,15 @@ void *zf_pipeline_finisher(void *pipeline) {
         zf_status status = ZF_OK;
         zf_units *units = transfer->units;
         zf_decode_stats did = {0};
-        bool over = false; // all launches have ended
         if (transfer->queued) {
             status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_DECODE_END], &error);
-            over = status == ZF_OK;
+            if (status == ZF_OK) zf_units_ended(units);
             if (status == ZF_OK) status = zf_units_status(units, transfer->words, &error);
             did = zf_units_stats(units);
         }
         // A unit whose bytes stay on the device is checked once and kept. Others are freed here, before their column may be done.
         transfer->head_there = transfer->head_at != 0 && transfer->queued && status == ZF_OK;
         if (!transfer->head_there) {
-            if (over) zf_units_retire(units); // of others that were queued in part, kernels may still run
             zf_units_free(units);
             transfer->units = NULL;
         }

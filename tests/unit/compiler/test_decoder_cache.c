@@ -10,11 +10,11 @@
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/decoder/decoder_cache.h"
-#include "emulator/emu.h"
 #include "runtime/base/clock.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/device/kept_codes.h"
+#include "tests/support/counted_device.h"
 #include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
@@ -365,65 +365,14 @@ static void test_failures(void) {
 
 // ---- Code on a device -------------------------------------------------------------------------------------------
 
-/// An emulated GPU that counts references to loaded images.
-static struct {
-    const zf_accelerator_ops *ops;
-    zf_accelerator_ops counting;
-    long references, most;
-    bool over; ///< the device was stopped
-} counted;
-
-static zf_status count_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
-                            zf_error *error) {
-    zf_status status = counted.ops->load(self, plan, code, out, error);
-    counted.references += status == ZF_OK;
-    if (counted.references > counted.most) counted.most = counted.references;
-    return status;
-}
-
-static void count_unload(zf_accelerator *self, zf_accelerator_code *code) {
-    CHECK(!counted.over, "code is unloaded from a device that was stopped");
-    counted.references--;
-    counted.ops->unload(self, code);
-}
-
-static void describe_counted(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
-    (void)shared, (void)index, (void)reason;
-    zf_text_puts(description, "counted");
-    info->present = info->emulated = true;
-}
-
-static zf_status start_counted(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
-    (void)context, (void)shared, (void)index;
-    ZF_TRY(zf_emu_create(1, 32, out, error));
-    counted.ops = (*out)->ops;
-    counted.counting = *counted.ops;
-    counted.counting.load = count_load;
-    counted.counting.unload = count_unload;
-    (*out)->ops = &counted.counting;
-    return ZF_OK;
-}
-
-static void stop_counted(zf_accelerator *accelerator) {
-    counted.over = true;
-    zf_emu_free(accelerator);
-}
-
-static const zf_device_ops counted_device = {
-    .name = "counted", .describe = describe_counted, .start = start_counted, .stop = stop_counted};
-
 /// A world with the device, which is started.
 static world begin_counted(zf_accelerator **accelerator) {
     world w = {0};
     zf_error error = {0};
-    zf_device device;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
-    memset(&counted, 0, sizeof counted);
     zf_status status = emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &w.context, &error);
-    if (status == ZF_OK) status = zf_context_add_device(w.context, &counted_device, &error);
+    if (status == ZF_OK) status = counted_begin(w.context, accelerator, &error);
     if (status == ZF_OK) status = zf_compiler_create(w.context, &options, &w.compiler, &error);
-    if (status == ZF_OK) status = zf_device_find(w.context, "counted", &device, &error);
-    if (status == ZF_OK) status = zf_device_accelerator(w.context, &device, accelerator, &error);
     CHECK(status == ZF_OK, "%s", error.message);
     return w;
 }
@@ -465,19 +414,20 @@ static void test_device_code(void) {
     zf_error error = {0};
     CHECK(zf_codec_text_hold(w.compiler->cache, container, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(decode_counted(container, values[0]), "values");
-    long own = counted.references;
+    long own = counted_references();
     CHECK(own > 0, "a decode leaves no code on the device");
-    CHECK(decode_counted(container, values[0]) && counted.references == own, "%ld images, then %ld", own, counted.references);
+    CHECK(decode_counted(container, values[0]) && counted_references() == own, "%ld images, then %ld", own, counted_references());
     builds_empty = true;
     for (uint32_t k = 0; k < PROGRAMS; k++) use_program(&w, text, accelerator, k);
     builds_empty = false;
     CHECK(stats(&w).evicted > PROGRAMS - ZF_DECODERS_MOST - 10, "%llu evicted", (ull)stats(&w).evicted);
-    CHECK(counted.most <= ZF_DECODERS_MOST + own + 2, "%ld images of %d programs", counted.most, PROGRAMS);
+    CHECK(atomic_load(&counted.most) <= ZF_DECODERS_MOST + own + 2, "%ld images of %d programs", atomic_load(&counted.most),
+          PROGRAMS);
     CHECK(decode_counted(container, values[0]), "values behind other programs");
     zf_codec_text_release(w.compiler->cache, text);
     zf_container_close(container);
     zf_compiler_free(w.compiler);
-    CHECK(counted.references == 0, "%ld images of no decoder", counted.references);
+    CHECK(counted_references() == 0, "%ld images of no decoder", counted_references());
     zf_context_free(w.context);
 }
 
