@@ -61,7 +61,7 @@ typedef struct zf_accelerator_ops {
     /// Loads an image and takes a reference to it; the same code again gives the same object and one more reference. An image
     /// lives until its last reference is given back by `unload`. Decodes hand theirs to the accelerator (kept_codes.h). The
     /// device then holds at most nine images for each decoder of the compiler's cache (eight tuples of params and the general
-    /// form), and those of modules.
+    /// form), and those of loaded modules.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
     /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. For callers that measure code

@@ -27,7 +27,7 @@ void zf_kept_codes_free(zf_kept_codes *kept) {
     free(kept);
 }
 
-/// Adds a reference; false if there is one for the same code already. With the lock held.
+/// Adds a reference; false if there is one for the same code already, or no memory. With the lock held.
 static bool add(zf_kept_codes *kept, const zf_abi_code *code, zf_accelerator_code *loaded) {
     for (size_t k = 0; k < kept->count; k++) {
         if (kept->codes[k].code == code && kept->codes[k].loaded == loaded) return false;
@@ -35,7 +35,7 @@ static bool add(zf_kept_codes *kept, const zf_abi_code *code, zf_accelerator_cod
     if (kept->count == kept->room) {
         size_t room = kept->room == 0 ? 64 : 2 * kept->room;
         kept_code *grown = realloc(kept->codes, room * sizeof *grown);
-        if (grown == NULL) return true; // nobody gives it back: the image stays
+        if (grown == NULL) return false;
         kept->codes = grown;
         kept->room = room;
     }
@@ -45,11 +45,14 @@ static bool add(zf_kept_codes *kept, const zf_abi_code *code, zf_accelerator_cod
 
 void zf_accelerator_keep(zf_accelerator *accelerator, const zf_abi_code *code, zf_accelerator_code *loaded) {
     zf_kept_codes *kept = accelerator->kept;
-    if (kept == NULL || loaded == NULL || accelerator->ops->unload == NULL) return;
-    pthread_mutex_lock(&kept->lock);
-    bool first = add(kept, code, loaded);
-    pthread_mutex_unlock(&kept->lock);
-    if (!first) accelerator->ops->unload(accelerator, loaded); // not the last reference: one is kept
+    bool added = false;
+    if (loaded == NULL || accelerator->ops->unload == NULL) return;
+    if (kept != NULL) {
+        pthread_mutex_lock(&kept->lock);
+        added = add(kept, code, loaded);
+        pthread_mutex_unlock(&kept->lock);
+    }
+    if (!added) accelerator->ops->unload(accelerator, loaded); // one is kept, or none can be: no launch uses it
 }
 
 void zf_accelerator_drop(zf_accelerator *accelerator, const zf_abi_code *code) {

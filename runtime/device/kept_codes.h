@@ -15,7 +15,8 @@ void zf_kept_codes_free(zf_kept_codes *kept);
 
 /// Hands over a reference that `load` gave for `code`. All launches of the caller that use it have ended. Any thread.
 ///
-/// Without a set, without memory and without `unload` the device keeps the image until it ends.
+/// Without a set or memory it is given back at once: a later decode loads the image again. Without `unload` the device keeps the
+/// image until it ends.
 void zf_accelerator_keep(zf_accelerator *accelerator, const zf_abi_code *code, zf_accelerator_code *loaded);
 /// Gives back what is kept for `code`, which nobody loads any more. References of decodes under way are others, and stay.
 void zf_accelerator_drop(zf_accelerator *accelerator, const zf_abi_code *code);

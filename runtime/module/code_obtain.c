@@ -203,13 +203,17 @@ static zf_status check(const zf_context *context, const zf_code_request *request
     return ZF_OK;
 }
 
-/// Moves the pieces' references to the caller's list. Without memory for it they stay until the context is freed.
+/// Moves the pieces' references to the caller's list. Without memory for it they are given back: nothing was launched.
 static void give_loaded(const obtaining *o, const piece *first, zf_loaded_codes *loaded) {
     size_t count = 0;
     for (const piece *p = first; p != NULL; p = p->next) count += p->loaded != NULL;
     *loaded = (zf_loaded_codes){.accelerator = o->accelerator, .codes = malloc((count + 1) * sizeof *loaded->codes)};
-    for (const piece *p = first; p != NULL && loaded->codes != NULL; p = p->next) {
-        if (p->loaded != NULL) loaded->codes[loaded->count++] = p->loaded;
+    for (const piece *p = first; p != NULL; p = p->next) {
+        if (p->loaded == NULL) continue;
+        if (loaded->codes != NULL)
+            loaded->codes[loaded->count++] = p->loaded;
+        else if (o->accelerator->ops->unload != NULL)
+            o->accelerator->ops->unload(o->accelerator, p->loaded);
     }
 }
 

@@ -17,7 +17,7 @@ ZF_PRIVATE_API void zf_loaded_codes_unload(zf_loaded_codes *loaded);
 
 /// Gets code as zf_code_obtain does, for request k from providers[k]. NULL: the context's, for all requests.
 /// Plans and code belong to the providers. `loaded` receives the references to what was loaded, also after an error; it has none
-/// before. NULL: the context keeps them until it is freed. Any thread.
+/// before. NULL: the device keeps them until the code is freed. Any thread.
 ZF_PRIVATE_API zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
                                              const zf_abi_provider *providers, size_t request_count, unsigned threads,
                                              zf_code_stats *each, zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error);

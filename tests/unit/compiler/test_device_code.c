@@ -1,9 +1,12 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Code that a device loaded for decodes that did not end well: each reference goes back once the decoders are gone. Batches that
-// are cancelled before their first run and in a later one, launches and loads that fail.
+// are cancelled before their first run and in a later one, launches and loads that fail, memory that ends.
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/context/context.h"
+#include "runtime/device/kept_codes.h"
+#include "runtime/module/code_obtain.h"
 #include "tests/support/counted_device.h"
 #include "tests/support/demand.h"
 #include "tests/support/emulated.h"
@@ -22,6 +25,24 @@ static zf_container *container;
 static zf_accelerator *accelerator;
 static zf_pipeline *pipeline;
 static zf_batch *batch; ///< to cancel
+
+// ---- Memory that ends ---------------------------------------------------------------------------------------------
+
+static _Thread_local size_t short_malloc; ///< the size of which the next piece is not there; 0: none
+static _Thread_local bool short_realloc;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_malloc(size_t size) {
+    if (short_malloc == 0 || size != short_malloc) return __real_malloc(size);
+    short_malloc = 0;
+    return NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t size) { return short_realloc ? NULL : __real_realloc(memory, size); }
 
 // ---- A column -----------------------------------------------------------------------------------------------------
 
@@ -150,12 +171,55 @@ static void test_second_load_fails(void) {
     end("a second load of a batch that failed");
 }
 
+// ---- Memory that ends ---------------------------------------------------------------------------------------------
+
+static zf_accelerator_code *load(const zf_abi_code **code) {
+    zf_error error = {0};
+    zf_abi_provider provider;
+    const zf_abi_plan *plan;
+    zf_accelerator_code *loaded = NULL;
+    demand(zf_context_plan(context, container, 0, NULL, 0, accelerator->ops->target(accelerator), &provider, &plan, &error),
+           &error);
+    demand(provider.code(provider.self, plan, NULL, code, &error), &error);
+    demand(accelerator->ops->load(accelerator, plan, *code, &loaded, &error), &error);
+    return loaded;
+}
+
+static void shorten(void) { short_malloc = 2 * sizeof(zf_accelerator_code *); }
+
+static void test_no_memory(void) {
+    const zf_abi_code *code;
+    begin();
+    zf_accelerator_code *loaded = load(&code);
+    short_realloc = true;
+    zf_accelerator_keep(accelerator, code, loaded);
+    short_realloc = false;
+    CHECK(counted_references() == 0, "without memory for the list a reference is lost");
+    zf_kept_codes *kept = accelerator->kept;
+    loaded = load(&code);
+    accelerator->kept = NULL;
+    zf_accelerator_keep(accelerator, code, loaded);
+    accelerator->kept = kept;
+    CHECK(counted_references() == 0, "without a list a reference is lost");
+    zf_code_request request = {.container = container};
+    zf_loaded_codes codes = {0};
+    zf_error error = {0};
+    counted.on_load = shorten;
+    CHECK(zf_code_obtain_from(context, "counted", &request, NULL, 1, 1, NULL, NULL, &codes, &error) == ZF_OK, "%s", error.message);
+    CHECK(short_malloc == 0 && codes.codes == NULL && codes.count == 0, "the list was made");
+    short_malloc = 0;
+    counted.on_load = NULL;
+    zf_loaded_codes_unload(&codes);
+    end("memory that ended");
+}
+
 int main(void) {
     if (!scratch_begin("device_code")) return 1;
     test_cancelled();
     test_restarted();
     test_launch_fails();
     test_second_load_fails();
+    test_no_memory();
     scratch_remove(scratch);
     return check_result();
 }
