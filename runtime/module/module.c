@@ -10,6 +10,7 @@
 
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
+#include "runtime/device/device.h"
 #include "runtime/module/module_open.h"
 
 typedef unsigned long long ull;
@@ -289,8 +290,26 @@ zf_status zf_module_load(zf_context *context, const char *path, zf_module **out,
     return ZF_OK;
 }
 
+/// Has the devices of the context unload the module's code. Decodes have ended, so references to it are kept ones.
+static void drop_codes(const zf_module *m) {
+    for (uint32_t t = 0; t < m->content.table_count; t++) {
+        const zf_module_table *table = &m->content.tables[t];
+        for (uint32_t c = 0; c < table->column_count; c++) {
+            for (uint32_t p = 0; p < table->columns[c].plan_count; p++) {
+                const zf_module_plan *entry = &table->columns[c].plans[p];
+                for (uint32_t k = 0; k < entry->code_count; k++) {
+                    if (entry->loaded[k].simt != NULL) zf_context_drop_code(m->context, &entry->loaded[k]);
+                }
+            }
+        }
+    }
+}
+
 void zf_module_free(zf_module *module) {
     if (module == NULL) return;
-    if (module->context != NULL) zf_context_remove_provider(module->context, module);
+    if (module->context != NULL) {
+        zf_context_remove_provider(module->context, module);
+        drop_codes(module);
+    }
     zf_module_close(module);
 }

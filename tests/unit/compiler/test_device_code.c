@@ -205,7 +205,8 @@ static void test_no_memory(void) {
     zf_loaded_codes codes = {0};
     zf_error error = {0};
     counted.on_load = shorten;
-    CHECK(zf_code_obtain_from(context, "counted", &request, NULL, 1, 1, NULL, NULL, &codes, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_code_obtain_from(context, "counted", &request, NULL, 1, 1, NULL, NULL, &codes, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(short_malloc == 0 && codes.codes == NULL && codes.count == 0, "the list was made");
     short_malloc = 0;
     counted.on_load = NULL;

@@ -690,7 +690,9 @@ static void test_gpu(void) {
                 if (c == 0) CHECK(stats.kernel_variants == (special ? 4u : 1u), "%llu variants", (ull)stats.kernel_variants);
             }
             zf_container_close(container);
+            CHECK(fake->loads > fake->unloads, "no code of the module is left on the GPU");
             zf_module_free(module);
+            CHECK(fake->loads == fake->unloads, "%u modules of %u are left on the GPU", fake->loads - fake->unloads, fake->loads);
             zf_context_free(where);
         }
     }
