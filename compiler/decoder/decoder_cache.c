@@ -272,7 +272,7 @@ static void evict(zf_decoder_cache *cache) {
         }
         pthread_mutex_unlock(&cache->lock);
         if (e == NULL) return;
-        free_entry(e); // with no lock held: its code is unloaded
+        free_entry(e); // without the cache's lock: unloading may wait. Callers may hold locks of a container or a program
         free_text(last);
     }
 }
