@@ -19,6 +19,7 @@
 #include "codegen/target/codegen_target.h"
 #include "runtime/base/abi.h"
 #include "runtime/base/cache.h"
+#include "runtime/base/cache_limit.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"
 

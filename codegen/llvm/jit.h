@@ -24,7 +24,7 @@ typedef struct zf_jit_options {
     unsigned optimise;            ///< level of passes and code generation, 0..3
     bool sanitize;                ///< every function is instrumented with AddressSanitizer, whose runtime the process must have
     const char *cache_dir;        ///< NULL or "": no disk cache. Copied
-    uint64_t cache_bytes;         ///< of code in it; 0: ZF_CACHE_BYTES (runtime/base/cache.h)
+    uint64_t cache_bytes;         ///< of code in it; 0: ZF_CACHE_BYTES (runtime/base/cache_limit.h)
     zf_passes *passes;            ///< where time is noted; NULL: nowhere
     const zf_jit_symbol *symbols; ///< besides memcpy, memmove, memset, memcmp. Copied
     size_t symbol_count;

@@ -1,4 +1,5 @@
 #include "runtime/base/cache_internal.h"
+#include "runtime/base/cache_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 //
 // `kernels` has compiled code (objects of the host; a GPU's driver keeps what it makes of PTX), a file for each key. An entry
 // holds its whole key, so two keys never share one, and a checksum, so a damaged one counts as missing. Its size is bounded
-// (cache_limit.c). `rates` has measured speeds of devices (runtime/pipeline/rates_file.c), `tuned` results of tuning
+// (cache_limit.h). `rates` has measured speeds of devices (runtime/pipeline/rates_file.c), `tuned` results of tuning
 // (compiler/tuned/tuned_file.c): a small file for each device, which stays.
 #ifndef ZF_RUNTIME_CACHE_H
 #define ZF_RUNTIME_CACHE_H
@@ -42,11 +42,6 @@ bool zf_cache_write(int directory, const char *name, const zf_cache_piece *piece
 bool zf_cache_lock(int fd, unsigned milliseconds);
 /// Releases the lock. Call it before close(), which does not release it while a child process has the descriptor, too.
 void zf_cache_unlock(int fd);
-
-enum { ZF_CACHE_BYTES = 1 << 30 }; ///< the default limit of `kernels`
-
-/// Reads a limit: a number of bytes, at least 1, which K, M or G may follow (powers of 1024). False: `text` is something else.
-bool zf_cache_size_read(const char *text, uint64_t *out);
 
 /// Finds the object of a key, and marks it as used now. On ZF_CACHE_FOUND `*object` is memory that the caller frees.
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size);

@@ -1,5 +1,7 @@
 // The cache's size. The file `usage` beside the entries has the sum of their bytes, under a lock, so that keeping an entry need
 // not look at the others. Only where the sum passes the limit are all entries looked at, which corrects it, too.
+#include "runtime/base/cache_limit.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/cache.h"
+#include "runtime/base/cache_limit.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/sized.h"

@@ -1,6 +1,7 @@
 // Help, manual and completion, all from the table of verbs.
 #include <string.h>
 
+#include "runtime/base/cache_limit.h"
 #include "zfc/driver_codes.h"
 #include "zfc/verbs/verbs.h"
 
@@ -65,7 +66,8 @@ static const struct {
     {"ZIPFLOW_CACHE_DIR",
      "cache of compiled kernels and measured rates: an absolute path, or empty for none; ignored in setuid programs"},
     {"ZIPFLOW_CACHE_SIZE",
-     "largest size of compiled kernels in the cache, such as `512M` (K, M and G are powers of 1024; default: `1G`); the least "
+     "largest size of compiled kernels in the cache, such as `512M` (K, M and G are powers of 1024; default: `" ZF_CACHE_SIZE
+     "`); the least "
      "recently used are evicted; ignored in setuid programs"},
     {"XDG_CACHE_HOME`, `HOME", "place of the cache without `ZIPFLOW_CACHE_DIR`, as above"},
     {"ZIPFLOW_OPTIMISE", "LLVM's optimisation level for kernels, 0 to 3 (default: 3), to look for faults of code generation"},

@@ -13,6 +13,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "runtime/base/cache.h"
+#include "runtime/base/cache_limit.h"
 #include "tests/unit/check.h"
 
 #ifdef ZF_SANITIZE

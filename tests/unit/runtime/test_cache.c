@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/cache.h"
+#include "runtime/base/cache_limit.h"
 #include "runtime/context/context.h"
 #include "tests/unit/check.h"
 
@@ -345,7 +346,8 @@ static void test_sizes(void) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } variables[] = {{NULL, 1 << 30}, {"", 1 << 30}, {"10M", 10 << 20}, {"many", 0}};
+    } variables[] = {
+        {NULL, ZF_CACHE_BYTES}, {"", ZF_CACHE_BYTES}, {ZF_CACHE_SIZE, ZF_CACHE_BYTES}, {"10M", 10 << 20}, {"many", 0}};
     for (size_t k = 0; k < sizeof variables / sizeof *variables; k++) {
         zf_context *context = NULL;
         zf_error error = {0};
@@ -363,6 +365,25 @@ static void test_sizes(void) {
     unsetenv("ZIPFLOW_CACHE_SIZE");
 }
 
+/// Pages that name the default limit name this one. `zfc help` and docs/zfc.md derive it.
+static void test_pages(void) {
+    static const char *const pages[] = {ZF_SOURCE_DIR "/runtime/include/zipflow/zipflow.h", ZF_SOURCE_DIR "/docs/memory.md"};
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "default %llu GiB", (ull)(ZF_CACHE_BYTES >> 30));
+    for (size_t k = 0; k < sizeof pages / sizeof *pages; k++) {
+        static char text[1 << 18];
+        FILE *file = fopen(pages[k], "r");
+        CHECK(file != NULL, "%s: %s", pages[k], strerror(errno));
+        if (file == NULL) continue;
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        const char *variable = strstr(text, "$ZIPFLOW_CACHE_SIZE");
+        CHECK(variable != NULL, "%s does not name the variable", pages[k]);
+        const char *found = variable != NULL ? strstr(variable, wanted) : NULL;
+        CHECK(found != NULL && found - variable < 64, "%s does not say `%s`", pages[k], wanted);
+    }
+}
+
 int main(void) {
     snprintf(directory, sizeof directory, "/tmp/zf_cache_XXXXXX");
     if (mkdtemp(directory) == NULL) return 1;
@@ -377,6 +398,7 @@ int main(void) {
     alarm(0);
     test_processes();
     test_sizes();
+    test_pages();
     char command[96];
     snprintf(command, sizeof command, "rm -r %s", directory);
     CHECK(system(command) == 0, "%s", command);
