@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "patterns/plan/plan_target.h"
 #include "runtime/base/error.h"
 #include "runtime/container/container_format.h"
 #include "runtime/module/module_open.h"
@@ -29,10 +30,11 @@ bool zf_is_module(const char *path) { return begins_with(path, ZF_MODULE_MAGIC);
 bool zf_is_container(const char *path) { return begins_with(path, ZF_FORMAT_MAGIC); }
 
 static const char *target_text(zf_abi_target target, char out[32]) {
-    if (target.family == ZF_TARGET_NVPTX)
+    const zf_target *of = zf_target_for(target);
+    if (of->image == ZF_IMAGE_PTX)
         snprintf(out, 32, "sm_%u", target.arch);
     else
-        snprintf(out, 32, "host");
+        snprintf(out, 32, "%s", of->name);
     return out;
 }
 

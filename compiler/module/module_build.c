@@ -11,6 +11,7 @@
 #include "compiler/container_spec.h"
 #include "compiler/module/branches.h"
 #include "compiler/program.h"
+#include "patterns/plan/plan_target.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
 #include "runtime/base/sized.h"
@@ -21,6 +22,7 @@ enum {
     MOST_TUPLES = 64,  ///< of shaping values, of a plan
 };
 
+/// The targets of a module, less those that its options leave out. The format holds no others.
 static const zf_abi_target targets[] = {{ZF_TARGET_HOST, 0}, {ZF_TARGET_NVPTX, 80}, {ZF_TARGET_NVPTX, 90}};
 enum { TARGETS = sizeof targets / sizeof targets[0] };
 
@@ -40,9 +42,13 @@ static zf_status damaged(const building *t, zf_error *error, const char *format,
     return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(t->container), column);
 }
 
-const char *zf_module_target_name(zf_abi_target target) {
-    if (target.family == ZF_TARGET_HOST) return "host";
-    return target.arch == 80 ? "nvptx of compute capability 8.0" : "nvptx of compute capability 9.0";
+const char *zf_module_target_name(zf_abi_target target, char out[ZF_MODULE_TARGET_ROOM]) {
+    int length = snprintf(out, ZF_MODULE_TARGET_ROOM, "%s", zf_target_for(target)->name);
+    if (target.arch != 0) {
+        snprintf(out + length, ZF_MODULE_TARGET_ROOM - (size_t)length, " of compute capability %u.%u", target.arch / 10,
+                 target.arch % 10);
+    }
+    return out;
 }
 
 void zf_module_note(const zf_module_builder *b, const char *format, ...) {
@@ -113,7 +119,7 @@ static zf_status add_codes(const building *t, const char *name, size_t column, c
     if (shape != NULL && width > 0) ZF_TRY(find_tuples(t, column, shape, &decoder->abi, tuples, &count, &more, error));
     if (more)
         zf_module_note(b, "table %s, column %s: more than %d tuples of params on %s; others use the general form", t->name, name,
-                       MOST_TUPLES, zf_module_target_name(decoder->abi.target));
+                       MOST_TUPLES, zf_module_target_name(decoder->abi.target, (char[ZF_MODULE_TARGET_ROOM]){0}));
     out->codes = ZF_NEW_ARRAY(b->arena, zf_module_code, count + 1);
     if (out->codes == NULL) return out_of_memory(error);
     out->code_count = (uint32_t)count + 1;
@@ -192,7 +198,8 @@ static void note_missing(const building *t, const char *column, const zf_module_
             zf_module_note(t->b, "table %s, column %s: no code for any target: %s", t->name, column, reasons[k].message);
             return;
         }
-        zf_module_note(t->b, "table %s, column %s: no code for %s%s: %s", t->name, column, zf_module_target_name(targets[k]),
+        zf_module_note(t->b, "table %s, column %s: no code for %s%s: %s", t->name, column,
+                       zf_module_target_name(targets[k], (char[ZF_MODULE_TARGET_ROOM]){0}),
                        plans > 0 ? " under some alternatives" : "", reasons[k].message);
     }
 }

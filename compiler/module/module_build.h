@@ -36,8 +36,9 @@ typedef struct zf_module_builder {
     zf_text images;
 } zf_module_builder;
 
-/// Returns the name of a target: "host", or "nvptx of compute capability 8.0". Static.
-const char *zf_module_target_name(zf_abi_target target);
+enum { ZF_MODULE_TARGET_ROOM = 64 };
+/// Writes the name of a target to `out`, and returns it: "host", or "nvptx of compute capability 8.0".
+const char *zf_module_target_name(zf_abi_target target, char out[ZF_MODULE_TARGET_ROOM]);
 /// Passes a line about code that is left out to the caller (zf_module_options.note).
 void zf_module_note(const zf_module_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

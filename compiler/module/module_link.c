@@ -115,7 +115,7 @@ static void drop_missing(const zf_module_builder *b, const char *table, zf_modul
         const zf_module_piece *general = piece_of(b, &plan->codes[0]);
         if (general->status != ZF_OK) {
             zf_module_note(b, "table %s, column %s: no code for %s%s: %s", table, column->name,
-                           zf_module_target_name(plan->abi.target),
+                           zf_module_target_name(plan->abi.target, (char[ZF_MODULE_TARGET_ROOM]){0}),
                            plan->shape.branch_count > 0 ? " under some alternatives" : "", general->error.message);
             continue;
         }

@@ -26,6 +26,13 @@ const zf_target *zf_target_find(const char *name) {
     return NULL;
 }
 
+const zf_target *zf_target_of_image(zf_abi_image_kind image) {
+    for (size_t k = 0; k < COUNT; k++) {
+        if (table[k]->image == image) return table[k];
+    }
+    return NULL;
+}
+
 const zf_target *zf_target_for(zf_abi_target device) {
     const zf_target *first = NULL;
     for (size_t k = 0; k < COUNT; k++) {

@@ -27,6 +27,9 @@ typedef struct zf_target {
 const zf_target *const *zf_targets(size_t *count);
 /// Returns the target of that name, or NULL.
 const zf_target *zf_target_find(const char *name);
+/// Returns the first target whose code is stored as that kind of image: for PTX the GPU that explanations are of. Never NULL
+/// for ZF_IMAGE_PTX.
+const zf_target *zf_target_of_image(zf_abi_image_kind image);
 /// Returns the target for code that a device wants: of its family the one for its `arch`, or else the first.
 const zf_target *zf_target_for(zf_abi_target device);
 

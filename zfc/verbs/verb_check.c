@@ -7,6 +7,7 @@
 
 #include "frontend/spec/spec.h"
 #include "patterns/plan/plan.h"
+#include "patterns/plan/plan_target.h"
 #include "zfc/driver_codes.h"
 #include "zfc/output.h"
 #include "zfc/report.h"
@@ -69,7 +70,7 @@ typedef struct planned {
 
 // Warns of the kernels of a table's column that are not parallel on GPUs.
 static void warn_sequential(zf_diags *diags, const zf_column *column, zf_arena *arena, const zf_graph *graph) {
-    zf_plan_options options = {.target = "nvptx"};
+    zf_plan_options options = {.target = zf_target_of_image(ZF_IMAGE_PTX)->name};
     const zf_plan *plan = zf_plan_build(arena, graph, &options, NULL);
     const zf_explain_form *forms = plan ? zf_kernel_forms(plan) : NULL;
     for (uint32_t k = 0; forms && k < plan->kernel_count; k++) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "compiler/program.h"
+#include "patterns/plan/plan_target.h"
 #include "runtime/base/clock.h"
 #include "tuner/tune_json.h"
 #include "zfc/driver_codes.h"
@@ -33,7 +34,10 @@ static bool read_targets(const char *text, zf_module_options *out) {
     out->no_host = out->no_nvptx = true;
     for (;;) {
         size_t length = strcspn(text, ",");
-        bool host = length == 4 && memcmp(text, "host", 4) == 0, nvptx = length == 5 && memcmp(text, "nvptx", 5) == 0;
+        char name[16] = "";
+        if (length < sizeof name) memcpy(name, text, length);
+        const zf_target *target = zf_target_find(name);
+        bool host = target && target->family == ZF_TARGET_HOST, nvptx = target && target->family == ZF_TARGET_NVPTX;
         if ((host && out->no_host) || (nvptx && out->no_nvptx)) { // each once
             out->no_host = out->no_host && !host;
             out->no_nvptx = out->no_nvptx && !nvptx;

@@ -9,6 +9,7 @@
 #include "compiler/program.h"
 #include "frontend/spec/codec.h"
 #include "patterns/plan/explain.h"
+#include "patterns/plan/plan_target.h"
 #include "zfc/driver_codes.h"
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
@@ -94,12 +95,12 @@ static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, cons
     }
 }
 
-// Forms are of GPUs: those of the plan, or beside a plan of the host those of NVIDIA GPUs.
+// Forms are of GPUs: those of the plan, or beside a plan of the host those of the GPU whose code is PTX.
 static void add_forms(zf_arena *arena, const zf_plan_options *options, zf_explained *what) {
     if (!what->plan) return;
     what->forms = zf_kernel_forms(what->plan);
     if (what->forms) return;
-    zf_plan_options of_gpu = {.target = "nvptx", .chunk_threads = options->chunk_threads};
+    zf_plan_options of_gpu = {.target = zf_target_of_image(ZF_IMAGE_PTX)->name, .chunk_threads = options->chunk_threads};
     what->gpu_plan = zf_plan_build(arena, what->graph, &of_gpu, NULL);
     if (what->gpu_plan) what->gpu_forms = zf_kernel_forms(what->gpu_plan);
 }
@@ -137,25 +138,28 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
 
 // `--target` and `--shaping`: what code and plan are for.
 static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_options *out, uint64_t shaping[64]) {
-    const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
+    const char *name = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
+    const zf_target *of_ptx = zf_target_of_image(ZF_IMAGE_PTX), *known = name ? zf_target_find(name) : NULL;
     bool of_kernels = zf_argument(arguments, "choices") || zf_argument(arguments, "choose");
-    if (!family && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) family = "nvptx";
-    if (of_kernels && strcmp(family, "host") == 0) {
-        fprintf(stderr, "zfc explain: error[%s]: choices are for kernels of GPUs: --target nvptx or emu\n", ZFC_BAD_ARGUMENT);
+    if (!known && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) known = of_ptx;
+    if (of_kernels && known->wave == 0) {
+        fprintf(stderr, "zfc explain: error[%s]: choices are for kernels of GPUs: --target %s or emu\n", ZFC_BAD_ARGUMENT,
+                of_ptx->name);
         return false;
     }
     if (stage && zf_argument(arguments, "choices")) {
         fprintf(stderr, "zfc explain: error[%s]: --choices goes without --emit\n", ZFC_BAD_ARGUMENT);
         return false;
     }
-    bool nvptx = family && strcmp(family, "nvptx") == 0;
-    if (stage && strcmp(stage, "ptx") == 0 && !nvptx) {
-        fprintf(stderr, "zfc explain: error[%s]: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n",
-                ZFC_BAD_ARGUMENT, family);
+    bool makes_ptx = known && known->image == ZF_IMAGE_PTX;
+    if (stage && strcmp(stage, "ptx") == 0 && !makes_ptx) {
+        fprintf(stderr, "zfc explain: error[%s]: PTX is of the target %s: for %s give --emit asm, or --target %s\n",
+                ZFC_BAD_ARGUMENT, of_ptx->name, known->name, of_ptx->name);
         return false;
     }
-    if (stage && strcmp(stage, "asm") == 0 && nvptx) {
-        fprintf(stderr, "zfc explain: error[%s]: the assembler of the target nvptx is PTX: give --emit ptx\n", ZFC_BAD_ARGUMENT);
+    if (stage && strcmp(stage, "asm") == 0 && makes_ptx) {
+        fprintf(stderr, "zfc explain: error[%s]: the assembler of the target %s is PTX: give --emit ptx\n", ZFC_BAD_ARGUMENT,
+                known->name);
         return false;
     }
     bool code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
@@ -163,13 +167,12 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         fprintf(stderr, "zfc explain: error[%s]: --shaping goes with --emit llvm, asm or ptx\n", ZFC_BAD_ARGUMENT);
         return false;
     }
-    const zf_target *known = family ? zf_target_find(family) : NULL;
     if (known) out->target = (zf_abi_target){known->family, known->arch};
     const char *arch = zf_argument(arguments, "arch");
-    if (nvptx) {
-        out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
+    if (makes_ptx) {
+        out->target = (zf_abi_target){.family = known->family, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
     } else if (arch) {
-        fprintf(stderr, "zfc explain: error[%s]: --arch is of the target nvptx\n", ZFC_BAD_ARGUMENT);
+        fprintf(stderr, "zfc explain: error[%s]: --arch is of the target %s\n", ZFC_BAD_ARGUMENT, of_ptx->name);
         return false;
     }
     if (!values) {
