@@ -1,4 +1,5 @@
-// The parts of `zfc explain` that say how kernels run on a GPU.
+// The parts of `zfc explain` that say how kernels run on a GPU. Here forms become text; zfc/verbs/kernel_forms.c asks codegen for
+// them, which this room may not know.
 #include "patterns/plan/explain.h"
 
 static const char *makes(const zf_plan *plan, const zf_kernel *kernel) {
