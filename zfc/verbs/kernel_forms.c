@@ -1,3 +1,4 @@
+// Asks codegen for the forms of a plan's kernels. patterns/plan/explain_form.c prints them.
 #include "zfc/verbs/kernel_forms.h"
 
 #include "codegen/codegen.h"
