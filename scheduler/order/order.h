@@ -69,6 +69,7 @@ void zf_order_fifo(uint32_t count, uint32_t *order);
 /// growing copy, then the others by shrinking decode. No order ends earlier where reads are 0, one stream decodes and the rings
 /// are unbounded; other limits are ignored. Equal jobs are ordered by group, then by index,
 /// so that equal pieces of a column stay together and in order. O(count log count) comparisons.
+/// The runtime calls zf_order_find, whose first candidate is this order.
 /// (S. M. Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954; section 3.3 of the
 /// paper.)
 zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,

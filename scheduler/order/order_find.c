@@ -152,12 +152,8 @@ zf_order_status zf_order_find(const zf_order_problem *problem, uint64_t steps, v
     finding in = {.problem = problem, .room = &room, .steps = steps, .order = order};
     in.found.bound = zf_order_bounds_of(problem, &room, &in.found.comparisons).makespan;
     bool reads = false;
-    for (uint32_t i = 0; i < count; i++) {
-        room.before[i] = problem->jobs[i].copy;
-        room.behind[i] = problem->jobs[i].decode;
-        reads = reads || problem->jobs[i].read > 0;
-    }
-    in.found.comparisons += zf_order_sort(problem->jobs, count, &room, order);
+    for (uint32_t i = 0; i < count; i++) reads = reads || problem->jobs[i].read > 0;
+    in.found.comparisons += zf_order_by_jobs(problem, &room, order);
     zf_order_summary summary = follow(&in, order);
     keep(&in, &summary, ZF_ORDER_BY_JOHNSON);
     in.found.comparisons += zf_order_by_columns(problem, &room, room.order);

@@ -23,6 +23,10 @@ static inline bool zf_order_grows(const zf_order_room *room, uint32_t job) { ret
 /// Sorts by Johnson's rule on the keys `before` and `behind` into `order`, which is not `merge`. Returns the comparisons.
 uint64_t zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order);
 
+/// Sorts jobs by Johnson's rule on their copies and decodes: zf_order_johnson of a checked problem. Uses the keys and `merge`,
+/// which is not `order`. Returns the comparisons.
+uint64_t zf_order_by_jobs(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order);
+
 /// Sorts whole columns by Johnson's rule. Uses the keys, `sorted` and `merge`; `order` is neither. Returns the comparisons.
 uint64_t zf_order_by_columns(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order);
 

@@ -44,17 +44,20 @@ uint64_t zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_
     return comparisons;
 }
 
+uint64_t zf_order_by_jobs(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order) {
+    for (uint32_t i = 0; i < problem->count; i++) {
+        room->before[i] = problem->jobs[i].copy;
+        room->behind[i] = problem->jobs[i].decode;
+    }
+    return zf_order_sort(problem->jobs, problem->count, room, order);
+}
+
 zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,
                                  uint32_t *bad) {
     zf_order_room room;
     zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
-    if (status != ZF_ORDER_OK) return status;
-    for (uint32_t i = 0; i < problem->count; i++) {
-        room.before[i] = problem->jobs[i].copy;
-        room.behind[i] = problem->jobs[i].decode;
-    }
-    zf_order_sort(problem->jobs, problem->count, &room, order);
-    return ZF_ORDER_OK;
+    if (status == ZF_ORDER_OK) zf_order_by_jobs(problem, &room, order);
+    return status;
 }
 
 uint64_t zf_order_by_columns(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order) {
