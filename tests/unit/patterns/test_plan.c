@@ -163,7 +163,7 @@ static void check_details(zf_spec *spec) {
     plan = plan_column(arena, find_column(spec, "tests", "dictionary_delta"), &apart);
     if (plan != NULL) {
         CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0, "materialised, as was asked");
-        CHECK(strstr(plan->edge_reason[1], "a kernel and states of its own") != NULL, "with a reason: %s", plan->edge_reason[1]);
+        CHECK(strstr(plan->edge_reason[1], "unfused by request") != NULL, "with a reason: %s", plan->edge_reason[1]);
         CHECK(plan->kernels[1].tree < 0, "a map over a work buffer keeps no state");
     }
     // A scan over groups, over a map, over groups: one state.
