@@ -69,6 +69,10 @@ zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_ji
 /// Writes the name of the function of kernel `index`.
 void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]);
 
+enum { ZF_CODEGEN_VERSION = 32 };
+/// Writes the version of LLVM: "19.1.7".
+void zf_codegen_llvm_version(char text[ZF_CODEGEN_VERSION]);
+
 // ---- Choices (patterns/plan/choices.h) ----------------------------------------------------------------------------
 
 enum { ZF_CHOICE_VALUES = 16 };

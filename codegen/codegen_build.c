@@ -1,5 +1,6 @@
 // The code of a plan's kernels: a module is built of them, then loaded into this process, assembled for a GPU, exported or
 // printed.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,5 +217,11 @@ zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_ji
 }
 
 void zf_codegen_kernel_name(uint32_t index, char name[ZF_CODEGEN_NAME]) { zf_lower_kernel_name(index, name); }
+
+void zf_codegen_llvm_version(char text[ZF_CODEGEN_VERSION]) {
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(text, ZF_CODEGEN_VERSION, "%u.%u.%u", major, minor, patch);
+}
 
 zf_type zf_codegen_stored_type(const zf_plan *plan, const zf_kernel *kernel) { return zf_simt_type_of(plan, kernel); }

@@ -1,7 +1,6 @@
 // The compiler as an object: a linker for generated code, and the context's source of code.
 #include "compiler/compiler.h"
 
-#include <llvm-c/Core.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,14 +257,12 @@ const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target ta
 
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 
-// Static texts, made once: LLVM says its version in numbers only, and the targets are a table.
-static char version_text[32], targets_text[128];
+// Static texts, made once.
+static char version_text[ZF_CODEGEN_VERSION], targets_text[128];
 static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
 
 static void make_texts(void) {
-    unsigned major, minor, patch;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(version_text, sizeof(version_text), "%u.%u.%u", major, minor, patch);
+    zf_codegen_llvm_version(version_text);
     size_t count, length = 0;
     const zf_target *const *targets = zf_targets(&count);
     for (size_t k = 0; k < count && length < sizeof(targets_text); k++) {

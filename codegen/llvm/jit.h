@@ -3,13 +3,12 @@
 #ifndef ZF_CODEGEN_JIT_H
 #define ZF_CODEGEN_JIT_H
 
-#include <llvm-c/Core.h>
-#include <llvm-c/TargetMachine.h>
-
 #include "runtime/base/abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/passes.h"
 #include "runtime/base/text.h"
+
+struct LLVMOpaqueModule; // LLVMModuleRef is a pointer to it; LLVM's headers are for codegen/ alone
 
 typedef struct zf_jit zf_jit;
 typedef struct zf_jit_code zf_jit_code;
@@ -44,7 +43,7 @@ typedef struct zf_jit_request {
     /// Fills `module` (triple and data layout are set; attributes that all functions want are added afterwards). Must be
     /// repeatable: the same request builds the same module. Must not keep anything made in `context`: on a fatal error of LLVM it
     /// does not return.
-    zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
+    zf_status (*build)(void *user, struct LLVMOpaqueModule *module, zf_error *error);
     void *user;
     bool *compiled;                    ///< may be NULL: set where the object was not in the cache, else left as it is
     const char *const *symbols;        ///< names of functions to look up

@@ -46,6 +46,7 @@ codegen/host/a.c "compiler/decoder/decoder.h"
 codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"
 codegen/host/a.c <cuda.h>
+compiler/a.c <llvm-c/Core.h>
 compiler/a.c "measure/measure.h"
 compiler/a.c "codegen/simt/simt_choices.h"
 compiler/a.c "codegen/kernel/kernel.h"

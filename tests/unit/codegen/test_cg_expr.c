@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zf-interp
+// Links: zf_llvm_headers zipflow-compiler zf-interp
 // Expressions of bodies in generated code, against the interpreter's arithmetic: every operator, cast and primitive of every type
 // at its edge values, when a failed check leaves and when it is only noted.
 #include <inttypes.h>

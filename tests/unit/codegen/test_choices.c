@@ -1,4 +1,4 @@
-// Links: zipflow-compiler
+// Links: zf_llvm_headers zipflow-compiler
 // Choices for kernels of GPUs: their text, what is refused and why, what each form may have, and plans that have them, printed,
 // read back and verified.
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zf_llvm_headers zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Building, caching and linking modules: what the cache does with damage, what LLVM's failures become, code from many threads.
 #include <dirent.h>
 #include <fcntl.h>

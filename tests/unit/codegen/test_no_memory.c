@@ -1,4 +1,4 @@
-// Links: zipflow-compiler
+// Links: zf_llvm_headers zipflow-compiler
 // Memory ends inside LLVM: the call ends in words, and no code is made from then on. Where it ends elsewhere in the process, C++
 // goes on as if this library were not there.
 #include <stdint.h>

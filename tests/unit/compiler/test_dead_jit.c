@@ -1,4 +1,4 @@
-// Links: zipflow-compiler -Wl,--wrap=LLVMOrcLLJITAddObjectFileWithRT
+// Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=LLVMOrcLLJITAddObjectFileWithRT
 // LLVM gives up while a compiler's code is linked, which it never should: whatever is asked of that compiler afterwards is
 // refused in words, what it made before goes on working, it can be freed, and a new one works.
 #include <llvm-c/LLJIT.h>

@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zf-interp
+// Links: zf_llvm_headers zipflow-compiler zf-interp
 // Encoding through generated code: every algorithm of the standard library and every column of the examples round trips at sizes
 // around tiles and blocks, and what is stored is what the interpreter's encoder would store, bit for bit.
 #include <inttypes.h>

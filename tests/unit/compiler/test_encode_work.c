@@ -1,4 +1,4 @@
-// Links: zipflow-compiler
+// Links: zf_llvm_headers zipflow-compiler
 // What an encode body may do is limited: each primitive that goes through more than one element takes its share. A body that
 // calls one of them over and over ends with an error at that call, long before its loop does.
 #include <inttypes.h>

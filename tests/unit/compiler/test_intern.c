@@ -1,4 +1,4 @@
-// Links: zipflow-compiler
+// Links: zf_llvm_headers zipflow-compiler
 // `intern`: every value gets the number of its first occurrence, whatever the table behind it has to do for it. Values of each
 // size, nearly all distinct or hardly any, and values chosen to meet in one slot, the last one.
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-// Links: zipflow-compiler -Wl,--wrap=LLVMOrcJITDylibDefine
+// Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=LLVMOrcJITDylibDefine
 // Libraries of the linker cannot be removed: encoders give theirs back with their program, and so does a load that fails.
 #include <llvm-c/Error.h>
 #include <llvm-c/Orc.h>

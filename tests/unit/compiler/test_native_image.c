@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-runtime
+// Links: zf_llvm_headers zipflow-compiler zipflow-runtime
 // Native code of modules: what an object file may not hold is refused by name, what it may runs where it is put, and no page of a
 // loaded one can be written and run.
 #include <elf.h>
