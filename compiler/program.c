@@ -35,7 +35,7 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir,
                                .passes = zf_context_passes(zf_compiler_context(compiler))};
     program->spec = zf_spec_create(&options);
-    if (program->spec != NULL) program->text = zf_codec_text_adopt(compiler->cache, program->spec);
+    if (program->spec != NULL) program->text = zf_codec_text_adopt(program->spec);
     if (program->text == NULL) {
         if (program->spec != NULL) zf_spec_destroy(program->spec);
         zf_program_free(program);

@@ -1,5 +1,6 @@
 // The decoder of one column under one vector of branches: graph, plan, what the runtime launches, and code for tuples of shaping
-// values. Containers, programs and modules use the same decoders.
+// values. Containers and programs get theirs from the cache (decoder_cache.h), which shares them. Modules and `zfc explain` make
+// their own, use them once and free them.
 #ifndef ZF_COMPILER_DECODER_H
 #define ZF_COMPILER_DECODER_H
 
@@ -34,7 +35,8 @@ void zf_decoder_free(zf_decoder *decoder);
 
 /// Returns the code for shaping values (in the order of abi.shaping), or the general form for NULL.
 /// Compiles on first use, under no lock; other callers for the same values wait. After eight tuples the general form serves
-/// further ones. The code lives as long as the decoder. A failure is kept and returned again, except ZF_ERR_MEMORY. Any thread.
+/// further ones. The code lives as long as the decoder. ZF_ERR_UNSUPPORTED and ZF_ERR_INPUT are kept and returned again; after
+/// another failure the next call tries again. Any thread.
 zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
 
 /// Appends the text of that code at a stage: LLVM IR or assembly.

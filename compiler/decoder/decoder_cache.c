@@ -166,8 +166,7 @@ zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *contai
     return status;
 }
 
-zf_codec_text *zf_codec_text_adopt(zf_decoder_cache *cache, zf_spec *spec) {
-    (void)cache;
+zf_codec_text *zf_codec_text_adopt(zf_spec *spec) {
     text *t = new_text();
     if (t == NULL) return NULL;
     t->base.spec = spec;

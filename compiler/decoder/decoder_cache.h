@@ -45,7 +45,7 @@ void zf_decoder_cache_free(zf_decoder_cache *cache);
 zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error);
 /// Makes a text of a program's spec, and holds it. The text owns the spec. NULL: no memory, and the caller keeps the spec.
 /// A program's text is nobody else's: zf_codec_text_drop releases it with its decoders, which nobody may hold.
-zf_codec_text *zf_codec_text_adopt(zf_decoder_cache *cache, zf_spec *spec);
+zf_codec_text *zf_codec_text_adopt(zf_spec *spec);
 void zf_codec_text_release(zf_decoder_cache *cache, zf_codec_text *text);
 void zf_codec_text_drop(zf_decoder_cache *cache, zf_codec_text *text);
 
