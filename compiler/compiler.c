@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "codegen/codegen_encode.h"
+#include "compiler/compile_sized.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 
-#define COMPILER_STRUCT ZF_CHECK_SIZE
-#include "runtime/base/struct_sizes.def"
+#define ZF_STRUCT ZF_CHECK_SIZE
+#include "compiler/compile_structs.def"
 
 typedef struct symbols {
     zf_jit_symbol *table;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
-#include "runtime/base/sized.h"
+#include "tuner/tune_sized.h"
 #include "tuner/tuner.h"
 #include "tuner/tuner_codes.h"
 

@@ -7,12 +7,12 @@
 #include "measure/measure_codes.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
-#include "runtime/base/sized.h"
 #include "tuner/tune_json.h"
+#include "tuner/tune_sized.h"
 #include "tuner/tuner_codes.h"
 
-#define TUNER_STRUCT ZF_CHECK_SIZE
-#include "runtime/base/struct_sizes.def"
+#define ZF_STRUCT ZF_CHECK_SIZE
+#include "tuner/tune_structs.def"
 // Callbacks read these, and compare the size that the library sets with that of their version.
 _Static_assert(sizeof(zf_tuner_probe) == 64, "a new member goes behind all others");
 _Static_assert(sizeof(zf_tuner_replayed) == 64, "a new member goes behind all others");

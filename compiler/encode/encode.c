@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/compile_sized.h"
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/encode/encode_block.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/base/sized.h"
 #include "runtime/container/container_format.h"
 #include "runtime/context/context.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/compile_sized.h"
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/module/branches.h"
@@ -14,7 +15,6 @@
 #include "patterns/plan/plan_target.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
-#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 
 enum {

@@ -9,16 +9,14 @@
 #include "runtime/base/private.h"
 #include "zipflow/zipflow.h"
 
-/// The sizes of version 0.1.
+/// The sizes of version 0.1. Those of other rooms' structs are in their headers.
 enum {
-#define RUNTIME_STRUCT(type, first, now) ZF_FIRST_##type = first,
-#define COMPILER_STRUCT RUNTIME_STRUCT
-#define TUNER_STRUCT RUNTIME_STRUCT
+#define ZF_STRUCT(type, first, now) ZF_FIRST_##type = first,
 #include "runtime/base/struct_sizes.def"
 };
 
 /// Fails to compile where a struct has other bytes than its row: a new member changes the last number of the row, and no other.
-#define ZF_CHECK_SIZE(type, first, now) _Static_assert(sizeof(type) == (now), #type " has a new size: change struct_sizes.def");
+#define ZF_CHECK_SIZE(type, first, now) _Static_assert(sizeof(type) == (now), #type " has a new size: change its row");
 
 /// No struct is as large: a greater size is a caller's mistake, as a rule an uninitialised struct.
 enum { ZF_SIZED_MOST = 4096 };

@@ -17,7 +17,7 @@
 #include "runtime/device/device.h"
 #include "zipflow/pipeline.h"
 
-#define RUNTIME_STRUCT ZF_CHECK_SIZE
+#define ZF_STRUCT ZF_CHECK_SIZE
 #include "runtime/base/struct_sizes.def"
 
 struct zf_context {
