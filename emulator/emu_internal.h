@@ -36,13 +36,14 @@ zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
 /// The threads that touched a byte of shared memory since a barrier. The time of a thread block is its number of barriers, and
 /// that of a warp the number of its own barriers. Barriers of a warp order the accesses of its threads as long as no other warp
-/// touches the byte. Each kind of access records its own threads, because a later access of another kind must not hide an
-/// earlier one.
+/// touches the byte; another warp may race with accesses before them. Each kind of access records its own threads, because a
+/// later access of another kind must not hide an earlier one.
 typedef struct zf_emu_shadow {
-    uint32_t time;      ///< barriers so far + 1, of what follows; 0: nobody touched it
-    uint32_t warp_time; ///< of `warp`
-    uint16_t warp;      ///< whose threads did; ZF_EMU_WARPS: several
-    uint16_t who[3][2]; ///< by zf_emu_access: two threads that did so, their numbers + 1; 0: there was no (other) one
+    uint32_t time;       ///< barriers so far + 1, of what follows; 0: nobody touched it
+    uint32_t warp_time;  ///< of `warp`
+    uint16_t warp;       ///< whose threads did; ZF_EMU_WARPS: several
+    uint16_t who[3][2];  ///< by zf_emu_access: two threads that did so, their numbers + 1; 0: there was no (other) one
+    uint16_t earlier[3]; ///< likewise: a thread of `warp` that did so before a barrier of the warp
 } zf_emu_shadow;
 
 typedef struct zf_emu_when {

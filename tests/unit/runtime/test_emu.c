@@ -384,6 +384,14 @@ FAULTY(
         if (is_chosen(thread)) load(thread, shared, 48);
     })
 FAULTY(
+    warps_race_later, if (zf_emu_group(thread) == 3 && number / 32 < 2) { // nor do later reads of the warp hide its write
+        if (number == 0) store(thread, shared, 1, 56);
+        zf_emu_warp_barrier(thread, 1, 57);
+        if (number == 0) load(thread, shared, 56);
+        zf_emu_warp_barrier(thread, 2, 58);
+        if (is_chosen(thread)) load(thread, shared, 56);
+    })
+FAULTY(
     warps_race_behind, if (zf_emu_group(thread) == 3 && number / 32 < 2) { // a warp's barrier hides nothing of what others did
         if (number == 0 || is_chosen(thread)) load(thread, shared, 51);
         zf_emu_warp_barrier(thread, 1, 52);
@@ -434,6 +442,7 @@ static const fault faults[] = {
     {"atomics after a write and an atomic", store_then_atomic, "races with thread", ".zf line 46"},
     {"a write after atomics", atomic_then_store, "races with thread", ".zf line 47"},
     {"warps with a barrier of each between", warps_race, "races with thread", ".zf line 48"},
+    {"warps with a read of the writer between", warps_race_later, "races with thread", ".zf line 56"},
     {"a write of a warp after reads of two", warps_race_behind, "races with thread", ".zf line 51"},
     {"a barrier of a warp that a lane misses", warp_barrier_missed, "waits at a barrier of its warp that thread 37",
      ".zf line 54"},
