@@ -103,7 +103,7 @@ zf_status zf_tuner_replay(const char *path, uint32_t probes, zf_tuner_report *re
     zf_tune_record record;
     zf_tuner_replay_stats stats = {0};
     if (path == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_tuner_replay needs a path and a place");
-    ZF_TRY(zf_sized_check(out, "zf_tuner_replay_stats", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_tuner_replay_stats, out, error));
     ZF_GIVE(zf_tuner_replay_stats, out, &stats);
     zf_status status = zf_tune_record_read(path, &record, error);
     for (size_t k = 0; status == ZF_OK && k < record.count; k++)

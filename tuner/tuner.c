@@ -108,7 +108,7 @@ void zf_tuner_free(zf_tuner *tuner) {
 
 zf_status zf_tuner_device(const zf_tuner *tuner, zf_device_info *out, zf_error *error) {
     if (tuner == NULL || out == NULL) return argument(error, "zf_tuner_device needs a tuner and a place");
-    ZF_TRY(zf_sized_check(out, "zf_device_info", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_device_info, out, error));
     ZF_GIVE(zf_device_info, out, &tuner->options.info);
     return ZF_OK;
 }
@@ -138,7 +138,7 @@ size_t zf_tuner_result_count(const zf_tuner *tuner) { return tuner != NULL ? tun
 
 zf_status zf_tuner_result_get(const zf_tuner *tuner, size_t index, zf_tuner_result *out, zf_error *error) {
     if (tuner == NULL || out == NULL) return argument(error, "zf_tuner_result_get needs a tuner and a place");
-    ZF_TRY(zf_sized_check(out, "zf_tuner_result", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_tuner_result, out, error));
     if (index >= tuner->record.count)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no result %zu: the tuner has %zu", index, tuner->record.count);
     const zf_tune_kernel *kernel = &tuner->record.kernels[index];

@@ -255,6 +255,9 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
 
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
+    const zf_encode_stats none = {0};
+    if (stats != NULL && column_count > 0) ZF_TRY(ZF_CHECK_GIVEN(zf_encode_stats, stats, error));
+    for (size_t c = 0; c < column_count && stats != NULL; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &none);
     if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
         return usage(error, "zf_encode needs a program, columns and a path%s", "");
     }
@@ -262,7 +265,6 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     zf_encode_options own;
     ZF_TRY(ZF_TAKE(zf_encode_options, &own, options, error));
     options = &own;
-    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_encode_stats", error));
     ZF_TRY(check_options(options, error));
     const zf_table *table = zf_spec_find_table(program->spec, table_name);
     if (table == NULL) {
@@ -289,7 +291,9 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     if (writer != NULL) zf_writer_free(writer);
     for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
-    for (size_t c = 0; c < table->column_count && stats != NULL; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &taken[c]);
+    // Where the columns are not the table's, the caller has another number of entries than the table has columns.
+    for (size_t c = 0; c < table->column_count && c < column_count && stats != NULL; c++)
+        ZF_GIVE_AT(zf_encode_stats, stats, c, &taken[c]);
     free(taken);
     free(jobs);
     return status;

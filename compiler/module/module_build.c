@@ -313,15 +313,23 @@ static zf_status finish(zf_module_builder *b, const char *path, zf_module_stats 
     zf_status status = zf_module_write(&b->content, &bytes, error);
     if (status == ZF_OK) status = write_file(path, b->options.overwrite, &bytes, error);
     ours.bytes = bytes.length;
-    if (stats != NULL) ZF_GIVE(zf_module_stats, stats, &ours);
+    if (status == ZF_OK && stats != NULL) ZF_GIVE(zf_module_stats, stats, &ours);
     zf_text_free(&bytes);
     return status;
 }
 
+/// Checks the size of the caller's statistics, and makes them zero.
+static zf_status begin_stats(zf_module_stats *stats, zf_error *error) {
+    const zf_module_stats none = {0};
+    if (stats == NULL) return ZF_OK;
+    ZF_TRY(ZF_CHECK_GIVEN(zf_module_stats, stats, error));
+    ZF_GIVE(zf_module_stats, stats, &none);
+    return ZF_OK;
+}
+
 static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_module_options *options, uint32_t tables,
-                       const zf_module_stats *stats, zf_error *error) {
+                       zf_error *error) {
     *b = (zf_module_builder){.compiler = compiler};
-    if (stats != NULL) ZF_TRY(zf_sized_check(stats, "zf_module_stats", error));
     ZF_TRY(ZF_TAKE(zf_module_options, &b->options, options, error));
     b->last = &b->pieces;
     b->cpu = b->options.cpu != NULL ? b->options.cpu : "x86-64-v3";
@@ -362,6 +370,7 @@ static zf_status add_program_table(building *t, zf_program *program, const zf_ta
 
 zf_status zf_module_compile(zf_program *program, const char *name, const zf_module_options *options, const char *path,
                             zf_module_stats *stats, zf_error *error) {
+    ZF_TRY(begin_stats(stats, error));
     if (program == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile needs a program and a path");
     if (!program->checked) return zf_raise(error, ZF_E_ARGUMENT, "the program has errors");
     uint32_t count = 0;
@@ -373,7 +382,7 @@ zf_status zf_module_compile(zf_program *program, const char *name, const zf_modu
     }
     zf_module_builder b;
     building *tables = NULL;
-    zf_status status = start(&b, program->compiler, options, count, stats, error);
+    zf_status status = start(&b, program->compiler, options, count, error);
     for (const zf_table *table = zf_spec_tables(program->spec); table != NULL && status == ZF_OK; table = table->next) {
         if (name != NULL && strcmp(table->name, name) != 0) continue;
         building *t = ZF_NEW(b.arena, building);
@@ -392,13 +401,14 @@ zf_status zf_module_compile(zf_program *program, const char *name, const zf_modu
 
 zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
                                 const char *path, zf_module_stats *stats, zf_error *error) {
+    ZF_TRY(begin_stats(stats, error));
     if (compiler == NULL || container == NULL || path == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile_for needs a compiler, a container and a path");
     zf_module_builder b;
     building t = {.b = &b, .container = container};
     size_t length;
     const char *text = zf_container_unit(container, &length);
-    zf_status status = start(&b, compiler, options, 1, stats, error);
+    zf_status status = start(&b, compiler, options, 1, error);
     if (status == ZF_OK)
         status = add_table(&t, zf_container_table(container), zf_container_path(container), text, length,
                            &b.content.tables[b.content.table_count++], error);

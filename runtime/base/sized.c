@@ -10,9 +10,9 @@ static size_t size_of(const void *given) {
     return size;
 }
 
-zf_status zf_sized_check(const void *given, const char *name, zf_error *error) {
+zf_status zf_sized_check(const void *given, size_t first, const char *name, zf_error *error) {
     size_t size = size_of(given);
-    if (size == 0 || (size >= 2 * sizeof size && size <= ZF_SIZED_MOST && size % sizeof size == 0)) return ZF_OK;
+    if (size == 0 || (size >= first && size <= ZF_SIZED_MOST && size % sizeof size == 0)) return ZF_OK;
     zf_status status = zf_raise(error, ZF_E_STRUCT_SIZE, "a %s begins with %zu, which is not its size", name, size);
     return zf_fail_hint(error, status, "begin it with ZF_INIT(%s), or with zeroes", name);
 }
@@ -20,7 +20,7 @@ zf_status zf_sized_check(const void *given, const char *name, zf_error *error) {
 zf_status zf_sized_take(void *own, size_t first, size_t now, const void *given, const char *name, zf_error *error) {
     memset(own, 0, now);
     if (given != NULL) {
-        zf_status status = zf_sized_check(given, name, error);
+        zf_status status = zf_sized_check(given, first, name, error);
         if (status != ZF_OK) return status;
         size_t size = size_of(given) != 0 ? size_of(given) : first;
         for (size_t at = now; at < size; at++) {

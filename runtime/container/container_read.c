@@ -202,7 +202,7 @@ size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index
 
 zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
     if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_column needs a container and a place");
-    ZF_TRY(zf_sized_check(out, "zf_column_info", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_column_info, out, error));
     if (index >= c->index.column_count) {
         return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the container has %u", index, c->index.column_count);
     }

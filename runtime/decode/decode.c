@@ -29,7 +29,7 @@ typedef struct job {
     zf_split split;        ///< of the threads over the blocks
     uint64_t work_bytes;   ///< per worker
     uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
-    unsigned bitmaps;      ///< how many of them lie before the work memory
+    unsigned bitmaps;      ///< how many of them lie before the workspace
     // while it runs
     zf_device device;
     zf_device_state *state;
@@ -48,7 +48,7 @@ typedef struct job {
 
 // ---- The request ----------------------------------------------------------------------------------------------
 
-/// The work memory of the largest block, and the most kernels of a plan.
+/// The workspace of the largest block, and the most kernels of a plan.
 static zf_status size_work(job *j, zf_error *error) {
     const zf_selection *s = &j->selection;
     for (uint32_t shape = 0; shape < s->column->shape_count; shape++) {
@@ -115,7 +115,7 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_size needs a place for the sizes");
     zf_decode_options own = {0};
     zf_decode_sizes sizes = {0};
-    ZF_TRY(zf_sized_check(out, "zf_decode_sizes", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_decode_sizes, out, error));
     ZF_GIVE(zf_decode_sizes, out, &sizes);
     ZF_TRY(ZF_TAKE(zf_decode_options, &own, options, error));
     job j;
@@ -317,7 +317,7 @@ zf_status zf_decode(zf_container *container, size_t column, const char *device, 
     zf_decode_options how = {0};
     zf_decode_buffers to = {0};
     if (stats != NULL) {
-        ZF_TRY(zf_sized_check(stats, "zf_decode_stats", error));
+        ZF_TRY(ZF_CHECK_GIVEN(zf_decode_stats, stats, error));
         ZF_GIVE(zf_decode_stats, stats, &ours);
     }
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode needs a container");

@@ -109,7 +109,7 @@ void zf_prepared_free(zf_prepared *prepared) {
 zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error) {
     if (prepared == NULL || out == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_device_size needs a prepared decode and a place for the sizes");
-    ZF_TRY(zf_sized_check(out, "zf_device_sizes", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_device_sizes, out, error));
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
     zf_device_sizes own = {.values = sizes.values,
                            .skip = sizes.skip,
@@ -184,7 +184,7 @@ zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, 
     if (prepared == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status needs a prepared decode");
     if (stats != NULL) {
         zf_decode_stats own = zf_units_stats(prepared->units);
-        ZF_TRY(zf_sized_check(stats, "zf_decode_stats", error));
+        ZF_TRY(ZF_CHECK_GIVEN(zf_decode_stats, stats, error));
         ZF_GIVE(zf_decode_stats, stats, &own);
     }
     if (prepared->failure.status != ZF_OK) {

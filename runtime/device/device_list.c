@@ -226,7 +226,7 @@ size_t zf_device_count(const zf_context *context) {
 
 zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error) {
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
-    ZF_TRY(zf_sized_check(out, "zf_device_info", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_device_info, out, error));
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
     bool good = look(list, NULL, zf_context_passes(context));

@@ -233,8 +233,8 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
                               const zf_abi_provider *providers, size_t request_count, unsigned threads, zf_code_stats *each,
                               zf_code_stats *all, zf_loaded_codes *loaded, zf_error *error) {
     const zf_code_stats none = {0};
-    if (all != NULL) ZF_TRY(zf_sized_check(all, "zf_code_stats", error));
-    if (each != NULL && request_count > 0) ZF_TRY(zf_sized_check(each, "zf_code_stats", error));
+    if (all != NULL) ZF_TRY(ZF_CHECK_GIVEN(zf_code_stats, all, error));
+    if (each != NULL && request_count > 0) ZF_TRY(ZF_CHECK_GIVEN(zf_code_stats, each, error));
     if (all != NULL) ZF_GIVE(zf_code_stats, all, &none);
     for (size_t r = 0; r < request_count && each != NULL; r++) ZF_GIVE_AT(zf_code_stats, each, r, &none);
     ZF_TRY(check(context, requests, request_count, error));

@@ -11,7 +11,7 @@ bool zf_batch_lock_over(const zf_batch *batch) {
 
 zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_describe needs a batch and a place");
-    ZF_TRY(zf_sized_check(out, "zf_batch_info", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_batch_info, out, error));
     zf_batch_info info = batch->info;
     info.measured_seconds = zf_batch_lock_over(batch) ? batch->ended - batch->begun : NAN;
     pthread_mutex_unlock(&batch->pipeline->lock);
@@ -21,7 +21,7 @@ zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error 
 
 zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_unit_get needs a batch and a place");
-    ZF_TRY(zf_sized_check(out, "zf_batch_unit", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_batch_unit, out, error));
     if (index >= batch->count)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
     const zf_transfer *transfer = batch->order[index];
@@ -34,7 +34,7 @@ zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *
 
 zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_stats needs a batch and a place");
-    ZF_TRY(zf_sized_check(out, "zf_decode_stats", error));
+    ZF_TRY(ZF_CHECK_GIVEN(zf_decode_stats, out, error));
     pthread_mutex_lock(&batch->pipeline->lock);
     zf_status status = zf_batch_check_started(batch, request, error);
     if (status == ZF_OK && !batch->requests[request].done)

@@ -420,6 +420,33 @@ static void test_usage(void) {
     zf_program_free(program);
 }
 
+/// Statistics are zero after a wrong argument, and no entry beyond the given columns is written.
+static void test_no_statistics(void) {
+    zf_error error = {0};
+    int32_t values[4] = {1, 2, 3, 4};
+    zf_program *program = load("table t { c: i32 = bitpack; d: i32 = plain; }", &error);
+    if (program == NULL) return;
+    const zf_encode_column columns[2] = {{.name = "c", .values = values}, {.name = "e", .values = values}};
+    const zf_encode_options wrong = {.rows_per_block = 1000};
+    for (int k = 0; k < 4; k++) {
+        zf_encode_stats stats[3];
+        memset(stats, 0xa5, sizeof stats);
+        stats[0].size = sizeof stats[0];
+        size_t count = k == 0 ? 1 : 2; // a column is missing, or unknown
+        zf_status status = zf_encode(k == 3 ? NULL : program, NULL, columns, count, 4, k == 2 ? &wrong : NULL,
+                                     "/nonexistent/directory/file.zfd", stats, &error);
+        CHECK(status == ZF_ERR_USAGE, "%d: %s", k, error.message);
+        for (size_t c = 0; c < count; c++)
+            CHECK(stats[c].size == sizeof stats[c] && stats[c].blocks == 0 && stats[c].plain_bytes == 0, "%d: entry %zu", k, c);
+        CHECK(stats[count].blocks == UINT64_C(0xa5a5a5a5a5a5a5a5), "%d: an entry too many was written", k);
+    }
+    zf_module_stats module = {.columns = 7, .bytes = 7};
+    CHECK(zf_module_compile(program, "u", NULL, "/nonexistent/directory/file.zfm", &module, &error) == ZF_ERR_USAGE &&
+              module.columns == 0 && module.bytes == 0,
+          "%s", error.message);
+    zf_program_free(program);
+}
+
 /// One program writes files with states at different distances, one after the other: each has its own.
 static void test_seek_intervals(void) {
     enum { ROWS = 40000 };
@@ -565,6 +592,7 @@ int main(void) {
         test_failures();
         test_alternatives();
         test_usage();
+        test_no_statistics();
         test_seek_intervals();
         test_stopping();
         test_unsupported();
