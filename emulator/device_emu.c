@@ -454,6 +454,5 @@ static const zf_device_ops wide = {.name = "emu64", .describe = describe_wide, .
 
 zf_status zf_emulator_register(zf_context *context, zf_error *error) {
     if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_emulator_register needs a context");
-    ZF_TRY(zf_context_add_device(context, &narrow, error));
-    return zf_context_add_device(context, &wide, error);
+    return zf_context_add_devices(context, (const zf_device_ops *const[]){&narrow, &wide}, 2, error);
 }

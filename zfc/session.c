@@ -81,6 +81,7 @@ bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *
     if (zf_context_create(&options, &session->context, &error) != ZF_OK ||
         zf_emulator_register(session->context, &error) != ZF_OK) {
         *status = zf_report(arguments->verb->name, &error);
+        zf_session_close(session);
         return false;
     }
     zf_context_set_passes(session->context, arguments->passes);

@@ -1,6 +1,5 @@
-// Devices. A device is a table of functions: one row in device_table.c adds one, and an application
-// may add others to a context. Nothing else in the runtime knows which
-// devices there are, and only device_cuda* and cuda_* know CUDA.
+// Devices. A device is a table of functions: one row in device_table.c adds one, and an application may add others to a context.
+// Nothing else in the runtime knows which devices there are, and only runtime/device/cuda/ knows CUDA.
 #ifndef ZF_RUNTIME_DEVICE_H
 #define ZF_RUNTIME_DEVICE_H
 
@@ -46,7 +45,7 @@ typedef struct zf_device_ops {
     zf_status (*open)(zf_context *context, unsigned threads, zf_device_state **out, zf_error *error);
     void (*close)(zf_device_state *state);
 
-    /// Decodes (rows of) one block. Its base, outputs and work memory are memory that the kernels reach: on the CPU any.
+    /// Decodes (rows of) one block. Its base, outputs and workspace are memory that the kernels reach: on the CPU any.
     /// Reports violations that are known by now; others come from `finish`. May be called by several threads at once.
     zf_status (*run)(zf_device_state *state, zf_block_run *run, zf_error *error);
 
@@ -69,9 +68,10 @@ const zf_device_ops *const *zf_device_table(size_t *count);
 zf_device_list *zf_device_list_create(void);
 void zf_device_list_free(zf_device_list *list);
 
-/// Adds a kind of device to a context: `auto` prefers the runtime's own accelerators. `ops` must live as long as the context.
-/// Errors: ZF1101 where the context has a kind of that name; ZF1102. Any thread.
-ZF_PRIVATE_API zf_status zf_context_add_device(zf_context *context, const zf_device_ops *ops, zf_error *error);
+/// Adds kinds of devices to a context, all or, after an error, none: `auto` prefers the runtime's own accelerators. The tables
+/// must live as long as the context. Errors: ZF1101 where the context has a kind of such a name; ZF1102. Any thread.
+ZF_PRIVATE_API zf_status zf_context_add_devices(zf_context *context, const zf_device_ops *const *kinds, size_t count,
+                                                zf_error *error);
 
 /// Calls `visit` for each symbol of each kind of device in the context.
 ZF_PRIVATE_API void zf_context_each_symbol(const zf_context *context, void (*visit)(void *user, const zf_device_symbol *symbol),

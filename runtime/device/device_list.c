@@ -171,35 +171,41 @@ static found_device *entry_at(const zf_device_list *list, size_t entry) {
     return found;
 }
 
-/// Room for one more kind, under the lock.
-static bool grow(zf_device_list *list) {
-    const zf_device_ops **kinds = realloc(list->kinds, (list->kind_count + 1) * sizeof *kinds);
+/// Room for more kinds, under the lock.
+static bool grow(zf_device_list *list, size_t more) {
+    const zf_device_ops **kinds = realloc(list->kinds, (list->kind_count + more) * sizeof *kinds);
     if (kinds != NULL) list->kinds = kinds;
-    void **shared = realloc(list->shared, (list->kind_count + 1) * sizeof *shared);
+    void **shared = realloc(list->shared, (list->kind_count + more) * sizeof *shared);
     if (shared != NULL) list->shared = shared;
     return kinds != NULL && shared != NULL;
 }
 
-zf_status zf_context_add_device(zf_context *context, const zf_device_ops *ops, zf_error *error) {
+/// Inserts a kind, for which there is room. Under the lock.
+static void insert(zf_device_list *list, const zf_device_ops *ops) {
+    // Behind the CPU, so that whoever names it does not wait for a GPU's driver; at the end where that was looked for already.
+    size_t at = 1 + list->added;
+    if (at < list->looked + list->looking)
+        at = list->kind_count;
+    else
+        list->added++;
+    memmove(&list->kinds[at + 1], &list->kinds[at], (list->kind_count - at) * sizeof *list->kinds);
+    list->shared[list->kind_count++] = NULL; // no kind behind the new one has been looked for
+    list->kinds[at] = ops;
+}
+
+zf_status zf_context_add_devices(zf_context *context, const zf_device_ops *const *kinds, size_t count, zf_error *error) {
     zf_device_list *list = zf_context_devices(context);
-    bool known = false, good = true;
+    const char *known = NULL;
     pthread_mutex_lock(&list->lock);
-    for (size_t k = 0; k < list->kind_count; k++) known = known || strcmp(list->kinds[k]->name, ops->name) == 0;
-    if (!known) good = grow(list);
-    if (!known && good) {
-        // Behind the CPU, so that whoever names it does not wait for a GPU's driver; at the end where that was looked for
-        // already.
-        size_t at = 1 + list->added;
-        if (at < list->looked + list->looking)
-            at = list->kind_count;
-        else
-            list->added++;
-        memmove(&list->kinds[at + 1], &list->kinds[at], (list->kind_count - at) * sizeof *list->kinds);
-        list->shared[list->kind_count++] = NULL; // no kind behind the new one has been looked for
-        list->kinds[at] = ops;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < list->kind_count; k++) {
+            if (strcmp(list->kinds[k]->name, kinds[i]->name) == 0) known = kinds[i]->name;
+        }
     }
+    bool good = known == NULL && grow(list, count);
+    for (size_t i = 0; good && i < count; i++) insert(list, kinds[i]);
     pthread_mutex_unlock(&list->lock);
-    if (known) return zf_raise(error, ZF_E_ARGUMENT, "the context has a device `%s` already", ops->name);
+    if (known != NULL) return zf_raise(error, ZF_E_ARGUMENT, "the context has a device `%s` already", known);
     return good ? ZF_OK : no_memory(error);
 }
 

@@ -1,4 +1,4 @@
-// The devices of the runtime itself. Others are added to a context (zf_context_add_device).
+// The devices of the runtime itself. Others are added to a context (zf_context_add_devices).
 #include "runtime/device/device.h"
 
 static const zf_device_ops *const table[] = {

@@ -83,7 +83,7 @@ static inline zf_status counted_begin(zf_context *context, zf_accelerator **acce
         .name = "counted", .describe = counted_describe, .start = counted_start, .stop = counted_stop};
     zf_device device;
     memset(&counted, 0, sizeof counted);
-    ZF_TRY(zf_context_add_device(context, &device_ops, error));
+    ZF_TRY(zf_context_add_devices(context, &(const zf_device_ops *){&device_ops}, 1, error));
     ZF_TRY(zf_device_find(context, "counted", &device, error));
     return zf_device_accelerator(context, &device, accelerator, error);
 }

@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     copy.target = (zf_abi_target){.family = ZF_TARGET_HOST, .arch = 1};
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .optimise = 1};
     CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK &&
-              zf_context_add_device(context, &copy, &error) == ZF_OK &&
+              zf_context_add_devices(context, &(const zf_device_ops *){&copy}, 1, &error) == ZF_OK &&
               zf_compiler_create(context, &options, &compiler, &error) == ZF_OK,
           "%s", error.message);
     size_t columns = 0;

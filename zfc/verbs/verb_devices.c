@@ -5,9 +5,11 @@
 
 int zf_run_devices(zf_arguments *arguments) {
     zf_error error;
-    zf_context *context;
-    if (zf_context_create(NULL, &context, &error) != ZF_OK || zf_emulator_register(context, &error) != ZF_OK)
+    zf_context *context = NULL;
+    if (zf_context_create(NULL, &context, &error) != ZF_OK || zf_emulator_register(context, &error) != ZF_OK) {
+        zf_context_free(context);
         return zf_report("devices", &error);
+    }
     bool as_json = zf_argument(arguments, "json") != NULL;
     json_t *list = json_array();
     int status = EXIT_GOOD;

@@ -13,7 +13,8 @@ extern "C" {
 /// They run the kernels of GPUs on the CPU and check every access, which is slow. Devices named "auto" are never emulated.
 /// Code for them comes from the compiler: call this before zf_compiler_create, which gives generated code access to the
 /// emulator. The library must stay loaded as long as the context.
-/// Errors: ZF_ERR_USAGE where the context has them already; ZF_ERR_MEMORY. Threads: any.
+/// Adds both or, after an error, neither. Errors: ZF_ERR_USAGE where the context has one of them already; ZF_ERR_MEMORY. Any
+/// thread.
 ZF_API zf_status zf_emulator_register(zf_context *context, zf_error *error);
 
 #ifdef __cplusplus

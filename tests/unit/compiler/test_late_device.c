@@ -37,7 +37,8 @@ size_t __wrap_zf_codegen_encode_symbols(zf_jit_symbol *out);
 /// Comes between the counting of symbols and their listing, as the other thread does.
 size_t __wrap_zf_codegen_encode_symbols(zf_jit_symbol *out) {
     zf_error error = {0};
-    if (out != NULL && listings++ == 0) demand(zf_context_add_device(context, &late, &error), &error);
+    if (out != NULL && listings++ == 0)
+        demand(zf_context_add_devices(context, &(const zf_device_ops *){&late}, 1, &error), &error);
     return __real_zf_codegen_encode_symbols(out);
 }
 

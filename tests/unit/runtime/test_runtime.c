@@ -170,6 +170,14 @@ static void test_added_devices(void) {
         zf_context_free(context);
     }
     CHECK(zf_emulator_register(NULL, &error) == ZF_ERR_USAGE, "no context");
+    // Where one of the kinds cannot be added, none is.
+    const zf_device_ops other = {.name = "emu64", .describe = zf_device_cpu.describe};
+    CHECK(zf_context_create(NULL, &context, &error) == ZF_OK &&
+              zf_context_add_devices(context, &(const zf_device_ops *){&other}, 1, &error) == ZF_OK,
+          "%s", error.message);
+    CHECK(zf_emulator_register(context, &error) == ZF_ERR_USAGE && strstr(error.message, "emu64") != NULL, "%s", error.message);
+    CHECK(zf_device_find(context, "emu", &emu, &error) == ZF_ERR_DEVICE, "one of two kinds was added");
+    zf_context_free(context);
 }
 
 static void test_codes(void) {
@@ -585,7 +593,7 @@ static void test_bits_of_a_block(void) {
     free(work);
 }
 
-/// Many blocks over threads: each worker has its own work memory.
+/// Many blocks over threads: each worker has its own workspace.
 static void test_many_blocks(zf_context *context) {
     zf_error error = {0};
     zf_container *container = NULL;
