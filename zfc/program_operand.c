@@ -9,23 +9,25 @@
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 
-bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out) {
+zf_status zf_program_name_check(const char *verb, const char *text, zf_program_name *out, zf_error *error) {
     const char *colon = strrchr(text, ':');
     if (colon && (strchr(colon, '/') || access(text, F_OK) == 0)) colon = NULL; // a colon in the path itself
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    if (length >= sizeof out->path || length == 0) {
-        fprintf(stderr, "zfc %s: error[%s]: not a program: %s\n", verb, ZFC_BAD_ARGUMENT, text);
-        return false;
-    }
+    if (length >= sizeof out->path || length == 0)
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "not a program: %.256s", text);
     memcpy(out->path, text, length);
     out->path[length] = 0;
     out->name = colon ? colon + 1 : NULL;
     bool is_container = zf_is_container(out->path);
-    if (!is_container && !zf_is_module(out->path)) return true;
+    if (!is_container && !zf_is_module(out->path)) return ZF_OK;
+    zf_status status = zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` needs a program (.zf)",
+                               out->path, is_container ? "container" : "module", verb);
+    return is_container ? zf_fail_hint(error, status, "`zfc inspect --program` prints the program that it carries") : status;
+}
+
+bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out) {
     zf_error error;
-    zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` needs a program (.zf)", out->path,
-            is_container ? "container" : "module", verb);
-    if (is_container) zf_fail_hint(&error, ZF_ERR_USAGE, "`zfc inspect --program` prints the program that it carries");
+    if (zf_program_name_check(verb, text, out, &error) == ZF_OK) return true;
     zf_report(verb, &error);
     return false;
 }

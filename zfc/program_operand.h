@@ -12,7 +12,9 @@ typedef struct zf_program_name {
     const char *name; ///< NULL: none
 } zf_program_name;
 
-/// Splits an operand. Returns false after printing an error.
+/// Splits an operand. ZF_ERR_USAGE where the path is empty or too long, or the file is a container or a module.
+zf_status zf_program_name_check(const char *verb, const char *text, zf_program_name *out, zf_error *error);
+/// The same, but prints the error and returns false.
 bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out);
 
 /// Prints the begin of the message that the program in file `path` has no such table or codec.

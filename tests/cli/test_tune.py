@@ -432,6 +432,13 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         container = self.dir / "my.zf.d" / "t.zfd"
         shutil.copy(self.container, container)
         self.assertGreater(len(json.loads(self.good("tune", container, *words, env=env))["kernels"]), 1)
+        named = self.dir / "data.zf"  # a container with the name of a program
+        shutil.copy(self.container, named)
+        self.assertGreater(len(json.loads(self.good("tune", named, *words, env=env))["kernels"]), 1)
+        module = self.dir / "code.zf"
+        self.good("compile", program, "-o", self.dir / "m.zfm")
+        shutil.copy(self.dir / "m.zfm", module)
+        self.assertEqual(self.bad(2, "tune", module, *words, env=env, says="is a module").stderr.count("error["), 1)
 
     def test_show(self):
         text = self.good("tune", "--show", "--device", "emu")

@@ -6,9 +6,11 @@
 #include "compiler/program.h"
 #include "runtime/base/error.h"
 #include "zfc/driver_codes.h"
+#include "zfc/module_text.h"
 
-/// Whether an operand is a program: FILE.zf or FILE.zf:TABLE.
+/// Whether an operand is a program: FILE.zf or FILE.zf:TABLE, and no container of such a name.
 static bool is_program(const char *operand) {
+    if (zf_is_container(operand)) return false;
     const char *slash = strrchr(operand, '/'), *at = slash != NULL ? slash : operand;
     while ((at = strstr(at, ".zf")) != NULL) {
         at += strlen(".zf");
@@ -25,8 +27,7 @@ zf_status zf_tune_operands_read(zf_compiler *compiler, const zf_arguments *argum
         operand->text = arguments->operands[k];
         operand->is_program = is_program(operand->text);
         if (!operand->is_program) continue;
-        if (!zf_program_name_read("tune", operand->text, &operand->name))
-            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is not a program", operand->text);
+        ZF_TRY(zf_program_name_check("tune", operand->text, &operand->name, error));
         zf_program_load(compiler, operand->name.path, &operand->program, &operand->failure);
     }
     return ZF_OK;
