@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-const char *zf_fault_site_kind_name(zf_fault_site_kind kind) {
-    static const char *const names[ZF_SITE_KINDS] = {"barrier", "mask", "guard", "check"};
-    return names[kind];
-}
-
 bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what) {
     if (cg->unchecked && kind == ZF_SITE_CHECK) return true;
     zf_fault_sites *sites = cg->sites;

@@ -31,8 +31,6 @@ typedef struct zf_fault_sites {
     uint32_t room;
 } zf_fault_sites;
 
-const char *zf_fault_site_kind_name(zf_fault_site_kind kind);
-
 /// Counts a site. True: it is to be left out. Without checks (`zf_cg.unchecked`) all of their kind are, and none is counted.
 bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what);
 

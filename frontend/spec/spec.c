@@ -282,19 +282,3 @@ const zf_codec *zf_spec_find_codec(const zf_spec *spec, const char *name) {
     }
     return NULL;
 }
-
-const zf_algorithm *zf_spec_find_algorithm(const zf_spec *spec, const char *name) {
-    zf_name interned = zf_interned_name(spec, name, strlen(name));
-    if (interned == NULL) return NULL;
-    // A user's own hides std's: the spec as a whole sees what its own files see.
-    const zf_algorithm *found = NULL;
-    for (size_t k = 0; k < spec->algorithm_count; k++) {
-        if (spec->algorithms[k]->name == interned && (found == NULL || found->module->is_std)) found = spec->algorithms[k];
-    }
-    return found;
-}
-
-size_t zf_spec_algorithms(const zf_spec *spec, const zf_algorithm ***out) {
-    *out = spec->algorithms;
-    return spec->algorithm_count;
-}

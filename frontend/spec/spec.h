@@ -450,8 +450,6 @@ const zf_table *zf_spec_find_table(const zf_spec *spec,
 const zf_table *zf_spec_tables(const zf_spec *spec);
 const zf_codec *zf_spec_find_codec(const zf_spec *spec, const char *name);
 const zf_codec *zf_spec_codecs(const zf_spec *spec);
-const zf_algorithm *zf_spec_find_algorithm(const zf_spec *spec, const char *name);
-size_t zf_spec_algorithms(const zf_spec *spec, const zf_algorithm ***out);
 
 /// The instance of an algorithm for these types (one per generic), made once and kept. NULL and diagnostics on an error.
 zf_inst *zf_spec_instantiate(zf_spec *spec, const zf_algorithm *algorithm, const zf_type *bindings, zf_span span);

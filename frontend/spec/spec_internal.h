@@ -84,8 +84,6 @@ zf_ast_unit *zf_parse(zf_spec *spec, const zf_source *source);
 void zf_format_unit(const zf_ast_unit *unit, zf_text *out);
 /// `--emit=ast`.
 void zf_ast_print(const zf_ast_unit *unit, zf_text *out);
-/// Structural equality of two trees, positions aside.
-bool zf_ast_equal(const zf_ast_unit *a, const zf_ast_unit *b);
 
 // ---- Names (names.c) ----
 struct zf_name_table *zf_name_table_create(zf_arena *arena);

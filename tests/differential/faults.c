@@ -277,7 +277,7 @@ static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     const trial *t = &r->trials[v->trial];
     fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
             r->column->codec_text, f->form.level == DIFF_GPU ? "emu" : "host", f->form.special ? "specialised" : "general",
-            s->function, site, zf_fault_site_kind_name(s->kind));
+            s->function, site, fault_kind_name(s->kind));
     fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : v->same ? "same" : "survived");
     if (v->found)
         fprintf(r->out, "%s %llu rows%s: ", data_shape_name(t->trial.shape), (ull)t->trial.rows,
@@ -313,7 +313,7 @@ static void run_form(form_run *f) {
         if (given->verbose && !v.found && !v.same) {
             fprintf(stderr, "survives: %s %s %s %s: %s %s", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
                     f->form.special ? "specialised" : "general", f->noted[site - 1].function,
-                    zf_fault_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
+                    fault_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
             for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
                 fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
             fputc('\n', stderr);

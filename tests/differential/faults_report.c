@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/body/cg_sites.h"
-
 // Columns of a worker's line.
 enum { NUMBER, TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, SITE, KIND, WHAT, VERDICT, TEXT, FIELDS };
 
@@ -14,6 +12,11 @@ struct fault_result {
     unsigned sites, found, same;
 };
 typedef struct fault_result result;
+
+const char *fault_kind_name(zf_fault_site_kind kind) {
+    static const char *const names[ZF_SITE_KINDS] = {"barrier", "mask", "guard", "check"};
+    return names[kind];
+}
 
 static bool same_place(const result *a, char *const fields[FIELDS]) {
     for (unsigned k = 0; k < VERDICT; k++)
@@ -75,13 +78,13 @@ void fault_results_print(const fault_results *r, const char *commit, const char 
     for (unsigned kind = 0; kind < ZF_SITE_KINDS; kind++) {
         unsigned sites = 0, found = 0, same = 0;
         for (size_t k = 0; k < r->count; k++) {
-            if (strcmp(r->all[k].fields[KIND], zf_fault_site_kind_name((zf_fault_site_kind)kind)) != 0) continue;
+            if (strcmp(r->all[k].fields[KIND], fault_kind_name((zf_fault_site_kind)kind)) != 0) continue;
             sites += r->all[k].sites;
             found += r->all[k].found;
             same += r->all[k].same;
         }
         fprintf(out, "%s\"%s\": {\"sites\": %u, \"same_code\": %u, \"found\": %u}", kind > 0 ? ", " : "",
-                zf_fault_site_kind_name((zf_fault_site_kind)kind), sites, same, found);
+                fault_kind_name((zf_fault_site_kind)kind), sites, same, found);
     }
     fprintf(out, "},\n  \"places\": [");
     for (size_t k = 0; k < r->count; k++) {

@@ -4,6 +4,11 @@
 
 #include <stdio.h>
 
+#include "codegen/body/cg_sites.h"
+
+/// The name of a kind of sites. Static.
+const char *fault_kind_name(zf_fault_site_kind kind);
+
 typedef struct fault_results {
     struct fault_result *all;
     size_t count, room;

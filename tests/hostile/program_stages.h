@@ -8,6 +8,7 @@
 #include "patterns/graph/graph.h"
 #include "patterns/plan/explain.h"
 #include "patterns/plan/plan.h"
+#include "tests/support/ast_equal.h"
 #include "tests/unit/parse_text.h"
 
 /// The subject of the test: for messages, and to run one again. Kept where a signal finds it.
@@ -112,7 +113,7 @@ static inline bool stages_syntax(const char *text, size_t length) {
         parsed second = parse_bytes(once.data, once.length);
         DEMAND(second.errors == 0, "the layout does not parse:\n%s", once.data);
         if (second.errors == 0) {
-            DEMAND(zf_ast_equal(first.unit, second.unit), "the layout has another tree:\n%s", once.data);
+            DEMAND(equal_trees(first.unit, second.unit), "the layout has another tree:\n%s", once.data);
             zf_format_unit(second.unit, &twice);
             DEMAND(strcmp(once.data, twice.data) == 0, "the layout of\n%s\nis\n%s", once.data, twice.data);
         }
@@ -258,10 +259,8 @@ static inline bool stages_check(const char *path, const char *text, size_t lengt
         for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
             if (codec->column) stages_column(spec, codec->column);
         }
-        const zf_algorithm **algorithms;
-        size_t count = zf_spec_algorithms(spec, &algorithms);
-        for (size_t k = 0; k < count; k++) {
-            if (!algorithms[k]->module->is_std) stages_algorithm(spec, algorithms[k]);
+        for (size_t k = 0; k < spec->algorithm_count; k++) {
+            if (!spec->algorithms[k]->module->is_std) stages_algorithm(spec, spec->algorithms[k]);
         }
         stages_check_diags(spec, zf_spec_diags(spec)->errors > 0);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frontend/spec/spec_internal.h"
+#include "tests/support/find_algorithm.h"
 #include "tests/unit/check.h"
 
 static zf_spec *spec_of(const char *const *texts, size_t count) {
@@ -223,13 +224,13 @@ static void test_identity(void) {
     zf_spec *spec = spec_of(base, 1);
     uint8_t first[32];
     zf_text text = {0};
-    CHECK(zf_canonical_algorithm(spec, zf_spec_find_algorithm(spec, "a"), &text, first), "identity");
+    CHECK(zf_canonical_algorithm(spec, find_algorithm(spec, "a"), &text, first), "identity");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const char *texts[] = {cases[k].text};
         zf_spec *other = spec_of(texts, 1);
         uint8_t digest[32];
         zf_text out = {0};
-        CHECK(zf_canonical_algorithm(other, zf_spec_find_algorithm(other, "a"), &out, digest), "identity");
+        CHECK(zf_canonical_algorithm(other, find_algorithm(other, "a"), &out, digest), "identity");
         CHECK((memcmp(first, digest, 32) == 0) == cases[k].same, "%s:\n%s%s", cases[k].about, text.data, out.data);
         zf_text_free(&out);
         zf_spec_destroy(other);

@@ -6,12 +6,13 @@
 #include <time.h>
 
 #include "frontend/spec/spec_internal.h"
+#include "tests/support/find_algorithm.h"
 #include "tests/unit/check.h"
 
 /// An algorithm `a` of a text, checked for the given kinds. NULL with its diagnostics printed.
 static zf_inst *instance(zf_spec *spec, const char *text, const zf_kind *kinds) {
     bool ok = zf_spec_add_text(spec, "t.zf", text, strlen(text)) && zf_spec_check(spec);
-    const zf_algorithm *algorithm = ok ? zf_spec_find_algorithm(spec, "a") : NULL;
+    const zf_algorithm *algorithm = ok ? find_algorithm(spec, "a") : NULL;
     zf_inst *inst = NULL;
     if (algorithm != NULL) {
         zf_type bindings[4] = {0};

@@ -1,5 +1,6 @@
 // Links: zipflow-frontend
 // The canonical layout: what it looks like, that it changes no meaning, loses no comment, and is its own layout.
+#include "tests/support/ast_equal.h"
 #include "tests/unit/parse_text.h"
 
 static zf_text format_of(const parsed *p) {
@@ -43,7 +44,7 @@ static bool check_identity(const char *what, const char *text, size_t length) {
     parsed second = parse_bytes(once.data, once.length);
     CHECK(second.errors == 0, "%s: the layout does not parse:\n%s", what, once.data);
     if (second.errors == 0) {
-        CHECK(zf_ast_equal(first.unit, second.unit), "%s: another tree:\n%s", what, once.data);
+        CHECK(equal_trees(first.unit, second.unit), "%s: another tree:\n%s", what, once.data);
         CHECK(same_comments(&first, &second), "%s: other comments:\n%s", what, once.data);
         zf_text twice = format_of(&second);
         CHECK(strcmp(once.data, twice.data) == 0, "%s: the layout of\n%s\nis\n%s", what, once.data, twice.data);
@@ -404,7 +405,7 @@ static void test_equality(void) {
     }
     for (size_t i = 0; i < COUNT; i++) {
         for (size_t k = 0; k < COUNT; k++) {
-            CHECK(zf_ast_equal(trees[i].unit, trees[k].unit) == (i == k), "%s and %s", texts[i], texts[k]);
+            CHECK(equal_trees(trees[i].unit, trees[k].unit) == (i == k), "%s and %s", texts[i], texts[k]);
         }
     }
     for (size_t i = 0; i < COUNT; i++) parsed_free(&trees[i]);

@@ -6,6 +6,7 @@
 
 #include "frontend/check/walk.h"
 #include "frontend/spec/spec_internal.h"
+#include "tests/support/find_algorithm.h"
 #include "tests/unit/check.h"
 
 #define ENCODE " encode extern \"lz4\"; }" // any: no encode body is matched
@@ -325,7 +326,7 @@ static void run_case(const char *form, const char *text, const char *want) {
     zf_text found = {0};
     zf_inst *inst = NULL;
     if (zf_spec_add_text(spec, "test", text, strlen(text))) {
-        inst = zf_spec_instantiate(spec, zf_spec_find_algorithm(spec, "a"), NULL, (zf_span){0});
+        inst = zf_spec_instantiate(spec, find_algorithm(spec, "a"), NULL, (zf_span){0});
     }
     if (inst != NULL)
         summary(inst, &found);

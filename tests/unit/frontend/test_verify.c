@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/spec/spec_internal.h"
+#include "tests/support/find_algorithm.h"
 #include "tests/unit/check.h"
 
 static const char text[] =
@@ -284,7 +285,7 @@ static const struct {
 };
 
 static zf_inst *instance(zf_spec *spec, const char *name) {
-    const zf_algorithm *algorithm = zf_spec_find_algorithm(spec, name);
+    const zf_algorithm *algorithm = find_algorithm(spec, name);
     return algorithm == NULL ? NULL : zf_spec_instantiate(spec, algorithm, NULL, (zf_span){0});
 }
 

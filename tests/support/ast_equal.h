@@ -1,4 +1,7 @@
 // Structural equality of two trees, positions aside. Names are compared as texts: the trees may come from two compilations.
+#ifndef ZF_TESTS_AST_EQUAL_H
+#define ZF_TESTS_AST_EQUAL_H
+
 #include <string.h>
 
 #include "frontend/spec/spec_internal.h"
@@ -12,15 +15,15 @@
         return !(a) && !(b);                                                                                                     \
     } while (0)
 
-static bool equal_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+static inline bool equal_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-static bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b);
+static inline bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b);
 
 // ---- Types ----------------------------------------------------------------------------------------------------
 
-static bool equal_type(const zf_ast_type *a, const zf_ast_type *b);
-static bool equal_types(const zf_ast_type *a, const zf_ast_type *b) { EQUAL_LISTS(a, b, equal_type); }
-static bool equal_type(const zf_ast_type *a, const zf_ast_type *b) {
+static inline bool equal_type(const zf_ast_type *a, const zf_ast_type *b);
+static inline bool equal_types(const zf_ast_type *a, const zf_ast_type *b) { EQUAL_LISTS(a, b, equal_type); }
+static inline bool equal_type(const zf_ast_type *a, const zf_ast_type *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && a->number == b->number && equal_types(a->args, b->args) &&
            equal_type(a->element, b->element) && equal_expr(a->length, b->length);
@@ -28,18 +31,18 @@ static bool equal_type(const zf_ast_type *a, const zf_ast_type *b) {
 
 // ---- Expressions ----------------------------------------------------------------------------------------------
 
-static bool equal_range(const zf_ast_range *a, const zf_ast_range *b) {
+static inline bool equal_range(const zf_ast_range *a, const zf_ast_range *b) {
     if (!a || !b) return a == b;
     return a->inclusive == b->inclusive && equal_expr(a->lo, b->lo) && equal_expr(a->hi, b->hi);
 }
 
-static bool equal_binder(const zf_ast_binder *a, const zf_ast_binder *b) {
+static inline bool equal_binder(const zf_ast_binder *a, const zf_ast_binder *b) {
     return equal_text(a->name, b->name) && equal_range(&a->range, &b->range);
 }
-static bool equal_binders(const zf_ast_binder *a, const zf_ast_binder *b) { EQUAL_LISTS(a, b, equal_binder); }
-static bool equal_exprs(const zf_ast_expr *a, const zf_ast_expr *b) { EQUAL_LISTS(a, b, equal_expr); }
+static inline bool equal_binders(const zf_ast_binder *a, const zf_ast_binder *b) { EQUAL_LISTS(a, b, equal_binder); }
+static inline bool equal_exprs(const zf_ast_expr *a, const zf_ast_expr *b) { EQUAL_LISTS(a, b, equal_expr); }
 
-static bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b) {
+static inline bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && a->integer == b->integer &&
            memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->op == b->op && equal_expr(a->a, b->a) &&
@@ -49,12 +52,12 @@ static bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b) {
 
 // ---- Statements -----------------------------------------------------------------------------------------------
 
-static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b);
-static bool equal_stmts(const zf_ast_stmt *a, const zf_ast_stmt *b) { EQUAL_LISTS(a, b, equal_stmt); }
-static bool equal_block(const zf_ast_block *a, const zf_ast_block *b) {
+static inline bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b);
+static inline bool equal_stmts(const zf_ast_stmt *a, const zf_ast_stmt *b) { EQUAL_LISTS(a, b, equal_stmt); }
+static inline bool equal_block(const zf_ast_block *a, const zf_ast_block *b) {
     return a && b ? equal_stmts(a->stmts, b->stmts) : a == b;
 }
-static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
+static inline bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
            equal_expr(a->place, b->place) && a->has_op == b->has_op && a->op == b->op && equal_range(a->range, b->range) &&
@@ -64,71 +67,73 @@ static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
 
 // ---- Declarations ---------------------------------------------------------------------------------------------
 
-static bool equal_formal(const zf_ast_formal *a, const zf_ast_formal *b) {
+static inline bool equal_formal(const zf_ast_formal *a, const zf_ast_formal *b) {
     return equal_text(a->name, b->name) && equal_type(a->type, b->type) && a->is_var == b->is_var;
 }
-static bool equal_formals(const zf_ast_formal *a, const zf_ast_formal *b) { EQUAL_LISTS(a, b, equal_formal); }
+static inline bool equal_formals(const zf_ast_formal *a, const zf_ast_formal *b) { EQUAL_LISTS(a, b, equal_formal); }
 
-static bool equal_func(const zf_ast_func *a, const zf_ast_func *b) {
+static inline bool equal_func(const zf_ast_func *a, const zf_ast_func *b) {
     if (!a || !b) return a == b;
     return equal_text(a->name, b->name) && equal_formals(a->formals, b->formals) && equal_type(a->result, b->result) &&
            equal_expr(a->value, b->value) && equal_block(a->body, b->body);
 }
 
-static bool equal_generic(const zf_ast_generic *a, const zf_ast_generic *b) {
+static inline bool equal_generic(const zf_ast_generic *a, const zf_ast_generic *b) {
     return equal_text(a->name, b->name) && equal_text(a->bound, b->bound) && equal_type(a->given, b->given);
 }
-static bool equal_generics(const zf_ast_generic *a, const zf_ast_generic *b) { EQUAL_LISTS(a, b, equal_generic); }
+static inline bool equal_generics(const zf_ast_generic *a, const zf_ast_generic *b) { EQUAL_LISTS(a, b, equal_generic); }
 
-static bool equal_port(const zf_ast_port *a, const zf_ast_port *b) {
+static inline bool equal_port(const zf_ast_port *a, const zf_ast_port *b) {
     return equal_text(a->name, b->name) && a->is_param == b->is_param && equal_type(a->type, b->type) &&
            equal_text(a->per, b->per) && equal_range(a->within, b->within) && equal_expr(a->given, b->given);
 }
-static bool equal_ports(const zf_ast_port *a, const zf_ast_port *b) { EQUAL_LISTS(a, b, equal_port); }
+static inline bool equal_ports(const zf_ast_port *a, const zf_ast_port *b) { EQUAL_LISTS(a, b, equal_port); }
 
-static bool equal_member(const zf_ast_member *a, const zf_ast_member *b) {
+static inline bool equal_member(const zf_ast_member *a, const zf_ast_member *b) {
     return a->kind == b->kind && equal_text(a->name, b->name) && a->has_formals == b->has_formals &&
            equal_formals(a->formals, b->formals) && equal_expr(a->value, b->value) && equal_block(a->body, b->body) &&
            equal_type(a->type, b->type) && equal_text(a->text, b->text) && equal_func(a->func, b->func);
 }
-static bool equal_members(const zf_ast_member *a, const zf_ast_member *b) { EQUAL_LISTS(a, b, equal_member); }
+static inline bool equal_members(const zf_ast_member *a, const zf_ast_member *b) { EQUAL_LISTS(a, b, equal_member); }
 
-static bool equal_option(const zf_ast_option *a, const zf_ast_option *b) {
+static inline bool equal_option(const zf_ast_option *a, const zf_ast_option *b) {
     return equal_text(a->name, b->name) && equal_expr(a->value, b->value);
 }
-static bool equal_options(const zf_ast_option *a, const zf_ast_option *b) { EQUAL_LISTS(a, b, equal_option); }
+static inline bool equal_options(const zf_ast_option *a, const zf_ast_option *b) { EQUAL_LISTS(a, b, equal_option); }
 
-static bool equal_algorithm(const zf_ast_algorithm *a, const zf_ast_algorithm *b) {
+static inline bool equal_algorithm(const zf_ast_algorithm *a, const zf_ast_algorithm *b) {
     if (!a || !b) return a == b;
     return equal_generics(a->generics, b->generics) && equal_ports(a->ports, b->ports) && equal_type(a->result, b->result) &&
            a->pattern == b->pattern && equal_options(a->options, b->options) && equal_members(a->members, b->members);
 }
 
-static bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b);
-static bool equal_codec_arg(const zf_ast_codec_arg *a, const zf_ast_codec_arg *b) {
+static inline bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b);
+static inline bool equal_codec_arg(const zf_ast_codec_arg *a, const zf_ast_codec_arg *b) {
     return equal_text(a->label, b->label) && equal_type(a->type, b->type) && equal_codec(a->value, b->value);
 }
-static bool equal_codec_args(const zf_ast_codec_arg *a, const zf_ast_codec_arg *b) { EQUAL_LISTS(a, b, equal_codec_arg); }
-static bool equal_codecs(const zf_ast_codec *a, const zf_ast_codec *b) { EQUAL_LISTS(a, b, equal_codec); }
-static bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b) {
+static inline bool equal_codec_args(const zf_ast_codec_arg *a, const zf_ast_codec_arg *b) { EQUAL_LISTS(a, b, equal_codec_arg); }
+static inline bool equal_codecs(const zf_ast_codec *a, const zf_ast_codec *b) { EQUAL_LISTS(a, b, equal_codec); }
+static inline bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && a->has_args == b->has_args &&
            equal_codec_args(a->args, b->args) && equal_expr(a->literal, b->literal) && equal_codecs(a->alts, b->alts);
 }
 
-static bool equal_column(const zf_ast_column *a, const zf_ast_column *b) {
+static inline bool equal_column(const zf_ast_column *a, const zf_ast_column *b) {
     return equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_codec(a->codec, b->codec);
 }
-static bool equal_columns(const zf_ast_column *a, const zf_ast_column *b) { EQUAL_LISTS(a, b, equal_column); }
+static inline bool equal_columns(const zf_ast_column *a, const zf_ast_column *b) { EQUAL_LISTS(a, b, equal_column); }
 
-static bool equal_decl(const zf_ast_decl *a, const zf_ast_decl *b) {
+static inline bool equal_decl(const zf_ast_decl *a, const zf_ast_decl *b) {
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_text(a->text, b->text) && equal_type(a->type, b->type) &&
            equal_expr(a->value, b->value) && equal_exprs(a->elements, b->elements) && equal_func(a->func, b->func) &&
            equal_algorithm(a->algorithm, b->algorithm) && equal_codec(a->codec, b->codec) &&
            equal_columns(a->columns, b->columns);
 }
-static bool equal_decls(const zf_ast_decl *a, const zf_ast_decl *b) { EQUAL_LISTS(a, b, equal_decl); }
+static inline bool equal_decls(const zf_ast_decl *a, const zf_ast_decl *b) { EQUAL_LISTS(a, b, equal_decl); }
 
-bool zf_ast_equal(const zf_ast_unit *a, const zf_ast_unit *b) {
+static inline bool equal_trees(const zf_ast_unit *a, const zf_ast_unit *b) {
     return a->version == b->version && a->has_version == b->has_version && equal_decls(a->decls, b->decls);
 }
+
+#endif
