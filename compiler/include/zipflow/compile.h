@@ -74,7 +74,7 @@ ZF_API const char *zf_compiler_targets(void);
 /// Errors: ZF_ERR_INPUT with the first error of the text, also for a file that cannot be read; ZF_ERR_USAGE and ZF_ERR_MEMORY,
 /// where `*out` is NULL.
 ZF_API zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error);
-/// Frees a program. No call may use it meanwhile. Files and modules that were made of it stay valid.
+/// Frees a program, before its compiler. No call may use it meanwhile. Files and modules that were made of it stay valid.
 ZF_API void zf_program_free(zf_program *program);
 
 /// The form of diagnostics as text.
@@ -135,8 +135,9 @@ typedef struct zf_encode_stats {
 /// Encodes a table to the file `path`, over several threads, and returns when the file is complete.
 ///
 /// `table`: its name; NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows
-/// each. An array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. `options` may be NULL. `stats` may be NULL; if not, it has one
-/// entry per column, in the table's order, and the size of the first is that of all.
+/// each. An array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. `options` may be NULL. `stats` may be NULL; if not, it has
+/// `column_count` entries, in the table's order, and the size of the first is that of all. They count the work until an error,
+/// and are zero if arguments are wrong.
 ///
 /// Each block is decoded and compared before it is written. The file appears under its name when it is complete. After an error
 /// nothing new is there, except after ZF1507: the file is there, but its name may not survive a crash.
@@ -180,7 +181,8 @@ typedef struct zf_module_stats {
 ///
 /// `table`: its name; NULL: all tables of the program. The module has the general code of every column under every vector of
 /// alternatives, at most 64 for a column. Columns that this version does not lower are skipped, and `options->note` reports them.
-/// `options` and `stats` may be NULL. The file appears under its name when it is complete, as zf_encode's does.
+/// `options` and `stats` may be NULL; `stats` is zero after an error. The file appears under its name when it is complete, as
+/// zf_encode's does.
 ///
 /// Errors: ZF_ERR_USAGE for an unknown table, an unknown CPU level, or a program with errors; ZF_ERR_UNSUPPORTED if no column is
 /// left; ZF_ERR_IO, also for an existing file without `overwrite` (ZF1501). Any thread.

@@ -26,6 +26,9 @@
 // batches take less than a millisecond. The application decides how its primary context waits (cuDevicePrimaryCtxSetFlags,
 // CU_CTX_SCHED_BLOCKING_SYNC). No call of the driver is made under a lock that callers wait for.
 //
+// Errors and threads of calls: as in zipflow.h, whose rules for `device` and NULL hold here, too. Calls for one pipeline or batch
+// may come from several threads at once, except while it is freed.
+//
 // Rates. The times of a run update the estimates. The next call of zf_batch_create, zf_batch_start, zf_batch_describe,
 // zf_batch_unit_get, zf_batch_write_trace or zf_batch_free does that, not the pipeline's threads: per unit two or three calls of
 // the driver. A caller that needs a batch while another updates its estimates waits.
@@ -87,15 +90,18 @@ typedef struct zf_pipeline_options {
     unsigned streams;                ///< streams that decode, 1 to 8; 0: 2
 } zf_pipeline_options;
 
-/// Makes a pipeline for a device.
+/// Makes a pipeline for a device. Free it with zf_pipeline_free, before the context.
 ///
-/// `device`: "auto", or a name of zf_device_info. `options` may be NULL. On a device with memory of its own the link is measured
-/// once; rates are kept in the context's cache. The context must outlive the pipeline. On the emulator, requests with `on_device`
-/// are impossible: it gives callers no memory.
+/// `options` may be NULL and is copied. On a device with memory of its own the link is measured once; rates are kept in the
+/// context's cache. On the emulator, requests with `on_device` are impossible: it gives callers no memory. Host-blocking, ordered
+/// with no stream of the caller.
+///
+/// Errors: ZF_ERR_USAGE for invalid options; ZF_ERR_DEVICE, also where the device lacks the memory (ZF1108); ZF_ERR_MEMORY, also
+/// of the caller's allocator (ZF1116) and for threads that cannot be started.
 ZF_API zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options,
                                     zf_pipeline **out, zf_error *error);
-/// Frees a pipeline. Free its batches first. Writes measured rates to the context's cache, as zf_batch_free does from time to
-/// time.
+/// Frees a pipeline and ends its threads. Free its batches first. Writes measured rates to the context's cache, as zf_batch_free
+/// does from time to time.
 ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
 
 /// A column, or rows of it, and its destination: `host` on any device, or `device` with `on_device`.
@@ -121,15 +127,21 @@ typedef struct zf_pipeline_sizes {
 /// Returns the bytes that a request needs at its destination; its buffers are ignored.
 ///
 /// Gets the column's plans. A range of rows of strings reads two blocks.
+///
+/// Errors: those of zf_decode_size; ZF_ERR_USAGE for a container of another context; ZF_ERR_UNSUPPORTED (ZF1406) for `on_device`
+/// on a device without memory of its own.
 ZF_API zf_status zf_pipeline_request_sizes(zf_pipeline *pipeline, const zf_pipeline_request *request, zf_pipeline_sizes *out,
                                            zf_error *error);
 
-/// Makes a batch: reads the index, gets and compiles code, cuts and orders the units.
+/// Makes a batch: reads the index, gets and compiles code, cuts and orders the units. Free it with zf_batch_free.
 ///
 /// Reads no blocks, except that a range of rows of strings reads two. Allocates everything that its runs need, including device
-/// memory for requests into host memory. Containers and buffers must stay until the batch is freed; the requests are copied. A
-/// buffer that is too small is ZF_ERR_USAGE (ZF1117). A block that is larger than the pipeline's memory is ZF_ERR_MEMORY
-/// (ZF1114).
+/// memory for requests into host memory. Containers and buffers must stay until the batch is freed; the requests are copied.
+/// Host-blocking, ordered with no stream of the caller.
+///
+/// Errors: those of zf_pipeline_request_sizes; ZF_ERR_USAGE for buffers that are missing, not aligned (ZF1107) or too small
+/// (ZF1117); ZF_ERR_MEMORY, also for a block that is larger than the pipeline's memory (ZF1114) and of the caller's allocator
+/// (ZF1116); ZF_ERR_DEVICE.
 ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_request *requests, size_t count, zf_batch **out,
                                  zf_error *error);
 /// Starts a batch after the batches that were started before, and returns.
@@ -142,23 +154,30 @@ ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_reques
 /// and for the stream of a stream-ordered memory pool.
 ///
 /// The calling thread enqueues the units that are already in memory from an earlier run; each takes some microseconds.
+///
+/// Errors: ZF_ERR_USAGE while the batch still runs; ZF_ERR_DEVICE. Faults of columns are zf_batch_wait's.
 ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
 /// Waits until a column is at its destination or failed. Any thread.
 ///
-/// Returns the error of the column's first block that failed. Faults that reading and checking find in a transfer unit come
-/// before those that decoding it finds. Other columns go on. ZF_ERR_CANCELLED (ZF1115) if the batch was cancelled before the
-/// column was done.
+/// `request`: its number in zf_batch_create's array. Returns the error of the column's first block that failed. Faults that
+/// reading and checking find in a transfer unit come before those that decoding it finds. Other columns go on.
+///
+/// Errors: those of zf_decode; ZF_ERR_CANCELLED (ZF1115) if the batch was cancelled before the column was done; ZF_ERR_USAGE for
+/// a request that the batch lacks, or before zf_batch_start.
 ZF_API zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error);
 /// Lets a stream of the caller wait for a column of a request with `on_device`.
 ///
 /// `stream`: CUDA: a CUstream of the primary context. Stream order: work that is enqueued on it after this call runs when the
 /// column is at its destination. The call returns when the column's last unit is enqueued, about a millisecond before that. Only
-/// zf_batch_wait reports the faults that kernels find. ZF_ERR_CANCELLED (ZF1115) if units were skipped because the batch was
-/// cancelled.
+/// zf_batch_wait reports the faults that kernels find.
+///
+/// Errors: those of zf_batch_wait that are known by then, among them ZF_ERR_CANCELLED (ZF1115) if units were skipped because the
+/// batch was cancelled; ZF_ERR_USAGE for a request without `on_device`; ZF_ERR_DEVICE. After an error the stream waits for what
+/// was enqueued of the column. Any thread.
 ZF_API zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_error *error);
 /// Cancels a batch: units that are not enqueued yet are skipped. Any thread; does not wait.
 ZF_API void zf_batch_cancel(zf_batch *batch);
-/// Cancels a batch, waits for its enqueued work, and frees it.
+/// Cancels a batch, waits for its enqueued work, and frees it. Call it before the pipeline is freed or a container is closed.
 ZF_API void zf_batch_free(zf_batch *batch);
 
 /// Times of a unit, measured or predicted, in seconds since zf_batch_start. Reading includes checking.
@@ -190,22 +209,27 @@ typedef struct zf_batch_info {
     double link_rate;         ///< bytes per second, estimated
 } zf_batch_info;
 
-/// Describes a batch.
+/// Describes a batch. Errors: ZF_ERR_USAGE. Any thread.
 ZF_API zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error);
 /// Describes unit `index` in the order of the run. While the batch runs, its measured times are NAN.
+///
+/// `index`: 0 to `units` - 1 of zf_batch_describe; others are ZF_ERR_USAGE. Any thread.
 ZF_API zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error);
-/// Returns when a column was done, in seconds since zf_batch_start; NAN before.
+/// Returns when a column was done, in seconds since zf_batch_start; NAN before, for NULL, and for a request that the batch lacks.
+/// Any thread.
 ZF_API double zf_batch_ready_seconds(const zf_batch *batch, size_t request);
 /// Returns the statistics of a column in the last run, which must be over.
 ///
 /// Blocks that were skipped after a failure are not counted. Seconds are sums over the threads that prepared units; compile time
-/// counts from zf_batch_create.
+/// counts from zf_batch_create. Errors: ZF_ERR_USAGE before the request is done, or where there is none. Any thread.
 ZF_API zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error);
 
 /// Writes the times of the last run, which must be over, as a trace for Perfetto or chrome://tracing.
 ///
 /// The file has Chrome's trace events as JSON: tracks for reading, copies and decodes with one slice per unit, and a mark where
-/// each column was done. After an error no file is left.
+/// each column was done. A file of that name is replaced once the new one is complete. After an error nothing new is there.
+///
+/// Errors: ZF_ERR_USAGE before the run is over; ZF_ERR_IO (ZF15nn). Any thread.
 ZF_API zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error *error);
 
 #ifdef __cplusplus

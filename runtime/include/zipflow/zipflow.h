@@ -4,13 +4,20 @@
 // container. Free or close each object before the context that it came from. Functions that free or close ignore NULL.
 //
 // Errors. A function that can fail returns a `zf_status` and fills `*error`, unless `error` is NULL. No function prints or exits.
+// NULL for an object, a path or an output of such a function is ZF_ERR_USAGE (ZF1101), unless its comment says that it may be
+// NULL. Any of them may return ZF_ERR_MEMORY (ZF1102) and ZF_ERR_INTERNAL. A function that makes an object sets `*out` to NULL
+// after an error.
 //
 // Ownership. No function keeps a pointer to the caller's memory after it returns, unless its comment says so.
 //
-// Threads. Several threads may use one context, and one container, at the same time. A `zf_error` belongs to its caller.
+// Threads. Any thread may call any function. Several threads may use one context, one container and one module at the same time;
+// comments name the exceptions. No call may use an object while it is freed. A `zf_error` belongs to its caller.
+//
+// Devices. A parameter `device` is a name of zf_device_info; "auto" or NULL: the first GPU, else the CPU. An unknown name is
+// ZF_ERR_DEVICE (ZF1103), an absent device ZF1104.
 //
 // Structs that may grow begin with their size. Initialise them with ZF_INIT: {ZF_INIT(zf_decode_options), .threads = 4}.
-// - A size of 0 stands for the struct of version 0.1. {0} and {.threads = 4} work, too.
+// - A size of 0 stands for the struct of version 0.1. {0} and {.threads = 4} work, too. A smaller size is ZF_ERR_USAGE (ZF1119).
 // - A library that is newer than the program uses defaults for the members that the program's struct lacks.
 // - A library that is older than the program refuses a struct with a member that it does not know, unless that member is 0
 //   (ZF_ERR_USAGE, ZF1119).
@@ -106,9 +113,13 @@ typedef struct zf_context_options {
     unsigned threads; ///< for encoding and CPU decoding; more than 256 count as 256; 0: one per core that this process may use
 } zf_context_options;
 
-/// Makes a context. `options` may be NULL.
+/// Makes a context. Free it with zf_context_free.
+///
+/// `options` may be NULL and is copied; `log` and `log_user` must work until the context is freed. Starts no device
+/// and no thread. Errors: ZF_ERR_USAGE for options (ZF1119) or a $ZIPFLOW_CACHE_SIZE (ZF1101) that are invalid;
+/// ZF_ERR_MEMORY. Any thread; after fork, not before.
 ZF_API zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error);
-/// Frees a context. Free everything that came from it first.
+/// Frees a context. Free everything that came from it first; no call may use it meanwhile.
 ZF_API void zf_context_free(zf_context *context);
 
 // ---- Devices --------------------------------------------------------------------------------------------------
@@ -125,9 +136,9 @@ typedef struct zf_device_info {
     unsigned cores;     ///< cores, or streaming multiprocessors
 } zf_device_info;
 
-/// Returns the number of devices that zf_device_get describes; 0 for NULL.
+/// Returns the number of devices that zf_device_get describes; 0 for NULL. The first call may load a GPU's driver. Any thread.
 ZF_API size_t zf_device_count(const zf_context *context);
-/// Describes a device. `index`: 0 to zf_device_count - 1; others are ZF_ERR_USAGE.
+/// Describes a device. `index`: 0 to zf_device_count - 1; others are ZF_ERR_USAGE (ZF1101). Any thread.
 ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
 
 // ---- Containers -----------------------------------------------------------------------------------------------
@@ -174,11 +185,14 @@ typedef struct zf_column_info {
     uint64_t stored_bytes;   ///< all bytes of the container that belong to this column, index and padding included
 } zf_column_info;
 
-/// Opens a file as a container and checks its index.
+/// Opens a file as a container and checks its index. Close it with zf_container_close.
 ///
 /// The index is checked whole: magic, version, every offset, count and size, and its checksum. Blocks are checked when they are
 /// used. The file must not change while it is open. A file that was cut shorter gives ZF_ERR_INPUT (ZF1208), not a signal, if
 /// the change is seen before a block is read.
+///
+/// Errors: ZF_ERR_IO for a file that cannot be opened or read (ZF1201, ZF1210); ZF_ERR_INPUT for one that is not a container, is
+/// of another version, or is damaged (ZF1202 to ZF1208); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
 
 /// Options of zf_container_open_memory and zf_container_open_reader. Zeroes mean the defaults.
@@ -191,7 +205,8 @@ typedef struct zf_open_options {
 /// Opens a container in memory and checks its index as zf_container_open does.
 ///
 /// `bytes`: `size` bytes, which must not change until the container is closed, unless `options->copy` is set. Blocks are used in
-/// place if `bytes` is aligned to 256; otherwise each use copies them. `options` may be NULL.
+/// place if `bytes` is aligned to 256; otherwise each use copies them. `options` may be NULL. Errors as for zf_container_open,
+/// without ZF_ERR_IO. Any thread.
 ZF_API zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint64_t size, const zf_open_options *options,
                                           zf_container **out, zf_error *error);
 
@@ -213,18 +228,22 @@ typedef struct zf_byte_reader {
 ///
 /// `*reader` is copied. Its function and `user` must work until the container is closed, unless `options->copy` is set. A decode
 /// reads each block that it needs into memory of its own, once. A range of rows of strings reads its first and last block up to
-/// twice: their seek states decide the number of characters. `options` may be NULL.
+/// twice: their seek states decide the number of characters. `options` may be NULL. Errors as for zf_container_open; those of
+/// reading are ZF1210 and ZF1118. Any thread.
 ZF_API zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
                                           zf_container **out, zf_error *error);
 
-/// Closes a container. End all calls, decodes, batches and prepared decodes of its columns first.
+/// Closes a container. End all calls, decodes, batches and prepared decodes of its columns first. Before its context is freed.
 ZF_API void zf_container_close(zf_container *container);
 
 /// Reads a whole container into host memory from which a device copies at full speed.
 ///
-/// `device`: "auto", or a name of zf_device_info; for a GPU the memory is pinned. Later decodes use this copy: the file, memory
-/// or reader may change or go. Checksums are verified here, once; decodes report the blocks that are damaged. No decode of the
-/// container may be in progress or prepared. Call it once. After an error only close the container.
+/// For a GPU the memory is pinned; the container owns it. Later decodes use this copy: the file, memory or reader may change or
+/// go. Checksums are verified here, once; decodes report the blocks that are damaged. No decode of the container may be in
+/// progress or prepared. Call it once. After an error only close the container.
+///
+/// Errors: ZF_ERR_USAGE for a second call; ZF_ERR_DEVICE; ZF_ERR_MEMORY; ZF_ERR_IO or ZF_ERR_INPUT (ZF1208) where the bytes
+/// cannot be read. One thread: no other call may use the container meanwhile.
 ZF_API zf_status zf_container_load(zf_container *container, const char *device, zf_error *error);
 
 /// Returns the path, or the name of a container that is not a file. Lives as long as the container. NULL for NULL.
@@ -237,9 +256,9 @@ ZF_API uint64_t zf_container_rows(const zf_container *container);
 ZF_API uint64_t zf_container_bytes(const zf_container *container);
 /// Returns the number of columns; 0 for NULL.
 ZF_API size_t zf_container_columns(const zf_container *container);
-/// Describes a column. `index`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE.
+/// Describes a column. `index`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE (ZF1105). Any thread.
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
-/// Finds a column by name. An unknown name is ZF_ERR_USAGE, with the nearest name as a hint.
+/// Finds a column by name. An unknown name is ZF_ERR_USAGE (ZF1105), with the nearest name as a hint. Any thread.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
 
 // ---- Modules --------------------------------------------------------------------------------------------------
@@ -249,13 +268,16 @@ ZF_API zf_status zf_container_find(const zf_container *container, const char *na
 /// A module is code: trust it as you trust a shared library.
 typedef struct zf_module zf_module;
 
-/// Loads a module for all containers of a context.
+/// Loads a module for all containers of a context. Free it with zf_module_free, before the context.
 ///
 /// Decodes search modules in the order in which they were loaded, and a compiler of the context last. The file is read whole: it
-/// may change or go afterwards. A module for CPUs of a higher level than this one is ZF_ERR_DEVICE (ZF1113). docs/module.md lists
-/// the other errors.
+/// may change or go afterwards.
+///
+/// Errors: ZF_ERR_IO for a file that cannot be opened or read (ZF1201, ZF1210); ZF_ERR_INPUT for one that is not a module, is of
+/// another version, or is damaged (ZF1211 to ZF1216); ZF_ERR_DEVICE for a module for CPUs of a higher level than this one
+/// (ZF1113). Any thread, also while others decode.
 ZF_API zf_status zf_module_load(zf_context *context, const char *path, zf_module **out, zf_error *error);
-/// Frees a module. End all decodes and free all prepared decodes first; containers may stay open.
+/// Frees a module. End all decodes and batches, and free all prepared decodes, first; containers may stay open.
 ZF_API void zf_module_free(zf_module *module);
 
 // ---- Decoding -------------------------------------------------------------------------------------------------
@@ -332,15 +354,22 @@ typedef struct zf_decode_stats {
 ///
 /// Reads the index, and no block, except that a range of rows of strings reads two. Gets the column's plans from a module or the
 /// compiler, but makes no code. `workspace` is for CPUs: decode with exactly the same `threads`, because it grows with them. It
-/// is 0 if a module has no code for CPUs. Fails without a module or a compiler, as zf_decode does.
+/// is 0 if a module has no code for CPUs. Any thread.
+///
+/// Errors: ZF_ERR_USAGE for a column or rows that the container lacks (ZF1105, ZF1106); ZF_ERR_UNSUPPORTED without a module or a
+/// compiler that has the column (ZF14nn); ZF_ERR_INPUT and ZF_ERR_IO for the blocks that it reads.
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 
 /// Decodes a column, or some of its rows, into host memory.
 ///
-/// `device`: "auto" or NULL, or a name of zf_device_info. Returns when the rows are in the buffers. GPUs allocate their own
-/// memory and ignore `workspace`. After an error the contents of the buffers are unspecified; memory outside of them is
-/// unchanged. `options` and `stats` may be NULL. Any thread; decodes of several threads run at the same time.
+/// Returns when the rows are in the buffers; stream order is that of `options->stream`. GPUs allocate their own memory and ignore
+/// `workspace`. After an error the contents of the buffers are unspecified; memory outside of them is unchanged. `options` and
+/// `stats` may be NULL. `stats` counts the work until an error; it is zero if the arguments or the device are wrong. Any thread;
+/// decodes of several threads run at the same time.
+///
+/// Errors: those of zf_decode_size; ZF_ERR_USAGE for buffers (ZF1107, ZF1117); ZF_ERR_DEVICE (ZF11nn); ZF_ERR_INPUT for a damaged
+/// block (ZF12nn, ZF13nn), the first one of the rows; ZF_ERR_IO of a reader; ZF_ERR_CANCELLED (ZF1115).
 ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
 
@@ -371,7 +400,8 @@ typedef struct zf_code_stats {
 /// by the decode that needs the code: this call changes neither which errors occur nor which comes first. It fails only for wrong
 /// arguments, an absent device, missing memory, or if `cancelled` of a request returns true (ZF_ERR_CANCELLED). `each` (may be
 /// NULL) has one entry per request; the size of the first is that of all. `all` may be NULL. Both are zero where arguments or the
-/// device are wrong. Codes are counted per request: those of a column that is requested twice count twice in `all`.
+/// device are wrong. Codes are counted per request: those of a column that is requested twice count twice in `all`. The context
+/// owns the code. Host-blocking, ordered with no stream. Any thread, also while others decode.
 ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                                 unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 
@@ -426,14 +456,16 @@ typedef struct zf_device_buffers {
 
 /// Prepares a decode of a column, or some of its rows, for a device with memory of its own.
 ///
-/// `device` as for zf_decode; a device without memory of its own is ZF_ERR_UNSUPPORTED (ZF1406). Reads the blocks and reports the
-/// faults that the host can see. May compile. `options` may be NULL and is not kept. Free the result with zf_prepared_free.
+/// Reads the blocks and reports the faults that the host can see. May compile. `options` may be NULL and is not kept. Free the
+/// result with zf_prepared_free, before the container is closed. Host-blocking, ordered with no stream. Any thread.
+///
+/// Errors: those of zf_decode but for buffers; ZF_ERR_UNSUPPORTED for a device without memory of its own (ZF1406).
 ZF_API zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                                    zf_prepared **out, zf_error *error);
-/// Frees a prepared decode. Wait for its enqueued work first: kernels use its code and the caller's buffers.
+/// Frees a prepared decode. Wait for its enqueued work first: kernels use its code and the caller's buffers. One thread.
 ZF_API void zf_prepared_free(zf_prepared *prepared);
 
-/// Returns the sizes of the buffers for zf_decode_async.
+/// Returns the sizes of the buffers for zf_decode_async. Errors: ZF_ERR_USAGE.
 ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error);
 
 /// Enqueues a prepared decode on a stream.
@@ -448,12 +480,18 @@ ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_si
 ///
 /// Parts of the decode may run on streams of its own, which begin after the work on `stream` and which `stream` waits for. They
 /// have no priority. All decodes of one zf_prepared share them, so one may wait for another on the device.
+///
+/// Errors: ZF_ERR_USAGE for buffers (ZF1107, ZF1117); ZF_ERR_INPUT (ZF1208); ZF_ERR_DEVICE (ZF1109, ZF1110). One thread at a time
+/// for each zf_prepared.
 ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
 
 /// Returns the result of the last zf_decode_async, once its stream has passed the decode.
 ///
 /// ZF_OK, or the first violation of the first block that has one; `values` is unspecified then. If zf_decode_async failed, its
 /// error. Booleans: bits after the last row are unspecified. `stats` may be NULL; its launches are those of all calls.
+///
+/// Errors: ZF_ERR_INPUT (ZF13nn; ZF1208 for a file that changed); ZF_ERR_USAGE before the first zf_decode_async. Does not block.
+/// One thread at a time for each zf_prepared.
 ZF_API zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error);
 
 #ifdef __cplusplus

@@ -6,7 +6,8 @@
 // context's cache (zf_tuner_keep), or that of a file (zf_tuner_write and zf_compiler_options.tuned).
 //
 // Structs begin with their size, as in zipflow.h. Those of callbacks have the library's size: a later version may append members.
-// NULL for an object or an output of a function that returns a status is ZF_ERR_USAGE (ZF1101), unless it may be NULL.
+// NULL for an object, a path or an output of a function that returns a status is ZF_ERR_USAGE (ZF1101), unless it may be NULL.
+// Any of them may return ZF_ERR_MEMORY.
 //
 // Threads: a tuner is for one thread at a time. Other work on the device makes times longer, and results worse.
 #ifndef ZIPFLOW_TUNE_H
@@ -51,15 +52,16 @@ typedef struct zf_tuner_options {
 /// results are compared with the default. Options are copied, and files are read, during the call. Free it with zf_tuner_free.
 /// Errors: ZF_ERR_DEVICE where the device is absent, ZF_ERR_USAGE (ZF2018) where its kernels have no choices, as on CPUs.
 ZF_API zf_status zf_tuner_create(zf_compiler *compiler, const zf_tuner_options *options, zf_tuner **out, zf_error *error);
+/// Frees a tuner, and the strings of its results. Call it before its compiler is freed. Results that were kept or written stay.
 ZF_API void zf_tuner_free(zf_tuner *tuner);
-/// Describes the device that is tuned for. Strings live as long as the context.
+/// Describes the device that is tuned for. Strings live as long as the context. Errors: ZF_ERR_USAGE.
 ZF_API zf_status zf_tuner_device(const zf_tuner *tuner, zf_device_info *out, zf_error *error);
 
 /// Tunes the kernels of a column and adds them to the results.
 /// `seconds`: how long it may take; 0: until every search is done. A measurement is not interrupted, and at least one is made.
 /// Kernels that an earlier column has too keep its results. `left`, which may be NULL: combinations of the column's alternatives
-/// for which no time was left. The call is host-blocking. Errors: ZF_ERR_INTERNAL (ZF2019) where a choice writes other bytes
-/// than the default; what was found before stays.
+/// for which no time was left. The call is host-blocking, and uses a stream of the tuner. Errors: ZF_ERR_INTERNAL (ZF2019) where
+/// a choice writes other bytes than the default; those of zf_decode for the column. Earlier results stay.
 ZF_API zf_status zf_tuner_column(zf_tuner *tuner, zf_container *container, size_t column, double seconds, size_t *left,
                                  zf_error *error);
 
@@ -90,7 +92,7 @@ ZF_API zf_status zf_tuner_keep(zf_tuner *tuner, zf_error *error);
 /// Writes the results to a file for zf_compiler_options.tuned. The file appears under its name when it is complete.
 /// Errors: ZF_ERR_USAGE (ZF2022) where nothing was found; ZF_ERR_IO, also where the file exists and `overwrite` is false.
 ZF_API zf_status zf_tuner_write(const zf_tuner *tuner, const char *path, bool overwrite, zf_error *error);
-/// Writes every measurement to a file of JSON, for zf_tuner_replay. Otherwise as zf_tuner_write.
+/// Writes every measurement to a file of JSON, for zf_tuner_replay. The file and errors are as for zf_tuner_write.
 ZF_API zf_status zf_tuner_write_record(const zf_tuner *tuner, const char *path, bool overwrite, zf_error *error);
 
 // ---- Replaying --------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ typedef struct zf_tuner_replay_stats {
 /// Searches the kernels of a record again; the record answers in place of a device.
 /// `path`: a file of zf_tuner_write_record or of `zfc tune --json`, best of exhaustive tuning. `probes`: as in zf_tuner_options.
 /// `report`, which may be NULL, is called for each kernel that can run. `out` is zero after an error. Errors: ZF_ERR_IO,
-/// ZF_ERR_INPUT (ZF2021) where the file is not a record.
+/// ZF_ERR_INPUT (ZF2021) where the file is not a record. It needs no device and no tuner. Any thread.
 ZF_API zf_status zf_tuner_replay(const char *path, uint32_t probes, void (*report)(void *user, const zf_tuner_replayed *kernel),
                                  void *user, zf_tuner_replay_stats *out, zf_error *error);
 
