@@ -82,7 +82,7 @@ struct zf_measure_device {
     /// Copies within the device's memory: the limit that decoding is compared with. It may still run on return.
     zf_status (*copy_bytes)(void *self, void *to, const void *from, size_t bytes, zf_error *error);
 
-    /// Gets code and work memory, and whatever else comes before the clock starts. `*kernels`: of the plan, for a block.
+    /// Gets code and a workspace, and whatever else comes before the clock starts. `*kernels`: of the plan, for a block.
     zf_status (*prepare)(void *self, const zf_measure_work *work, void **prepared, uint64_t *kernels, zf_error *error);
     /// A round. It may still run on return; then `stop` also reports what fails.
     zf_status (*decode)(void *self, void *prepared, zf_error *error);

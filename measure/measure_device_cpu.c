@@ -95,7 +95,7 @@ typedef struct prepared {
     zf_device_state *state;
     coded *coded;    ///< per block of the column
     zf_split split;  ///< of the threads over the blocks of all copies
-    uint8_t *memory; ///< work memory of every worker
+    uint8_t *memory; ///< workspaces of all workers
     uint64_t memory_bytes;
 } prepared;
 

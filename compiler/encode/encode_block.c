@@ -523,7 +523,7 @@ static zf_encode_fn find_encoder(void *user, const zf_inst *inst, const char **r
     return encoder == NULL ? NULL : encoder->function;
 }
 
-static void tell_of_passed(void *user, const zf_encode_refusal *refusal) {
+static void log_passed_over(void *user, const zf_encode_refusal *refusal) {
     const block_of *of = user;
     zf_context_log(zf_compiler_context(of->program->compiler), ZF_LOG_INFO, "%s: %s; another alternative is taken", of->place,
                    refusal->reason);
@@ -613,7 +613,7 @@ zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_resu
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
     zf_status status = source_of(job, block, &s, error);
     block_of whose = {job->program, place};
-    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = tell_of_passed};
+    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
     while (status == ZF_OK) {

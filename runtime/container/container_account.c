@@ -6,13 +6,14 @@
 #include "runtime/container/container_open.h"
 
 /// Tells parts in order, and names what lies between them padding.
-typedef struct teller {
+typedef struct reporter {
     void (*part)(void *user, const zf_container_part *part);
     void *user;
-    uint64_t next; ///< everything below was told
-} teller;
+    uint64_t next; ///< everything below was reported
+} reporter;
 
-static void tell(teller *t, uint64_t offset, uint64_t bytes, const char *kind, int64_t column, int64_t block, const char *name) {
+static void report(reporter *t, uint64_t offset, uint64_t bytes, const char *kind, int64_t column, int64_t block,
+                   const char *name) {
     zf_container_part part = {offset, bytes, kind, column, block, name};
     if (offset > t->next) {
         zf_container_part padding = {t->next, offset - t->next, "padding", column, block, ""};
@@ -34,31 +35,31 @@ static int compare(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static zf_status tell_block(teller *t, zf_container *c, const placed *where, zf_error *error) {
+static zf_status report_block(reporter *t, zf_container *c, const placed *where, zf_error *error) {
     zf_block_view view;
     int64_t column = where->column, block = (int64_t)where->block;
     ZF_TRY(zf_container_block(c, where->column, where->block, false, &view, error));
     const zf_shape *shape = view.shape;
-    tell(t, where->offset, zf_block_header_bytes(shape), "block header", column, block, "");
+    report(t, where->offset, zf_block_header_bytes(shape), "block header", column, block, "");
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0 || view.streams[shape->edges[e].stored].bytes == 0) continue;
         const zf_stream_view *stream = &view.streams[shape->edges[e].stored];
-        tell(t, where->offset + stream->offset, stream->bytes, "stream", column, block, shape->edges[e].path);
+        report(t, where->offset + stream->offset, stream->bytes, "stream", column, block, shape->edges[e].path);
     }
     for (uint32_t k = 0; k < shape->tree_count; k++) {
         const zf_seek_view *seek = &view.seeks[k];
         for (uint32_t f = 0; f < shape->trees[k].field_count; f++) {
             if (seek->widths[f] == 0) continue;
-            tell(t, where->offset + seek->offsets[f], seek->entries * seek->widths[f],
-                 shape->trees[k].directory ? "directory" : "seek", column, block, shape->trees[k].fields[f].name);
+            report(t, where->offset + seek->offsets[f], seek->entries * seek->widths[f],
+                   shape->trees[k].directory ? "directory" : "seek", column, block, shape->trees[k].fields[f].name);
         }
     }
-    tell(t, where->offset + view.bytes, 0, "", column, block, "");
+    report(t, where->offset + view.bytes, 0, "", column, block, "");
     zf_block_view_free(&view);
     return ZF_OK;
 }
 
-static zf_status tell_blocks(teller *t, zf_container *c, zf_error *error) {
+static zf_status report_blocks(reporter *t, zf_container *c, zf_error *error) {
     uint64_t count = 0, n = 0;
     for (uint32_t k = 0; k < c->index.column_count; k++) count += c->index.columns[k].block_count;
     placed *blocks = malloc((count == 0 ? 1 : count) * sizeof *blocks);
@@ -70,26 +71,26 @@ static zf_status tell_blocks(teller *t, zf_container *c, zf_error *error) {
     }
     qsort(blocks, count, sizeof *blocks, compare);
     zf_status status = ZF_OK;
-    for (uint64_t i = 0; i < count && status == ZF_OK; i++) status = tell_block(t, c, &blocks[i], error);
+    for (uint64_t i = 0; i < count && status == ZF_OK; i++) status = report_block(t, c, &blocks[i], error);
     free(blocks);
     return status;
 }
 
 zf_status zf_container_account(zf_container *c, void (*part)(void *user, const zf_container_part *part), void *user,
                                zf_error *error) {
-    teller t = {part, user, 0};
+    reporter t = {part, user, 0};
     const zf_index *index = &c->index;
     uint64_t base = c->index_offset;
-    tell(&t, 0, ZF_FORMAT_HEADER_BYTES, "header", -1, -1, "");
-    ZF_TRY(tell_blocks(&t, c, error));
-    tell(&t, base, index->at_unit, "index", -1, -1, "");
-    tell(&t, base + index->at_unit, index->at_columns - index->at_unit, "text", -1, -1, "");
+    report(&t, 0, ZF_FORMAT_HEADER_BYTES, "header", -1, -1, "");
+    ZF_TRY(report_blocks(&t, c, error));
+    report(&t, base, index->at_unit, "index", -1, -1, "");
+    report(&t, base + index->at_unit, index->at_columns - index->at_unit, "text", -1, -1, "");
     for (uint32_t k = 0; k < index->column_count; k++) {
         const zf_index_column *column = &index->columns[k];
-        tell(&t, base + column->at, column->at_blocks - column->at, "index", k, -1, "column");
-        tell(&t, base + column->at_blocks, column->at_end - column->at_blocks, "index", k, -1, "blocks");
+        report(&t, base + column->at, column->at_blocks - column->at, "index", k, -1, "column");
+        report(&t, base + column->at_blocks, column->at_end - column->at_blocks, "index", k, -1, "blocks");
     }
-    tell(&t, base + c->index_bytes, 0, "", -1, -1, "");
-    tell(&t, base + c->index_bytes, ZF_FORMAT_FOOTER_BYTES, "footer", -1, -1, "");
+    report(&t, base + c->index_bytes, 0, "", -1, -1, "");
+    report(&t, base + c->index_bytes, ZF_FORMAT_FOOTER_BYTES, "footer", -1, -1, "");
     return ZF_OK;
 }

@@ -98,7 +98,7 @@ bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *ker
 
 // ---- Work memory ----------------------------------------------------------------------------------------------
 
-/// Takes the next piece of work memory. Returns where it starts; a sum that does not fit sticks at UINT64_MAX.
+/// Takes the next piece of workspace. Returns where it starts; a sum that does not fit sticks at UINT64_MAX.
 static uint64_t take(uint64_t *total, uint64_t bytes) {
     uint64_t start = *total, aligned;
     if (!zf_align_up(bytes, ZF_WORK_ALIGNMENT, &aligned) || __builtin_add_overflow(start, aligned, total)) *total = UINT64_MAX;
@@ -150,7 +150,7 @@ zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, con
     }
     *bytes = total;
     if (total != UINT64_MAX) return ZF_OK;
-    return zf_raise(error, ZF_E_TOO_LARGE, "the work memory of a block is larger than can be addressed");
+    return zf_raise(error, ZF_E_TOO_LARGE, "the workspace of a block is larger than can be addressed");
 }
 
 zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view, uint64_t *bytes, zf_error *error) {
@@ -385,8 +385,7 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
     if (!fits || (run->nullable && run->validity == NULL)) {
         return zf_raise(error, ZF_E_INTERNAL, "the block's type differs from the requested one");
     }
-    if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0)
-        return zf_raise(error, ZF_E_BUFFER, "work memory that is not aligned to 64");
+    if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0) return zf_raise(error, ZF_E_BUFFER, "workspace that is not aligned to 64");
     if (run->mode == ZF_ABI_RECORD && (run->begin != 0 || run->end != view->rows)) {
         return zf_raise(error, ZF_E_INTERNAL, "only whole blocks can record states");
     }
@@ -407,7 +406,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     const zf_block_view *view = run->view;
     bool record = run->mode == ZF_ABI_RECORD;
     if (run->begin == run->end && view->rows != 0) return ZF_OK;
-    // The work memory, in the order in which zf_plan_work_bytes counted it.
+    // The workspace, in the order in which zf_plan_work_bytes counted it.
     uint8_t *work = run->work;
     uint64_t total = 0;
     uint64_t *slots = (uint64_t *)(void *)(work + take(&total, UINT64_C(8) * plan->slot_count));

@@ -1,4 +1,4 @@
-// Preparing a plan to run on a block: whether it fits a shape, its work memory, its descriptor words.
+// Preparing a plan to run on a block: whether it fits a shape, its workspace, its descriptor words.
 #ifndef ZF_RUNTIME_BLOCK_RUN_H
 #define ZF_RUNTIME_BLOCK_RUN_H
 
@@ -17,7 +17,7 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
 /// Returns whether exactly one kernel of an accelerator's code stores the column, and the others store what the plan says.
 bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *kernels);
 
-/// Computes the bytes of work memory for a block with these element counts per edge.
+/// Computes the bytes of workspace for a block with these element counts per edge.
 ///
 /// They hold descriptor words, work buffers and the two tiles that a range of rows may cut.
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,

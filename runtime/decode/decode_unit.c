@@ -128,7 +128,7 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
         if (plan->works[w].characters || is_left_out(block, w)) bytes = 0;
         words[ZF_SIMT_HEAD + plan->slot_count + w] = block->work_bytes;
         if (!zf_align_up(bytes, ALIGNMENT, &bytes) || __builtin_add_overflow(block->work_bytes, bytes, &block->work_bytes))
-            return zf_raise(error, ZF_E_TOO_LARGE, "the work memory of a block is larger than can be addressed");
+            return zf_raise(error, ZF_E_TOO_LARGE, "the workspace of a block is larger than can be addressed");
     }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];

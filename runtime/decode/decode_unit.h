@@ -17,13 +17,13 @@ typedef struct zf_units_column zf_units_column; ///< rows of a column, whose uni
 
 /// Zeroes mean the defaults.
 typedef struct zf_units_options {
-    /// Most stored bytes and work memory of a unit; 0: 1 GiB. A larger block is a unit of its own. Units that together need no
+    /// Most stored bytes and workspace of a unit; 0: 1 GiB. A larger block is a unit of its own. Units that together need no
     /// more have memory of their own; others follow each other and share it.
     uint64_t unit_bytes;
     uint32_t unit_blocks; ///< most blocks of a unit; 0: ZF_SIMT_MOST_BLOCKS
     bool resident;        ///< units always have memory of their own: uploaded once, launched many times
     bool general;         ///< use the general form of code
-    /// For measurements: copies of the blocks (0: 1), each with bytes and work memory of its own. Values, offsets and validity of
+    /// For measurements: copies of the blocks (0: 1), each with bytes and workspace of its own. Values, offsets and validity of
     /// a copy lie `copy_stride` bytes (a multiple of 256) behind those of the copy before.
     uint32_t copies;
     uint64_t copy_stride;

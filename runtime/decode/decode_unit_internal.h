@@ -24,7 +24,7 @@ typedef struct zf_unit_block {
     uint64_t at;           ///< in parts: offset of its bytes from those of the first block
     uint64_t first_row;
     uint64_t work_bytes;  ///< a multiple of 256
-    uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's work memory)
+    uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's workspace)
     zf_unit_tiles *tiles; ///< per kernel
     uint64_t backwards;   ///< failure word of the first tile that ends before it begins; it and later tiles are not run
     uint32_t backwards_kernel;

@@ -64,8 +64,8 @@ typedef struct zf_accelerator_ops {
     /// form), and those of loaded modules.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
-    /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. For callers that measure code
-    /// once. NULL: the device keeps all images.
+    /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. NULL: the device keeps all
+    /// images.
     void (*unload)(zf_accelerator *self, zf_accelerator_code *code);
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
     zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,

@@ -49,8 +49,8 @@ static bool read_targets(const char *text, zf_module_options *out) {
     }
 }
 
-static zf_status tell(const char *path, const zf_module_stats *stats, json_t *left_out, double seconds, bool as_json, bool quiet,
-                      zf_error *error) {
+static zf_status print_stats(const char *path, const zf_module_stats *stats, json_t *left_out, double seconds, bool as_json,
+                             bool quiet, zf_error *error) {
     if (as_json) {
         json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:O}", "file", zf_json_text(path), "columns",
                                    (json_int_t)stats->columns, "general", (json_int_t)stats->general, "specialised",
@@ -127,7 +127,7 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
         if (exit_status != EXIT_GOOD) return exit_status;
     }
     bool as_json = zf_argument(arguments, "json") != NULL;
-    zf_status status = tell(path, &stats, options->note_user, zf_clock_seconds() - begin, as_json, session->quiet, &error);
+    zf_status status = print_stats(path, &stats, options->note_user, zf_clock_seconds() - begin, as_json, session->quiet, &error);
     return status == ZF_OK ? EXIT_GOOD : zf_report("compile", &error);
 }
 

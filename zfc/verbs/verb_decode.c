@@ -39,7 +39,7 @@ static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column
 }
 
 /// Prints what decoding column number `index` of the job took.
-static zf_status tell(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
+static zf_status print_column(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
     char bytes[32], temper[64];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
     const zf_waited waited = waited_for(j, index, column), *w = &waited;
@@ -97,7 +97,7 @@ static zf_status decode_next(const job *j, zf_ahead *ahead, size_t index, zf_out
         status = zf_write_npy(j->directory, &column, outputs, error);
     else if (status == ZF_OK)
         status = zf_write_raw(j->directory, &column, outputs, error);
-    if (status == ZF_OK) status = tell(j, index, &column, error);
+    if (status == ZF_OK) status = print_column(j, index, &column, error);
     zf_decoded_free(&column);
     if (status == ZF_OK && !is_last && !early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
     if (status != ZF_OK || next == ZF_OK) return status;

@@ -76,7 +76,7 @@ static int find_target(zf_spec *spec, const char *path, const char *name, target
 }
 
 // Names the alternative that is shown, and the others. `path` is of their edge.
-static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, const char *path, zf_text *out) {
+static void print_alternatives(zf_spec *spec, const zf_codec_choice *choice, const char *path, zf_text *out) {
     if (!choice) return;
     if (choice->count > 1) {
         zf_text_printf(out, "%s: alternative 1 of %u is shown: ", path, choice->count);
@@ -91,7 +91,7 @@ static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, cons
     const zf_codec_node *node = choice->alternatives[0];
     for (uint32_t slot = 0; slot < node->inst->stream_count; slot++) {
         const char *below = zf_arena_printf(zf_spec_arena(spec), "%s.%s", path, node->inst->streams[slot]->name);
-        tell_alternatives(spec, node->streams[slot], below, out);
+        print_alternatives(spec, node->streams[slot], below, out);
     }
 }
 
@@ -130,7 +130,7 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
         zf_explain_json(&what, out);
     } else {
         add_forms(arena, options, &what);
-        if (column->choice_count > 0) tell_alternatives(spec, column->codec, column->name, out);
+        if (column->choice_count > 0) print_alternatives(spec, column->codec, column->name, out);
         zf_explain_text(&what, out);
     }
     return ZF_OK;

@@ -123,7 +123,7 @@ static void free_code(zf_cuda *cuda, zf_accelerator_code *code, bool current) {
     free(code);
 }
 
-static void tell(zf_cuda *cuda, const char *name, zf_cu_function function) {
+static void log_kernel(zf_cuda *cuda, const char *name, zf_cu_function function) {
     int registers = 0, local = 0, shared = 0;
     const zf_cuda_driver *d = cuda->driver;
     d->function_attribute(&registers, ZF_CU_FUNCTION_REGISTERS, function);
@@ -147,7 +147,7 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
             return zf_raise(error, ZF_E_INTERNAL, "the code for device `cuda:%u` has no kernel %.128s", cuda->index, name);
         ZF_TRY(zf_cuda_check(cuda, result, "finding a kernel", error));
         out->kernels[k].threads = code->simt[k].threads;
-        tell(cuda, name, out->kernels[k].function);
+        log_kernel(cuda, name, out->kernels[k].function);
     }
     out->count = plan->kernel_count;
     return ZF_OK;

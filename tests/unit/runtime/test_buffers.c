@@ -107,7 +107,7 @@ static void test_small(zf_container *container, const char *device, const zf_dec
     }
 }
 
-/// A workspace for one thread is too small for several, which have work memory each.
+/// A workspace for one thread is too small for several, which have one each.
 static void test_threads(zf_container *container) {
     zf_error error = {0};
     zf_decode_options one = {.threads = 1, .row_count = UINT64_MAX};

@@ -535,7 +535,7 @@ static void test_failing_calls(void) {
     zf_container_close(container);
 }
 
-/// Bytes of a block and of the work memory that a decode of it takes.
+/// Bytes of a block and of the workspace that a decode of it takes.
 static uint64_t needed(zf_container *container, uint64_t block) {
     zf_error error;
     zf_block_view view;
