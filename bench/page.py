@@ -500,7 +500,7 @@ OF_GPUS = (("7 bits to u32", "work", "bitpack-7-u32", "bitpack-7-u32"), ("25 bit
            ("runs of 2 to u32", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"),
            ("i32, a tenth null", "work", "nullable-bitpack-10-i32", "nullable-bitpack-10-i32"), ("hundredths (f64), 1% exceptions", "work", "alp-1-f64", "alp-1-f64"),
            ("three symbols (u8), 1 : 2 : 1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("l_comment's characters", "lanes", "l_comment", "huffman"),
-           ("l_shipmode (string), its characters", "table2", "l_shipmode", "the paper's"), ("o_comment (string), its characters", "table2", "o_comment", "the paper's"))
+           ("l_shipmode (string)", "table2", "l_shipmode", "the paper's"), ("o_comment (string)", "table2", "o_comment", "the paper's"))
 
 
 def short(row):
@@ -522,11 +522,23 @@ def gpu(records):
         number = str(list(used).index(path) + 1)
         rows.append([*lines_of([row], len(heads) - 1, lambda r: [title, short(r)], lambda r: [ratio(r), speed(r), limit(r)])[0], number])
     named = [f"{number}. {origin(*pair)}" for number, pair in enumerate(used.items(), 1)]
-    return (None, None, "\n".join([table(heads, rows), "", "Records:", "", *named, *other_gpus(records)])) if rows else None
+    return (None, None, "\n".join([table(heads, rows), "", "Records:", "", *named, *h100(records), *other_choices(records)])) if rows else None
 
 
-def other_gpus(records):
-    """How fast other GPUs are beside the first one of a record."""
+def h100(records):
+    """The part of its own limit that an H100 reaches."""
+    found = records.newest("h100", lambda r: any("after_fraction_of_limit" in row for row in r.get("results", [])))
+    rows = of_rows.good(found[1]["results"]) if found else []
+    if not rows:
+        return []
+    of = [100 * r["after_fraction_of_limit"] for r in rows]
+    one = next((f"; 7 bits to u32 at {r['after_gb_per_second']:.0f} GB/s" for r in rows if r["column"] == "bitpack-7-u32"), "")
+    name, untuned = found[1]["device"]["description"].partition(",")[0], ", untuned," if "--untuned" in found[1].get("command", "") else ""
+    return [f"\nAn {name} decodes{untuned} {len(of)} generated columns of numbers at {min(of):.0f} to {max(of):.0f}% of its own limit{one} (record `{found[0].name}`)."]
+
+
+def other_choices(records):
+    """How fast the first GPU of a record is with choices that were found on others."""
     found = newest_of_part(records, "configurations")
     rows = good(of_part(found[1], "configurations"), by="zipflow") if found else []
     first = next((r["configuration"] for r in rows if "normalised" in r), None)
@@ -534,7 +546,8 @@ def other_gpus(records):
     for row in rows:
         if "normalised" in row and row["configuration"] != first:
             parts.setdefault(row["configuration"], []).append(100 * row["normalised"])
-    return [f"\nAn {name} decodes {len(of)} columns of numbers at {min(of):.0f} to {max(of):.0f}% of the speed of an {first} (record `{found[0].name}`)." for name, of in parts.items()]
+    return [f"On an {first}, kernels with the choices that `zfc tune` found on an {name} reach {min(of):.0f} to {max(of):.0f}% of the speed with its own choices "
+            f"({len(of)} columns of numbers for which they differ, record `{found[0].name}`)." for name, of in parts.items()]
 
 
 TEXTS = {DATA["o_comment"]: "o_comment, with other codecs", DATA["corpora"]: "a mix of text files"}  # data of `lanes`, as users know them
@@ -550,14 +563,15 @@ def beside_peers(records):
     if not means:
         return None
     said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed and {means['ratio']:.2f} times the ratio of nvCOMP (geometric means). "
-            "nvCOMP's codec of a column is the one with the shortest time to copy and decode. zipflow's is the fastest of those that beat it in time, speed and ratio, else the one with the shortest time.",
+            "nvCOMP's codec of a column is the one with the shortest time to copy and decode. zipflow's is the fastest of those that beat it in this time, in speed and in ratio. "
+            "Where none does, it is the one with the shortest time.",
             f"- To copy and decode a column over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s, zipflow takes less time than nvCOMP on {means['sooner']} of {means['columns']} columns.",
-            "- nvCOMP decodes these columns and texts faster than zipflow's fastest codec for them:"]
+            "- nvCOMP decodes these columns and texts faster than zipflow's fastest codec in the same record. The records measured different codecs, so a column can have a row of each:"]
     losses = [[name, f"{short(mine)}: {ratio(mine)}, {speed(mine)}", f"{choice(fast)}: {ratio(fast)}, {speed(fast)}", f"`{path.name}`"] for name, mine, fast in slower_columns(rows)]
     lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
     for title, ours, other in slower_lanes(lanes_of[1]["results"]) if lanes_of else ():
         losses.append([TEXTS.get(title, title), f"{short(ours)}: {ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
-    heads = ("data", "zipflow's fastest: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
+    heads = ("data", "zipflow's fastest in that record: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
     return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said[:-1])
 
 
@@ -583,7 +597,8 @@ def over_link(records):
         return 1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"]))
     worst = max(queries, key=over)
     said = [f"- {raw:.2f} times faster than copies of the uncompressed columns (geometric mean of {len(queries)} queries). The mean ratio is {ratios:.2f}, so this is {100 * raw / ratios:.1f}% of the gain that the ratio allows.",
-            f"- Copies and decodes overlap. A query takes at most 1.05 times the longer of the two, plus {max(over(worst), 0):.2f} ms in the worst case ({worst['set']}, {1e3 * worst['seconds']['johnson']['median']:.1f} ms).",
+            "- Copies and decodes overlap. A query has two bounds: the time of its copies alone and that of its decodes alone. It takes at most 1.05 times the larger bound "
+            f"plus {max(over(worst), 0):.2f} ms. The worst case is {worst['set']}, which takes {1e3 * worst['seconds']['johnson']['median']:.1f} ms.",
             *fixed_costs(found[1]), *less_staging(found[1])]
     path, whole = whole_with_nvcomp(records)
     if path:
@@ -617,8 +632,9 @@ def read_from_files(records):
         return []
     warm, cold = (row["ways"][w]["bytes"] / row["ways"][w]["seconds"]["median"] / 1e9 for w in ("zipflow_warm", "zipflow_cold"))
     alone = row["ways"].get("read_cold_direct")
-    beside = f"; reading alone reached {alone['bytes'] / alone['seconds']['median'] / 1e9:.1f}" if alone else ""
-    return [f"- From files, counting stored bytes: {warm:.1f} GB/s from the page cache; {cold:.1f} GB/s from that machine's disk{beside} (record `{found[0].name}`)."]
+    read = alone["bytes"] / alone["seconds"]["median"] / 1e9 if alone else None
+    cause = f"{', which is the bottleneck' if read < 1.1 * cold else ''}: reading without copies and decodes reached {read:.1f}" if alone else ""
+    return [f"- From files, counting stored bytes: {warm:.1f} GB/s from the page cache, and {cold:.1f} from the disk of the GPU's machine{cause} (record `{found[0].name}`)."]
 
 
 CPU_ROWS = {"bitpack-7-u32": "7 bits to u32", "bitpack-25-i64": "25 bits to i64", "dictionary-4-i32": "16 distinct values (i32)", "dictionary-12-i32": "4096 distinct values (i32)",
