@@ -17,7 +17,7 @@ WANTED = {"total_seconds": 60, "mean_probes": 10, "part_of_best": .97, "untuned_
 # columns of table 2.
 EXHAUSTIVE = {"bitpack-3-u8": 1, "random-16, u32": 1, "1 : 2 : 1, over tans": .5, "1 : 2 : 1, over rans": .5, "gpu_rfor-16-i32": .5}
 COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
-CANNOT = ("zfc: no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
+CANNOT = ("no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
 # Spaces that are smaller, as those of other kinds of GPUs are: what the best combination in them is worth here. `None` is the default.
 RESTRICTED = {
     "L, THREADS and C alone": {"STAGE": (0,), "PREFETCH": (0,), "REGISTERS": (None,), "TABLE": (None,), "WALK": (None,)},
