@@ -107,12 +107,20 @@ static bool list(int directory, listing *all) {
     return good;
 }
 
-/// Removes the least recently used entries, except `newest`, until an eighth of the limit is free. Returns the bytes that are
-/// left.
+static bool holds(const listing *all, const char *name) {
+    for (size_t k = 0; k < all->count; k++) {
+        if (strcmp(all->files[k].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/// Removes the least recently used entries, except `newest`, until an eighth of the limit is free. If another writer has removed
+/// `newest`, the most recently used one stays in its place. Returns the bytes that are left.
 static uint64_t evict(int directory, const char *newest, uint64_t most) {
     listing all = {0};
     if (list(directory, &all) && all.bytes > most) {
         qsort(all.files, all.count, sizeof *all.files, by_use);
+        if (!holds(&all, newest)) newest = all.files[all.count - 1].name;
         for (size_t k = 0; k < all.count && all.bytes > most - most / 8; k++) {
             if (strcmp(all.files[k].name, newest) == 0) continue;
             if (unlinkat(directory, all.files[k].name, 0) == 0 || errno == ENOENT) all.bytes -= all.files[k].size;

@@ -13,7 +13,7 @@
 bool zf_cache_size_read(const char *text, uint64_t *out);
 
 /// Counts entry `name` of `size` bytes, which was just written. Removes the least recently used entries where the directory has
-/// more than `most` bytes; never this one. Several processes may do so at once.
+/// more than `most` bytes; never this one, nor the last one that is left. Several processes may do so at once.
 void zf_cache_account(int directory, const char *name, uint64_t size, uint64_t most);
 
 #endif

@@ -142,6 +142,18 @@ static void test_newest(void) {
     close(fd);
 }
 
+/// Two writers of entries that are larger than the limit: the first to count removes the other's entry, and the other one, which
+/// counts then, does not remove the last.
+static void test_two_writers(void) {
+    unsigned entries, others;
+    static const uint8_t object[2 * MOST];
+    int fd = zf_cache_open(directory, "writers");
+    CHECK(zf_cache_keep(fd, "first", 5, object, sizeof object, MOST), "an entry");
+    zf_cache_account(fd, "0123456789abcdef0123456789abcdef.zfo", sizeof object, MOST); // which is gone
+    CHECK(count(fd, &entries, &others) > MOST && entries == 1, "%u entries are left", entries);
+    close(fd);
+}
+
 /// The file with the sum may be lost, damaged or wrong.
 static void test_usage(void) {
     static const char *const sums[] = {
@@ -390,6 +402,7 @@ int main(void) {
     unsetenv("ZIPFLOW_CACHE_SIZE");
     test_order();
     test_newest();
+    test_two_writers();
     test_usage();
     alarm(120); // a lock that is waited for without end fails the test
     test_lock();
