@@ -11,12 +11,10 @@
 #include "codegen/simt/simt_choices.h"
 
 enum {
-    PIECE = 64,         // bytes that come together: two sectors
     ROUNDS = 4,         // pieces that a thread asks for of an edge where several tiles are asked for, at most
     UNDER_WAY = 2048,   // threads of a multiprocessor,
     PROCESSORS = 160,   // of which GPUs of compute capability 8.0 to 10.3 have 108 to 160
     MOST_TOGETHER = 64, // tiles that are asked for together
-    MOST_ROUNDS = 16,   // pieces that a thread asks for of an edge in any case: of what is more the beginning
 };
 
 bool zf_simt_distant_fits(const zf_plan *plan, const zf_kernel *kernel) {
@@ -58,25 +56,17 @@ static LLVMValueRef base_of(zf_cg *cg, LLVMValueRef v_slots) { // bytes from the
 static void ask_for(const zf_simt_distant *later, uint32_t edge, uint64_t each, const wanted *w) {
     zf_kernel_build *lower = later->lower;
     zf_cg *cg = lower->cg;
-    uint64_t bytes = each * w->together, step = (uint64_t)PIECE * later->threads;
+    uint64_t bytes = each * w->together;
     LLVMValueRef v_bits = zf_cg_i64(cg, zf_kind_bits(lower->graph->edges[edge].type.kind));
     LLVMValueRef v_all = zf_cg_mul(cg, word_of(lower, w->v_slots, ZF_SLOT_COUNT, edge), v_bits);
     v_all = LLVMBuildLShr(cg->builder, v_all, zf_cg_i64(cg, 3), "");
     LLVMValueRef v_first = zf_cg_umin(cg, zf_cg_mul(cg, w->v_tile, zf_cg_i64(cg, each)), v_all);
     LLVMValueRef v_end = zf_cg_umin(cg, zf_cg_sub(cg, v_all, v_first), zf_cg_i64(cg, bytes));
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_mine = zf_cg_resize(cg, lower->simt->v_thread, cg->ty_i64, false);
+    v_mine = zf_cg_mul(cg, v_mine, zf_cg_i64(cg, ZF_SIMT_PREFETCH_PIECE));
     LLVMValueRef v_offset = word_of(lower, w->v_slots, ZF_SLOT_OFFSET, (uint32_t)lower->graph->edges[edge].stored);
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, w->v_base, zf_cg_add(cg, v_offset, zf_cg_add(cg, v_first, v_mine)));
-    uint64_t rounds = (bytes + step - 1) / step;
-    for (uint64_t round = 0; round < rounds && round < MOST_ROUNDS; round++) {
-        LLVMBasicBlockRef bb_piece = zf_cg_block(cg, "later_piece"), bb_next = zf_cg_block(cg, "later_next");
-        LLVMValueRef v_at = zf_cg_add(cg, v_mine, zf_cg_i64(cg, round * step));
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_end), bb_piece, bb_next);
-        zf_cg_enter(cg, bb_piece);
-        zf_simt_prefetch_within(cg, zf_cg_byte_at(cg, v_from, round * step));
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
-    }
+    zf_simt_prefetch_pieces(cg, v_from, v_mine, v_end, bytes, later->threads, zf_simt_prefetch_within);
 }
 
 static uint64_t bytes_of_tile(const zf_simt_distant *later, uint32_t k) {
@@ -87,7 +77,8 @@ static uint64_t bytes_of_tile(const zf_simt_distant *later, uint32_t k) {
 static uint32_t tiles_together(const zf_simt_distant *later) {
     uint32_t together = MOST_TOGETHER;
     for (uint32_t k = 0; k < later->edge_count; k++) {
-        while (together > 1 && together * bytes_of_tile(later, k) > (uint64_t)ROUNDS * PIECE * later->threads) together /= 2;
+        while (together > 1 && together * bytes_of_tile(later, k) > (uint64_t)ROUNDS * ZF_SIMT_PREFETCH_PIECE * later->threads)
+            together /= 2;
     }
     return together;
 }

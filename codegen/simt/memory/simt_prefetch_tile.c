@@ -6,11 +6,6 @@
 
 #include "codegen/simt/memory/simt_memory.h"
 
-enum {
-    PIECE = 64,       // bytes that come together: two sectors
-    MOST_ROUNDS = 16, // pieces that a thread asks for of an edge
-};
-
 // The least ratio of a tile's bits to the bits of an edge that is prefetched (zf_simt_prefetch_tile_limit). On an H200,
 // prefetching plain values of runs lost time with 16 elements a run (a tenth with four), and gained 2% with 64 and more.
 // Packed values have a fifth of the bits: it gained 8% with two and a half.
@@ -50,18 +45,10 @@ void zf_simt_prefetch_tile_edge(zf_simt_prefetch_tile *fetch, uint32_t edge, LLV
         v_bytes = zf_cg_select(cg, v_small, v_bytes, zf_cg_i64(cg, 0));
         most = limit / 8 < most ? limit / 8 : most;
     }
-    uint64_t step = (uint64_t)PIECE * fetch->threads, rounds = (most + step - 1) / step;
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, fetch->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_mine = zf_cg_resize(cg, fetch->v_thread, cg->ty_i64, false);
+    v_mine = zf_cg_mul(cg, v_mine, zf_cg_i64(cg, ZF_SIMT_PREFETCH_PIECE));
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, v_pointer, zf_cg_add(cg, v_first, v_mine));
-    for (uint64_t r = 0; r < rounds && r < MOST_ROUNDS; r++) {
-        LLVMBasicBlockRef bb_piece = zf_cg_block(cg, "piece"), bb_next = zf_cg_block(cg, "piece_next");
-        LLVMValueRef v_at = zf_cg_add(cg, v_mine, zf_cg_i64(cg, r * step));
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_bytes), bb_piece, bb_next);
-        zf_cg_enter(cg, bb_piece);
-        zf_simt_prefetch(cg, zf_cg_byte_at(cg, v_from, r * step));
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
-    }
+    zf_simt_prefetch_pieces(cg, v_from, v_mine, v_bytes, most, fetch->threads, zf_simt_prefetch);
     fetch->bb_ask = zf_cg_here(cg);
     zf_cg_enter(cg, bb_before);
 }
