@@ -494,12 +494,12 @@ def first_byte_gpu(records):
 
 
 # Rows of docs/performance.md: a name, and where the row is: a part of bench/speed or of lanes, the data, the codec's name.
-OF_GPUS = (("7 bits to u32", "work", "bitpack-7-u32", "bitpack-7-u32"), ("25 bits to i64", "work", "bitpack-25-i64", "bitpack-25-i64"),
+OF_GPUS = (("u32, 7 significant bits", "work", "bitpack-7-u32", "bitpack-7-u32"), ("i64, 25 significant bits", "work", "bitpack-25-i64", "bitpack-25-i64"),
            ("l_shipdate (date32)", "table2", "l_shipdate", "the paper's"), ("l_extendedprice (f64)", "table2", "l_extendedprice", "the paper's"),
-           ("5-bit steps to u32", "work", "delta-5-u32", "delta-5-u32"), ("runs of 64 to u32", "rle", "even-64, u32", "even-64, u32, over bitpacks"),
-           ("runs of 2 to u32", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"),
-           ("i32, a tenth null", "work", "nullable-bitpack-10-i32", "nullable-bitpack-10-i32"), ("hundredths (f64), 1% exceptions", "work", "alp-1-f64", "alp-1-f64"),
-           ("three symbols (u8), 1 : 2 : 1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("l_comment's characters", "lanes", "l_comment", "huffman"),
+           ("u32, steps of 5 bits", "work", "delta-5-u32", "delta-5-u32"), ("u32, runs of length 64", "rle", "even-64, u32", "even-64, u32, over bitpacks"),
+           ("u32, runs of length 2", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"),
+           ("i32, one tenth null", "work", "nullable-bitpack-10-i32", "nullable-bitpack-10-i32"), ("f64 with two decimals, 1% other values", "work", "alp-1-f64", "alp-1-f64"),
+           ("u8, three symbols in proportion 1:2:1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("l_comment, characters only", "lanes", "l_comment", "huffman"),
            ("l_shipmode (string)", "table2", "l_shipmode", "the paper's"), ("o_comment (string)", "table2", "o_comment", "the paper's"))
 
 
@@ -532,9 +532,9 @@ def h100(records):
     if not rows:
         return []
     of = [100 * r["after_fraction_of_limit"] for r in rows]
-    one = next((f"; 7 bits to u32 at {r['after_gb_per_second']:.0f} GB/s" for r in rows if r["column"] == "bitpack-7-u32"), "")
-    name, untuned = found[1]["device"]["description"].partition(",")[0], ", untuned," if "--untuned" in found[1].get("command", "") else ""
-    return [f"\nAn {name} decodes{untuned} {len(of)} generated columns of numbers at {min(of):.0f} to {max(of):.0f}% of its own limit{one} (record `{found[0].name}`)."]
+    one = next((f"; u32 of 7 significant bits at {r['after_gb_per_second']:.0f} GB/s" for r in rows if r["column"] == "bitpack-7-u32"), "")
+    name, untuned = found[1]["device"]["description"].partition(",")[0], " without tuning" if "--untuned" in found[1].get("command", "") else ""
+    return [f"\nOn an {name}, {len(of)} generated numeric columns reach {min(of):.0f} to {max(of):.0f}% of that GPU's limit{untuned}{one} (record `{found[0].name}`)."]
 
 
 def other_choices(records):
@@ -546,11 +546,12 @@ def other_choices(records):
     for row in rows:
         if "normalised" in row and row["configuration"] != first:
             parts.setdefault(row["configuration"], []).append(100 * row["normalised"])
-    return [f"On an {first}, kernels with the choices that `zfc tune` found on an {name} reach {min(of):.0f} to {max(of):.0f}% of the speed with its own choices "
-            f"({len(of)} columns of numbers for which they differ, record `{found[0].name}`)." for name, of in parts.items()]
+    return ["`zfc tune` selects the fastest kernel variants for a GPU (see the end of this page). "
+            f"On an {first}, variants that were tuned on an {name} reach {min(of):.0f} to {max(of):.0f}% of the speed of those that were tuned on the {first} itself. "
+            f"The figures are of the {len(of)} numeric columns where the two tunings differ (record `{found[0].name}`)." for name, of in parts.items()]
 
 
-TEXTS = {DATA["o_comment"]: "o_comment, with other codecs", DATA["corpora"]: "a mix of text files"}  # data of `lanes`, as users know them
+TEXTS = {DATA["o_comment"]: "o_comment", DATA["corpora"]: "a mix of text files"}  # data of `lanes`, as users know them
 
 
 def beside_peers(records):
@@ -563,16 +564,22 @@ def beside_peers(records):
     if not means:
         return None
     said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed and {means['ratio']:.2f} times the ratio of nvCOMP (geometric means). "
-            "nvCOMP's codec of a column is the one with the shortest time to copy and decode. zipflow's is the fastest of those that beat it in this time, in speed and in ratio. "
-            "Where none does, it is the one with the shortest time.",
-            f"- To copy and decode a column over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s, zipflow takes less time than nvCOMP on {means['sooner']} of {means['columns']} columns.",
-            "- nvCOMP decodes these columns and texts faster than zipflow's fastest codec in the same record. The records measured different codecs, so a column can have a row of each:"]
-    losses = [[name, f"{short(mine)}: {ratio(mine)}, {speed(mine)}", f"{choice(fast)}: {ratio(fast)}, {speed(fast)}", f"`{path.name}`"] for name, mine, fast in slower_columns(rows)]
+            "For each column, nvCOMP is represented by its codec with the shortest copy + decode time. zipflow is represented by its fastest codec that is not worse in copy + decode time, in decoding speed and in ratio. "
+            "If there is no such codec, zipflow is represented by its codec with the shortest copy + decode time.",
+            f"- Copy + decode time is computed: the time of the stored bytes at {link[1]['link_rate'] / 1e9:.1f} GB/s (the measured PCIe rate) plus the decoding time. "
+            f"By this measure zipflow takes less time on {means['sooner']} of {means['columns']} columns.",
+            "- nvCOMP decodes the following data faster than the fastest zipflow codec in the same record. A column has two rows where two records measured different zipflow codecs:"]
+    losses = [beside(name, mine, fast, path) for name, mine, fast in slower_columns(rows)]
     lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
     for title, ours, other in slower_lanes(lanes_of[1]["results"]) if lanes_of else ():
-        losses.append([TEXTS.get(title, title), f"{short(ours)}: {ratio(ours)}, {speed(ours)}", f"{choice(other)}: {ratio(other)}, {speed(other)}", f"`{lanes_of[0].name}`"])
-    heads = ("data", "zipflow's fastest in that record: ratio, GB/s", "nvCOMP's fastest: ratio, GB/s", "record")
+        losses.append(beside(TEXTS.get(title, title), ours, other, lanes_of[0]))
+    heads = ("data", "zipflow's fastest codec", "ratio", "GB/s", "nvCOMP's fastest codec", "ratio", "GB/s", "record")
     return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said[:-1])
+
+
+def beside(name, ours, theirs, path):
+    """A row: a codec of zipflow, one of nvCOMP, and the record of both."""
+    return [name, short(ours), ratio(ours), speed(ours), choice(theirs), ratio(theirs), speed(theirs), f"`{path.stem}`"]
 
 
 def slower_columns(rows):
@@ -597,8 +604,8 @@ def over_link(records):
         return 1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"]))
     worst = max(queries, key=over)
     said = [f"- {raw:.2f} times faster than copies of the uncompressed columns (geometric mean of {len(queries)} queries). The mean ratio is {ratios:.2f}, so this is {100 * raw / ratios:.1f}% of the gain that the ratio allows.",
-            "- Copies and decodes overlap. A query has two bounds: the time of its copies alone and that of its decodes alone. It takes at most 1.05 times the larger bound "
-            f"plus {max(over(worst), 0):.2f} ms. The worst case is {worst['set']}, which takes {1e3 * worst['seconds']['johnson']['median']:.1f} ms.",
+            "- Copies and decodes overlap. A query has two bounds: the time of its copies alone and that of its decodes alone. Every query takes at most (1.05 * the larger bound) "
+            f"+ {max(over(worst), 0):.2f} ms. {worst['set']} exceeds 1.05 * its larger bound by the most. It takes {1e3 * worst['seconds']['johnson']['median']:.1f} ms in total.",
             *fixed_costs(found[1]), *less_staging(found[1])]
     path, whole = whole_with_nvcomp(records)
     if path:
@@ -613,7 +620,7 @@ def fixed_costs(record):
     if not model:
         return []
     whole = model["start"] + model["end"] + model["hand_over"]
-    return [f"- Fixed costs, fitted to the runs: {1e6 * model['copy']:.0f} us for each copy, which brings up to 32 MiB, and {1e6 * whole:.0f} us for each query."]
+    return [f"- A model fitted to the runs gives these fixed costs: {1e6 * model['copy']:.0f} us per copy (of up to 32 MiB) and {1e6 * whole:.0f} us per query."]
 
 
 def less_staging(record):
@@ -633,12 +640,12 @@ def read_from_files(records):
     warm, cold = (row["ways"][w]["bytes"] / row["ways"][w]["seconds"]["median"] / 1e9 for w in ("zipflow_warm", "zipflow_cold"))
     alone = row["ways"].get("read_cold_direct")
     read = alone["bytes"] / alone["seconds"]["median"] / 1e9 if alone else None
-    cause = f"{', which is the bottleneck' if read < 1.1 * cold else ''}: reading without copies and decodes reached {read:.1f}" if alone else ""
-    return [f"- From files, counting stored bytes: {warm:.1f} GB/s from the page cache, and {cold:.1f} from the disk of the GPU's machine{cause} (record `{found[0].name}`)."]
+    cause = f" Reading alone is no faster ({read:.1f} GB/s), so the disk is the bottleneck." if alone and read < 1.1 * cold else f" Reading alone reached {read:.1f} GB/s." if alone else ""
+    return [f"- From files, the pipeline processes {warm:.1f} GB/s of stored bytes out of the page cache and {cold:.1f} GB/s from disk (record `{found[0].name}`).{cause}"]
 
 
-CPU_ROWS = {"bitpack-7-u32": "7 bits to u32", "bitpack-25-i64": "25 bits to i64", "dictionary-4-i32": "16 distinct values (i32)", "dictionary-12-i32": "4096 distinct values (i32)",
-            "float2int-20-f64": "hundredths (f64), 20 bits", "delta-5-i64": "5-bit steps to i64", "rle-even2-i32": "runs of 2 (i32)", "rle-64-i32": "runs of 2 to 126 (i32)"}
+CPU_ROWS = {"bitpack-7-u32": "u32, 7 significant bits", "bitpack-25-i64": "i64, 25 significant bits", "dictionary-4-i32": "i32, 16 distinct values", "dictionary-12-i32": "i32, 4096 distinct values",
+            "float2int-20-f64": "f64 with two decimals, 20 bits", "delta-5-i64": "i64, steps of 5 bits", "rle-even2-i32": "i32, runs of length 2", "rle-64-i32": "i32, run lengths 2 to 126"}
 
 
 def cpu_rows(records):
@@ -660,14 +667,18 @@ def readme(records):
     found = newest_of_part(records, "table2")
     if not found:
         return None
-    heads, rows = ("TPC-H column", "codec", "ratio", "GB/s", "nvCOMP's fastest: ratio, GB/s"), []
+    heads, rows, settings = ("TPC-H column", "codec", "ratio", "GB/s", "fastest nvCOMP codec", "ratio", "GB/s"), [], set()
     for name in README_ROWS:
         measured = [r for r in having(found[1]["results"], data=name) if r.get("part", "table2") == "table2"]
         mine = next((r for r in having(measured, by="zipflow") if r["name"] == "the paper's"), {})
         fast = max((r for r in good(measured, by="nvcomp") if r["ratio"] > 1.05), key=of_rows.speed, default=None)
-        rows.append(lines_of([mine], len(heads), lambda r: [name, short(r)], lambda r: [ratio(r), speed(r), f"{choice(fast)}: {ratio(fast)}, {speed(fast)}" if fast else ""])[0])
+        peer = [choice(fast), ratio(fast), speed(fast)] if fast else ["", "", ""]
+        settings |= set(choice(fast).replace(",", "").split()) if fast else set()
+        rows.append(lines_of([mine], len(heads), lambda r: [name, short(r)], lambda r: [ratio(r), speed(r), *peer])[0])
     path, record = found
-    return None, None, f"Record: [{path.stem}](bench/results/{path.parent.name}/{path.name}), an H200 at commit {record['commit']}.\n\n{table(heads, rows)}"
+    terms = [text for word, text in (("s0", "`ans s0` is nvCOMP's ANS with its default setting."),
+                                     ("validated", "*Not validated*: this decoder does not check its input. zipflow's always does.")) if word in settings]
+    return None, None, "\n\n".join([f"Record: [{path.stem}](bench/results/{path.parent.name}/{path.name}), an H200 at commit {record['commit']}.", table(heads, rows), *([" ".join(terms)] if terms else [])])
 
 
 TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_lines.h"
-#include "codegen/body/cg_sites.h"
 #include "codegen/codegen.h"
 #include "codegen/host/host.h"
 #include "codegen/simt/simt.h"

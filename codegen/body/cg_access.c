@@ -1,6 +1,6 @@
 // Sequences: elements, slices, lengths, bits, and the checks of an access (V01, V05).
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
-#include "codegen/body/cg_sites.h"
 #include "codegen/target/codegen_target.h"
 
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {

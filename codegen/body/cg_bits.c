@@ -1,5 +1,5 @@
 // Bits at any offset of little-endian words. Words of 8, 16, 32 and 64 bits hold the same bytes, so only bytes are read here.
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/target/codegen_target.h"
 
 static bool constant_of(LLVMValueRef v, uint64_t *out) {

@@ -2,8 +2,8 @@
 //
 // `data.bits(32 * (start + 2) + k * width, width)`, with a start that data say and a small k, takes 64 bits where it is computed
 // as it stands, for every element anew. Apart, the start is a word, the same for all neighbours, and what is added to it 32 bits.
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
-#include "codegen/body/cg_sites.h"
 #include "frontend/check/walk.h"
 
 enum { WORD_BITS = 32, NEAR_LIMIT = 1 << 24, MOST_ADDENDS = 8 };

@@ -6,7 +6,7 @@
 #ifndef ZF_CODEGEN_KERNEL_H
 #define ZF_CODEGEN_KERNEL_H
 
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/target/codegen_target.h"
 #include "patterns/plan/steps.h"
 
@@ -146,7 +146,7 @@ LLVMValueRef zf_lower_is_recording(zf_kernel_build *lower);
 
 /// Notes that check `number` failed where `v_bad` (i1).
 void zf_lower_fail(zf_kernel_build *lower, LLVMValueRef v_bad, uint32_t number);
-/// The same for a check that is not one of the language's, which come through zf_cg_check. `what` it is of: cg_sites.h.
+/// The same for a check that is not one of the language's, which come through zf_cg_check. `what` it is of: cg_fault_sites.h.
 void zf_lower_check(zf_kernel_build *lower, LLVMValueRef v_bad, uint32_t number, const char *what);
 /// Whether no failure was noted so far (i1).
 LLVMValueRef zf_lower_none_failed(zf_kernel_build *lower);

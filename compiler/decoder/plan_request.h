@@ -27,7 +27,7 @@ typedef struct zf_plan_request {
     /// if its file lies: use it only for files that this process decoded with checks before. Checks that run once a block stay,
     /// and so do all checks in modules.
     bool unchecked;
-    struct zf_fault_sites *sites; ///< the fault switch of tests (codegen/body/cg_sites.h); NULL: none
+    struct zf_fault_sites *sites; ///< the fault switch of tests (codegen/body/cg_fault_sites.h); NULL: none
 } zf_plan_request;
 
 #endif

@@ -253,7 +253,8 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         const zf_seek_tree *tree = &plan->trees[kernel->tree];
         uint32_t bytes = 0;
         for (uint32_t f = 0; f < tree->field_count; f++) bytes += zf_kind_size(tree->fields[f].type);
-        zf_text_printf(out, "; a seek point of %u fields (at most %u bytes) each", tree->field_count, bytes);
+        zf_text_printf(out, "; a seek point of %u field%s (at most %u bytes) each", tree->field_count,
+                       tree->field_count == 1 ? "" : "s", bytes);
     }
     zf_text_puts(out, "\n");
     if (form != NULL) zf_explain_form_text(plan, form, 4, out);
@@ -262,21 +263,21 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, "    reads   ");
     if (count == 0) zf_text_puts(out, "nothing");
     for (uint32_t k = 0; k < count; k++) {
-        zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", buffer_kind(&reads[k]), graph->edges[reads[k].edge].path);
+        zf_text_printf(out, "%s%s%s: ", k == 0 ? "" : ", ", buffer_kind(&reads[k]), graph->edges[reads[k].edge].path);
         if (reads[k].per == ZF_PER_DATA) {
-            zf_text_puts(out, "(amount depends on the data)");
+            zf_text_puts(out, "an amount that depends on the data");
         } else {
             put_amount(out, &reads[k]);
-            zf_text_puts(out, reads[k].per == ZF_PER_GROUP ? " bytes a group" : " bytes an element");
+            zf_text_puts(out, reads[k].per == ZF_PER_GROUP ? " bytes per group" : " bytes per element");
             if (reads[k].param != NULL) zf_text_printf(out, " (%s is chosen for each block)", reads[k].param);
         }
     }
     zf_text_puts(out, "\n    writes  ");
     put_bytes(out, sink_bits(plan, kernel));
-    zf_text_puts(out, stores_characters(plan, kernel) ? " bytes an element, and characters" : " bytes an element");
+    zf_text_puts(out, stores_characters(plan, kernel) ? " bytes per element, and characters" : " bytes per element");
     zf_text_puts(out, "\n    limit   ");
     put_limit(plan, kernel, reads, count, out);
-    zf_text_puts(out, " elements a second, by memory\n");
+    zf_text_puts(out, " elements per second, by memory\n");
 }
 
 static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text); }
@@ -302,9 +303,9 @@ void zf_explain_text(const zf_explained *what, zf_text *out) {
         zf_text_printf(out, "; %u where ", plan->kernel_count - 1);
         put_widths(plan, packing, out, true, " or ");
     }
-    zf_text_puts(out, "\nlimit: at least ");
+    zf_text_puts(out, "\nlimit on a GPU: at least ");
     put_column_limit(graph, out);
-    zf_text_puts(out, " seconds on a GPU, B its memory's copy bandwidth in bytes a second; instructions limit a CPU\n");
+    zf_text_puts(out, " seconds, where B is its copy bandwidth in bytes per second; a CPU is bound by instructions\n");
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         text_kernel(plan, sites, &plan->kernels[k], what->forms != NULL ? &what->forms[k] : NULL, out);
     }

@@ -2,8 +2,8 @@
 #ifndef ZF_PATTERNS_PLAN_INTERNAL_H
 #define ZF_PATTERNS_PLAN_INTERNAL_H
 
+#include "patterns/plan/check_sites.h"
 #include "patterns/plan/plan.h"
-#include "patterns/plan/sites.h"
 
 enum {
     ZF_SEEK_INTERVAL_DEFAULT = 4096,

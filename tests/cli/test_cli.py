@@ -283,8 +283,8 @@ class BadInput(Case):
         self.good("encode", "-q", "-c", program, "-o", out, self.file("none.csv", "c\n"))
         self.bad(1, "ZF2018", "bench", "--device", "cpu", out)
         text = self.good("explain", program)
-        self.assertIn("limit: at least (stored bytes + characters + 8 * elements) / B seconds", text)
-        self.assertIn("writes  8 bytes an element, and characters\n", text)
+        self.assertIn("limit on a GPU: at least (stored bytes + characters + 8 * elements) / B seconds", text)
+        self.assertIn("writes  8 bytes per element, and characters\n", text)
 
     def test_each_part_has_one_giver(self):
         """In every order: texts give all parts of a column and add up, raw files one part each, and nothing is given twice."""

@@ -1,6 +1,6 @@
 // zf-faults: is the ordinary suite good enough? Omits, one at a time, every barrier, mask, guard and check of the kernels of
-// columns of the library (codegen/body/cg_sites.h), on the emulated GPU and on the host, and runs the trials of test_std.c on
-// the column until something is noticed. A fault that nothing notices survives, unless optimised code is the same without it:
+// columns of the library (codegen/body/cg_fault_sites.h), on the emulated GPU and on the host, and runs the trials of test_std.c
+// on the column until something is noticed. A fault that nothing notices survives, unless optimised code is the same without it:
 // docs/internals/fault-switch.md explains each.
 //
 //   zf-faults [--chunks] [--host] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v]
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 #include "tests/differential/diff_chunks.h"
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_encode.h"

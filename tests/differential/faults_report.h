@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 
 /// The name of a kind of sites. Static.
 const char *fault_kind_name(zf_fault_site_kind kind);

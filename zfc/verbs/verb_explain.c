@@ -1,4 +1,5 @@
-// zfc explain: what becomes of a codec, and the stages of its compilation.
+// zfc explain: shows what becomes of a codec, and the stages of its compilation. The lines of a kernel are made by
+// patterns/plan/explain.c.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

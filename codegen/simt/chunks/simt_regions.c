@@ -7,7 +7,7 @@
 //
 // One thread would measure all rows before it makes any element. Here both happen a row a lane at a time, so what fails first may
 // come second; then all lanes do as one thread does (zf_chunk_ops).
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/chunks/simt_row_bitmap.h"
 #include "frontend/check/walk.h"

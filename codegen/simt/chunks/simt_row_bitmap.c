@@ -6,7 +6,7 @@
 // whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
 // (simt_regions.c).
 #include "codegen/simt/chunks/simt_row_bitmap.h"
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 #include "frontend/check/walk.h"
 
 enum { WORD = 32, STORED = 16 };

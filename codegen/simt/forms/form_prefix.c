@@ -1,4 +1,5 @@
-// The form `prefix`: prefix sums along a stream, into a work buffer that a later kernel indexes. A warp makes a tile, row by row;
+// The form `prefix`: prefix sums along a stream, into a work buffer that a later kernel indexes. (The running sums
+// that a column itself stores, as `delta` does, are the form `scan`.) A warp makes a tile, row by row;
 // in a row each lane has one term, and the warp combines them by shuffles. One element a lane: prefix sum k + 1 lies one element
 // beyond the alignment of vectors, and 32 neighbouring stores of a warp are coalesced anyway.
 #include "codegen/body/cg_frame.h"

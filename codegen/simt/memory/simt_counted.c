@@ -5,7 +5,7 @@
 // groups of outputs (simt_lane_loads.c). Beyond the stream's end another element is read instead, and the check fails.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/simt.h"
-#include "patterns/plan/sites.h"
+#include "patterns/plan/check_sites.h"
 
 // The scan that an index is, through lets; NULL: it is none.
 static const zf_reduce *scan_of(const zf_expr *index) {

@@ -6,7 +6,7 @@
 //   3. if codes are wider, or a check failed: all of them as if there were no neighbours, by the caller.
 #include "codegen/simt/memory/simt_neighbour_bits.h"
 
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 
 enum {
     WORD_BITS = 32,

@@ -2,7 +2,7 @@
 // outputs a lane at once, and counts them by one scan. The rows that these outputs make then wait for nothing but two shuffles,
 // which bring their lanes the word that holds their bits and the count before it.
 #include "codegen/simt/scans/simt_popcount.h"
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 
 // The stream whose element at the scan's own index, a stored bit, is its term; NULL: the term is something else.
 static const zf_graph_edge *bits_of(const zf_kernel_build *lower, const zf_running *running) {

@@ -79,30 +79,31 @@ int main(void) {
         zf_text_free(&json);
     }
     // Bytes per element where they are known, and by which param where they are not.
-    check_contains(spec, "plain", false, "reads   values 4 bytes an element");
-    check_contains(spec, "plain", false, "limit   B / (4 + 4) elements a second, by memory\n");
-    check_contains(spec, "plain", false,
-                   "limit: at least (stored bytes + 4 * elements) / B seconds on a GPU, B its memory's copy bandwidth in bytes a "
-                   "second; instructions limit a CPU\n");
-    check_contains(spec, "bitpack", false, "packed width / 8 bytes an element (width is chosen for each block)");
+    check_contains(spec, "plain", false, "reads   values: 4 bytes per element");
+    check_contains(spec, "plain", false, "limit   B / (4 + 4) elements per second, by memory\n");
+    check_contains(
+        spec, "plain", false,
+        "limit on a GPU: at least (stored bytes + 4 * elements) / B seconds, where B is its copy bandwidth in bytes per "
+        "second; a CPU is bound by instructions\n");
+    check_contains(spec, "bitpack", false, "packed: width / 8 bytes per element (width is chosen for each block)");
     check_contains(spec, "bitpack", false, "limit   B / (width / 8 + 4)");
-    check_contains(spec, "given", false, "packed 0.875 bytes an element");
-    check_contains(spec, "byte_stream_split", false, "bytes 8 bytes an element");
-    check_contains(spec, "rle_bitpack", false, "values.packed values.width / 8 bytes a group");
-    check_contains(spec, "dictionary_bitpack", false, "entries (amount depends on the data)");
+    check_contains(spec, "given", false, "packed: 0.875 bytes per element");
+    check_contains(spec, "byte_stream_split", false, "bytes: 8 bytes per element");
+    check_contains(spec, "rle_bitpack", false, "values.packed: values.width / 8 bytes per group");
+    check_contains(spec, "dictionary_bitpack", false, "entries: an amount that depends on the data");
     check_contains(spec, "constant", false, "reads   nothing");
-    check_contains(spec, "kept_index", false, "reads   v 4 bytes an element");
-    check_contains(spec, "cut_index", false, "reads   v (amount depends on the data)"); // the first 256, again and again
+    check_contains(spec, "kept_index", false, "reads   v: 4 bytes per element");
+    check_contains(spec, "cut_index", false, "reads   v: an amount that depends on the data"); // the first 256, again and again
     check_contains(spec, "rle_rle", false, "fused (ordered, and read in order: a step of the same tile)");
     check_contains(spec, "rle_rle", false, "steps   expand counts, expand column, map column\n");
     check_contains(spec, "rle_rle", true, "\"steps\": [{\"step\": \"expand\", \"path\": \"counts\"}, ");
     check_contains(spec, "picks_delta", false, "materialised (gathered from an ordered child)");
-    check_contains(spec, "picks_delta", false, "work of from (amount depends on the data)");
+    check_contains(spec, "picks_delta", false, "work of from: an amount that depends on the data");
     // Prefix sums are read by the kernel that has the node, wherever the node is fused; the terms by the sums' kernel alone.
     check_contains(spec, "windows", false,
-                   "reads   ends.packed ends.width / 8 bytes an element (ends.width is chosen for each "
-                   "block), prefix sums of terms (amount depends on the data)\n");
-    check_contains(spec, "delta_windows", false, "prefix sums of deltas.terms (amount depends on the data)\n");
+                   "reads   ends.packed: ends.width / 8 bytes per element (ends.width is chosen for each "
+                   "block), prefix sums of terms: an amount that depends on the data\n");
+    check_contains(spec, "delta_windows", false, "prefix sums of deltas.terms: an amount that depends on the data\n");
     check_contains(spec, "delta_windows", true, "{\"stream\": \"deltas.terms\", \"work\": true, \"prefix_sums\": true, ");
     // One decision an edge: the plan's.
     check_contains(spec, "map_of_chunks", false, "chunked; aligned i, materialised (made in chunks)\n");

@@ -1,4 +1,4 @@
-#include "codegen/body/cg_sites.h"
+#include "codegen/body/cg_fault_sites.h"
 
 #include <string.h>
 

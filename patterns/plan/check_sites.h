@@ -1,7 +1,7 @@
 // Every place in an instance's bodies that is checked or proved, in the order in which it is written: where checks come from.
 // And, found on the same walk, what a target may be unable to lower.
-#ifndef ZF_PATTERNS_SITES_H
-#define ZF_PATTERNS_SITES_H
+#ifndef ZF_PATTERNS_CHECK_SITES_H
+#define ZF_PATTERNS_CHECK_SITES_H
 
 #include "patterns/plan/affine.h"
 

@@ -1,4 +1,4 @@
-#include "patterns/plan/sites.h"
+#include "patterns/plan/check_sites.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 // They are counted while a module is built, in the order in which they are emitted, and one of them can be left out: the fault
 // switch (docs/internals/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
 // instructions that they are named after.
-#ifndef ZF_CODEGEN_CG_SITES_H
-#define ZF_CODEGEN_CG_SITES_H
+#ifndef ZF_CODEGEN_CG_FAULT_SITES_H
+#define ZF_CODEGEN_CG_FAULT_SITES_H
 
 #include "codegen/body/cg_emit.h"
 
