@@ -10,16 +10,19 @@
 #include "compiler/compile_sized.h"
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
+#include "compiler/encode/encode_unfused.h"
 #include "compiler/module/branches.h"
 #include "compiler/program.h"
 #include "patterns/plan/plan_target.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
+#include "runtime/container/container_format.h"
 #include "runtime/context/context.h"
 
 enum {
     MOST_VECTORS = 64, ///< of alternatives, of a column
     MOST_TUPLES = 64,  ///< of shaping values, of a plan
+    MOST_STATES = 16,  ///< zf_module_options.state_count
 };
 
 /// The targets of a module, less those that its options leave out. The format holds no others.
@@ -151,21 +154,32 @@ static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error)
     return ZF_OK;
 }
 
-/// Skips a target that cannot be lowered. `reasons`, one per target, say why.
-static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
-                            zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
-    const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
+/// Whether the column has a plan of that shape and these seek intervals for a target.
+static bool has_plan(const zf_module_column *column, const zf_shape *shape, zf_abi_target target) {
+    for (uint32_t p = 0; p < column->plan_count; p++) {
+        const zf_module_plan *plan = &column->plans[p];
+        bool same = plan->abi.target.family == target.family && plan->abi.target.arch == target.arch &&
+                    zf_shape_matches(&plan->shape, shape);
+        for (uint32_t t = 0; same && t < shape->tree_count; t++) same = plan->shape.trees[t].interval == shape->trees[t].interval;
+        if (same) return true;
+    }
+    return false;
+}
+
+/// Adds the plans of a vector with some seek states, one per target, unless there are equal ones. `shape`: that of the file's
+/// blocks, whose states these are, or NULL. Skips a target that cannot be lowered. `reasons`, one per target, say why.
+static zf_status add_plans(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
+                           const zf_shape *shape, const zf_decoder_states *states, zf_module_column *out,
+                           zf_error reasons[TARGETS], zf_error *error) {
     for (size_t k = 0; k < TARGETS; k++) {
         if (!is_wanted(&t->b->options, targets[k])) continue;
-        zf_decoder *decoder;
+        zf_decoder *decoder = NULL;
         zf_error failure = {0};
         zf_plan_request request = *zf_compiler_request(t->b->compiler);
         request.target = targets[k];
-        uint32_t *edges = NULL;
-        if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
+        request.states = *states;
         zf_status status =
             zf_decoder_create(t->b->compiler, column, branches, column->choice_count, &request, &decoder, &failure);
-        free(edges);
         if (status == ZF_ERR_UNSUPPORTED) {
             reasons[k] = failure;
             continue;
@@ -178,11 +192,33 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
         if (shape != NULL && !zf_shape_matches(shape, &decoder->shape)) {
             return damaged(t, error, "the index describes other streams of column `%s` than its codec", column->name);
         }
+        if (has_plan(out, &decoder->shape, targets[k])) continue;
         zf_module_plan *plan = &out->plans[out->plan_count++];
         *plan = (zf_module_plan){.abi = decoder->abi, .shape = decoder->shape};
         ZF_TRY(add_codes(t, column->name, number, shape, decoder, plan, error));
     }
     return ZF_OK;
+}
+
+/// Adds the plans of a vector: with the file's states, or else the default ones, then with those of the options.
+static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
+                            zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
+    const zf_module_options *options = &t->b->options;
+    const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
+    zf_decoder_states states;
+    uint32_t *edges = NULL;
+    if (!zf_decoder_states_of(shape, &edges, &states)) return out_of_memory(error);
+    zf_status status = add_plans(t, column, number, branches, shape, &states, out, reasons, error);
+    free(edges);
+    for (size_t s = 0; s < options->state_count && status == ZF_OK; s++) {
+        zf_text unfused = {0};
+        zf_unfused_of_column(options->states[s].unfused, column, &unfused);
+        states = (zf_decoder_states){.seek_interval = options->states[s].seek_interval, .unfused = unfused.data};
+        status =
+            unfused.failed ? out_of_memory(error) : add_plans(t, column, number, branches, NULL, &states, out, reasons, error);
+        zf_text_free(&unfused);
+    }
+    return status;
 }
 
 /// Says for which targets a column has no code, or not under all alternatives, and why.
@@ -208,7 +244,8 @@ static void note_missing(const building *t, const char *column, const zf_module_
 static zf_status add_vectors(const building *t, const zf_column *column, size_t number, zf_module_column *out, zf_error *error) {
     size_t shapes = t->container != NULL ? zf_container_shapes(t->container, number) : 0, vectors = 0;
     uint8_t *branches = calloc(1, column->choice_count + 1u);
-    out->plans = ZF_NEW_ARRAY(t->b->arena, zf_module_plan, (shapes + MOST_VECTORS) * TARGETS);
+    size_t plans = TARGETS * (1 + t->b->options.state_count);
+    out->plans = ZF_NEW_ARRAY(t->b->arena, zf_module_plan, (shapes + MOST_VECTORS) * plans);
     zf_error reasons[TARGETS] = {0};
     zf_status status = branches != NULL && out->plans != NULL ? ZF_OK : out_of_memory(error);
     for (size_t s = 0; s < shapes && status == ZF_OK; s++, vectors++) {
@@ -265,6 +302,8 @@ static zf_status add_table(building *t, const char *name, const char *path, cons
     const zf_table *table;
     ZF_TRY(zf_container_spec_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
                                   &table, error));
+    for (size_t s = 0; s < t->b->options.state_count; s++)
+        ZF_TRY(zf_unfused_check(t->b->options.states[s].unfused, table, error));
     out->name = t->name = table->name;
     out->text = zf_unit_identify(text, length);
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
@@ -327,6 +366,19 @@ static zf_status begin_stats(zf_module_stats *stats, zf_error *error) {
     return ZF_OK;
 }
 
+static zf_status check_states(const zf_module_options *options, zf_error *error) {
+    if (options->state_count > MOST_STATES)
+        return zf_raise(error, ZF_E_ARGUMENT, "a module for more than %d kinds of seek states", MOST_STATES);
+    if (options->states == NULL && options->state_count > 0)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_module_options.states is NULL, and state_count is not 0");
+    for (size_t s = 0; s < options->state_count; s++) {
+        unsigned interval = options->states[s].seek_interval;
+        if (interval != 0 && !zf_tree_interval_valid(false, interval))
+            return zf_raise(error, ZF_E_ARGUMENT, "a seek interval is a power of two from 256 to 65536, not %u", interval);
+    }
+    return ZF_OK;
+}
+
 static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_module_options *options, uint32_t tables,
                        zf_error *error) {
     *b = (zf_module_builder){.compiler = compiler};
@@ -338,6 +390,7 @@ static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_mod
         return zf_fail_hint(error, status, "there is: x86-64-v2, x86-64-v3, x86-64-v4");
     }
     if (b->options.no_host && b->options.no_nvptx) return zf_raise(error, ZF_E_ARGUMENT, "a module for no target");
+    ZF_TRY(check_states(&b->options, error));
     b->arena = zf_arena_create();
     b->content.tables = b->arena != NULL ? ZF_NEW_ARRAY(b->arena, zf_module_table, tables + 1u) : NULL;
     return b->content.tables != NULL ? ZF_OK : out_of_memory(error);

@@ -57,6 +57,9 @@ ZF_PRIVATE_API bool zf_branches_exist(const uint8_t *branches, size_t count, con
 /// the size of chunks is the codec's). A source of code must demand it of a file's shape and its own: element types and numbers
 /// of streams in code come from its own.
 ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);
+/// Whether two shapes are alike in all that a codec and its branches decide: params, edges and chunk directories. Their seek
+/// states may differ, because an encoder chooses which stages have some.
+ZF_PRIVATE_API bool zf_shape_same_codec(const zf_shape *a, const zf_shape *b);
 
 /// The message for a column with a vector that does not exist.
 #define ZF_NO_SUCH_BRANCHES "the index says that blocks of column `%s` took alternatives that its codec does not have"

@@ -78,11 +78,24 @@ bool zf_branches_exist(const uint8_t *branches, size_t count, const uint8_t *alt
     return exist;
 }
 
-bool zf_shape_matches(const zf_shape *a, const zf_shape *b) {
-    if (a->param_count != b->param_count || a->edge_count != b->edge_count || a->stored_count != b->stored_count ||
-        a->tree_count != b->tree_count) {
-        return false;
+/// The first chunk directory from tree `t` on, or the number of trees.
+static uint32_t next_directory(const zf_shape *shape, uint32_t t) {
+    while (t < shape->tree_count && !shape->trees[t].directory) t++;
+    return t;
+}
+
+static bool same_directories(const zf_shape *a, const zf_shape *b) {
+    uint32_t t = next_directory(a, 0), u = next_directory(b, 0);
+    while (t < a->tree_count && u < b->tree_count) {
+        if (!same_tree(&a->trees[t], &b->trees[u])) return false;
+        t = next_directory(a, t + 1);
+        u = next_directory(b, u + 1);
     }
+    return t == a->tree_count && u == b->tree_count;
+}
+
+bool zf_shape_same_codec(const zf_shape *a, const zf_shape *b) {
+    if (a->param_count != b->param_count || a->edge_count != b->edge_count || a->stored_count != b->stored_count) return false;
     if (!zf_shape_has_branches(a, b->branches, b->branch_count)) return false;
     for (uint32_t p = 0; p < a->param_count; p++) {
         if (a->params[p].type != b->params[p].type || strcmp(a->params[p].path, b->params[p].path) != 0) return false;
@@ -90,6 +103,11 @@ bool zf_shape_matches(const zf_shape *a, const zf_shape *b) {
     for (uint32_t e = 0; e < a->edge_count; e++) {
         if (!same_edge(&a->edges[e], &b->edges[e])) return false;
     }
+    return same_directories(a, b);
+}
+
+bool zf_shape_matches(const zf_shape *a, const zf_shape *b) {
+    if (a->tree_count != b->tree_count || !zf_shape_same_codec(a, b)) return false;
     for (uint32_t t = 0; t < a->tree_count; t++) {
         if (!same_tree(&a->trees[t], &b->trees[t])) return false;
     }

@@ -56,8 +56,8 @@ static zf_status place(const zf_selection *s, uint64_t block, zf_status status, 
     return zf_fail_place(error, status, "%s", where);
 }
 
-/// There is no code for seek states at the index's intervals: the index may be wrong of them, which the block shows.
-static zf_status check_intervals(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
+/// There is no code for the index's seek states: the index may be wrong of them, which the block shows.
+static zf_status check_states(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
     zf_block_view view;
     zf_error contradiction = {0};
     if (zf_container_block(s->container, s->column_number, block, false, &view, &contradiction) == ZF_OK) {
@@ -91,8 +91,9 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, const zf_abi_p
         if (s->plans[shape] != NULL) continue;
         const zf_abi_plan *plan = NULL;
         zf_status status = get_plan(s, &entry->shape, target, provider, &s->providers[shape], &plan, error);
-        if (status != ZF_OK && error != NULL && zf_error_is(error, ZF_E_SEEK_INTERVAL))
-            status = check_intervals(s, b, status, error);
+        if (status != ZF_OK && error != NULL &&
+            (zf_error_is(error, ZF_E_SEEK_INTERVAL) || zf_error_is(error, ZF_E_NO_CODE_FOR_STAGES)))
+            status = check_states(s, b, status, error);
         if (status != ZF_OK) return place(s, b, status, error);
         if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
             status = zf_raise(error, ZF_E_INDEX_CONTENT, "the column's shape in the index differs from that of its codec");

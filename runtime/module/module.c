@@ -65,12 +65,52 @@ static bool runs_on(zf_abi_target made, zf_abi_target device) {
     return made.family == ZF_TARGET_NVPTX ? made.arch <= device.arch : made.arch == device.arch;
 }
 
-/// Compares the intervals of seek states. The size of chunks is not compared: no compiler can choose it.
-static bool same_intervals(const zf_shape *a, const zf_shape *b) {
-    for (uint32_t t = 0; t < a->tree_count && t < b->tree_count; t++) {
-        if (!a->trees[t].directory && a->trees[t].interval != b->trees[t].interval) return false;
+/// How near a plan of a module comes to the shape of a file: what is the first thing that differs.
+typedef enum nearness {
+    OTHER_DEVICE,
+    OTHER_BRANCHES,
+    OTHER_CODEC,    ///< streams or chunks: the file contradicts its text
+    OTHER_STAGES,   ///< that have seek states
+    OTHER_INTERVAL, ///< of seek states
+    SAME,
+} nearness;
+
+/// The encoder chooses which stages have seek states, and their interval. The size of chunks is the codec's.
+static nearness compare(const zf_module_plan *plan, const zf_shape *shape, zf_abi_target target) {
+    const zf_shape *own = &plan->shape;
+    if (!runs_on(plan->abi.target, target)) return OTHER_DEVICE;
+    if (!zf_shape_has_branches(own, shape->branches, shape->branch_count)) return OTHER_BRANCHES;
+    if (!zf_shape_same_codec(own, shape)) return OTHER_CODEC;
+    if (own->tree_count != shape->tree_count) return OTHER_STAGES;
+    for (uint32_t t = 0; t < own->tree_count; t++) {
+        if (own->trees[t].edge != shape->trees[t].edge || own->trees[t].directory != shape->trees[t].directory)
+            return OTHER_STAGES;
     }
-    return true;
+    for (uint32_t t = 0; t < own->tree_count; t++) {
+        if (!own->trees[t].directory && own->trees[t].interval != shape->trees[t].interval) return OTHER_INTERVAL;
+    }
+    return SAME;
+}
+
+/// Names the stages that have seek states besides the column's kernel, as `zfc encode --unfused` names them.
+static zf_status no_stages(const zf_module *m, const zf_container *container, const char *column, const zf_shape *shape,
+                           zf_error *error) {
+    zf_text what = {0};
+    const char *between = "this file's plan, with seek states of ";
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        if (tree->directory || tree->edge == 0) continue;
+        if (what.length > MOST_IN_HINT) {
+            zf_text_puts(&what, ", ...");
+            break;
+        }
+        zf_text_printf(&what, "%s%.64s.%.128s", between, column, shape->edges[tree->edge].path);
+        between = ",";
+    }
+    if (what.length == 0) zf_text_puts(&what, "this file's plan, in which all stages are fused");
+    zf_status status = absent(m, ZF_E_NO_CODE_FOR_STAGES, container, column, what.failed ? "this file's plan" : what.data, error);
+    zf_text_free(&what);
+    return status;
 }
 
 static zf_status no_device(const zf_module *m, const zf_container *container, const char *column, zf_abi_target target,
@@ -89,24 +129,35 @@ static zf_status no_device(const zf_module *m, const zf_container *container, co
     return zf_fail_hint(error, status, "%s", hint);
 }
 
-/// The plan of a column that suits the device, the branches and the seek points. Or what there is no code for.
+/// Code takes types and numbers from the text, the runtime checks blocks by the file's shape: the two must agree.
+static zf_status contradicts(const zf_container *container, const char *column, zf_error *error) {
+    zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes other streams of column `%s` than its codec", column);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(container), column);
+}
+
+/// The plan of a column that suits the device, the branches and the seek states. Or what there is no code for.
 static zf_status choose(const zf_module *m, const zf_module_column *column, const zf_shape *shape, zf_abi_target target,
                         const zf_container *container, const zf_module_plan **out, zf_error *error) {
-    const zf_module_plan *best = NULL;
-    bool device = false, vector = false;
+    char what[64];
+    nearness nearest = OTHER_DEVICE;
+    *out = NULL;
     for (uint32_t p = 0; p < column->plan_count; p++) {
         const zf_module_plan *entry = &column->plans[p];
-        if (!runs_on(entry->abi.target, target)) continue;
-        device = true;
-        if (!zf_shape_has_branches(&entry->shape, shape->branches, shape->branch_count)) continue;
-        vector = true;
-        if (!same_intervals(&entry->shape, shape)) continue;
-        if (best == NULL || entry->abi.target.arch > best->abi.target.arch) best = entry;
+        nearness near = compare(entry, shape, target);
+        if (near > nearest) nearest = near;
+        if (near == SAME && (*out == NULL || entry->abi.target.arch > (*out)->abi.target.arch)) *out = entry;
     }
-    *out = best;
-    if (!device) return no_device(m, container, column->name, target, error);
-    if (!vector) return absent(m, ZF_E_NO_CODE_FOR_BRANCHES, container, column->name, "the alternatives that blocks took", error);
-    if (best == NULL) return absent(m, ZF_E_SEEK_INTERVAL, container, column->name, "seek points at these intervals", error);
+    switch (nearest) {
+    case OTHER_DEVICE: return no_device(m, container, column->name, target, error);
+    case OTHER_BRANCHES:
+        return absent(m, ZF_E_NO_CODE_FOR_BRANCHES, container, column->name, "the alternatives that blocks took", error);
+    case OTHER_CODEC: return contradicts(container, column->name, error);
+    case OTHER_STAGES: return no_stages(m, container, column->name, shape, error);
+    case OTHER_INTERVAL:
+        snprintf(what, sizeof what, "this file's plan, with seek states every %u elements", zf_shape_interval(shape));
+        return absent(m, ZF_E_SEEK_INTERVAL, container, column->name, what, error);
+    case SAME: break;
+    }
     return ZF_OK;
 }
 
@@ -130,11 +181,7 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
         return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, info.name);
     const zf_module_plan *entry;
     ZF_TRY(choose(m, column, shape, target, container, &entry, error));
-    // Code takes types and numbers from the text, the runtime checks blocks by the file's shape: the two must agree.
-    if (!zf_shape_matches(shape, &entry->shape)) {
-        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes other streams of column `%s` than its codec", info.name);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(container), info.name);
-    }
+    if (!zf_shape_matches(shape, &entry->shape)) return contradicts(container, info.name, error);
     *out = &entry->abi;
     return ZF_OK;
 }

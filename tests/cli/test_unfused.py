@@ -90,6 +90,40 @@ class Unfused(Case):
         self.assertEqual(len(json.loads(self.good(*bench, everything))["results"]), 1)
         self.bad(2, *bench, self.encode("fused.zfd"), says=["more than one keeps a state", "--unfused all"])
 
+    def test_modules(self):
+        """By a module without code for the file's stages or interval no verb calls a file bad: the error says which code is
+        missing, and its command makes it. A module of the program can have code for all."""
+        program, values = self.file("d.zf", "table d { c: i64 = delta(delta(bitpack)); }"), self.dir / "a.i64"
+        values.write_bytes(array.array("q", range(9000)).tobytes())
+        files = {"fused": [], "unfused": ["--unfused", "all"], "far": ["--seek-interval", 4096]}
+        for name, options in files.items():
+            self.good("encode", "-q", *options, "-c", program, "-o", self.dir / f"{name}.zfd", f"c={values}")
+        few, many = self.dir / "few.zfm", self.dir / "many.zfm"
+        self.good("compile", "-q", "--target", "host", program, "-o", few)
+        self.good("compile", "-q", "--target", "host", "--unfused", "all", "--seek-interval", 4096, program, "-o", many)
+        says = {
+            "unfused": ["error[ZF1410]", "no code for this file's plan, with seek states of c.deltas\n"],
+            "far": ["error[ZF1403]", "no code for this file's plan, with seek states every 4096 elements\n"],
+        }
+        for name in files:
+            file, own = self.dir / f"{name}.zfd", self.dir / f"{name}.zfm"
+            self.assertIn("all good", self.good("verify", "--module", many, file))
+            if name not in says:
+                self.assertIn("all good", self.good("verify", "--module", few, file))
+                continue
+            for verb in (["verify"], ["decode", "-o", self.dir / "none"], ["pipeline"]):
+                self.bad(1, *verb, "--module", few, file, says=[*says[name], f"{name}.zfd: column c"], lacks=["GOOD", "ZF1207"])
+            report = self.zfc("verify", "--json", "--module", few, file)
+            self.assertIsNone(json.loads(report.stdout)[0]["good"])
+            command = report.stderr.split("zfc compile ")[1].split("\n")[0].replace("OUT.zfm", str(own)).split()
+            self.good("compile", "-q", *command, "--target", "host")
+            self.assertIn("all good", self.good("verify", "--module", own, file))
+        self.bad(1, "verify", "--module", self.dir / "unfused.zfm", self.dir / "fused.zfd", says=["all stages are fused"], lacks="GOOD")
+        options = [word for n in (256, 512, 1024, 2048, 4096, 8192) for word in ("--seek-interval", n)]
+        options += ["--unfused", "all", "--unfused", "c.deltas"]
+        self.bad(2, "compile", *options, program, "-o", self.dir / "none.zfm", says="more than 17 combinations")
+        self.bad(2, "compile", "--unfused", "c.sums", program, "-o", self.dir / "none.zfm", says="`c.sums` is not a stream")
+
     def test_what_cannot_be_meant(self):
         for names, says in {
             "deep.counts": ["`deep.counts` is not a stream that an ordered stage of column `deep` makes", "deep.values.start.deltas"],

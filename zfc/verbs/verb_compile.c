@@ -1,5 +1,6 @@
 // zfc compile: a module of a program's tables, or of the table that a file holds.
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +48,25 @@ static bool read_targets(const char *text, zf_module_options *out) {
         if (text[length] == 0) return true;
         text += length + 1;
     }
+}
+
+enum { MOST_STATES = 16 }; ///< besides the default, or the file's
+
+/// Makes every combination of the intervals and the lists of stages that are given, each with its default, without the one that
+/// is always there. Those beyond the room are counted only.
+static size_t read_states(const zf_arguments *arguments, zf_module_states out[MOST_STATES]) {
+    size_t count = 0;
+    for (int i = -1; i < arguments->given_count; i++) {
+        if (i >= 0 && strcmp(arguments->given[i].option->name, "seek-interval") != 0) continue;
+        for (int u = -1; u < arguments->given_count; u++) {
+            if ((u >= 0 && strcmp(arguments->given[u].option->name, "unfused") != 0) || (i < 0 && u < 0)) continue;
+            zf_module_states states = {.unfused = u >= 0 ? arguments->given[u].value : NULL};
+            if (i >= 0) states.seek_interval = (unsigned)strtoul(arguments->given[i].value, NULL, 10);
+            if (count < MOST_STATES) out[count] = states;
+            count++;
+        }
+    }
+    return count;
 }
 
 static zf_status print_stats(const char *path, const zf_module_stats *stats, json_t *left_out, double seconds, bool as_json,
@@ -133,11 +153,16 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
 
 int zf_run_compile(zf_arguments *arguments) {
     const char *path = zf_argument(arguments, "output");
-    zf_module_options options = {.cpu = zf_argument(arguments, "cpu"), .overwrite = zf_argument(arguments, "force") != NULL};
+    zf_module_options options = {ZF_INIT(zf_module_options), .cpu = zf_argument(arguments, "cpu"),
+                                 .overwrite = zf_argument(arguments, "force") != NULL};
     if (!path) return usage("where to? Give -o OUT.zfm");
     if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target needs host, nvptx, or both, each once");
     int given = 0;
     for (int i = 0; i < arguments->given_count; i++) given += strcmp(arguments->given[i].option->name, "target") == 0;
+    zf_module_states states[MOST_STATES];
+    options.states = states;
+    options.state_count = read_states(arguments, states);
+    if (options.state_count > MOST_STATES) return usage("--seek-interval and --unfused make more than 17 combinations");
     if (given > 1) return usage("--target is given more than once: both are --target host,nvptx");
     if (!options.overwrite && access(path, F_OK) == 0) {
         return zf_report_exists("compile", path);

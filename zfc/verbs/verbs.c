@@ -74,6 +74,11 @@ static const zf_option
     unfused = {"unfused", 0, NULL, NULL,
                "compile a kernel for every stage, to measure the gain of fusion; `bench` also times each alone"},
     module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
+    module_intervals = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
+                        "also compile for files that were encoded with this `--seek-interval`; may be repeated"},
+    module_unfused = {"unfused", 0, "STREAMS", NULL,
+                      "also compile for files that were encoded with this `--unfused`: COLUMN.STREAM[.STREAM...] separated by "
+                      "commas, or `all`; may be repeated"},
     targets = {"target", 0, "TARGETS", NULL,
                "targets of the code: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "oldest CPU that native code runs on (default: x86-64-v3)"},
@@ -149,9 +154,11 @@ const zf_verb zf_verbs[] = {
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, so that files decode without a compiler",
-     "From a program it compiles all tables (or the named one), every column in the general form, which serves any file of the "
-     "table. From a file it compiles the table of the file, from the text that the file carries, and also code specialised on "
-     "the params that occur in it. Code for CPUs is for x86-64 machines of `--cpu` and later. Code for GPUs is PTX for compute "
+     "From a program it compiles all tables (or the named one), every column in the general form, for files with the default "
+     "seek states: any params, any alternatives. From a file it compiles the table of the file, from the text that the file "
+     "carries, for its seek states, and also code specialised on the params that occur in it. With `--seek-interval` and "
+     "`--unfused` the module serves files of these options too, in every combination, at most 17 with the first one. Code for "
+     "CPUs is for x86-64 machines of `--cpu` and later. Code for GPUs is PTX for compute "
      "capability 8.0 and 9.0; the driver takes the one that fits. Modules have no code for the emulated GPU. Columns that cannot "
      "be compiled are left out: notes on standard error, also with `-q`, and `left_out` of `--json` name table, column and "
      "target. The exit status is 0 if any column is left. At most 64 combinations of a column's alternatives are compiled, those "
@@ -160,7 +167,8 @@ const zf_verb zf_verbs[] = {
      1,
      1,
      zf_run_compile,
-     {&output, &targets, &cpu, &force, &threads, &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
+     {&output, &module_intervals, &module_unfused, &targets, &cpu, &force, &threads, &json, &quiet, &verbose, &time_passes,
+      &no_cache, NULL}},
     {"decode",
      "IN.zfd",
      "decode columns into files",

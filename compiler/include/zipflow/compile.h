@@ -152,6 +152,12 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 
 // ---- Modules --------------------------------------------------------------------------------------------------
 
+/// The seek states of files, by the options of zf_encode that decided them.
+typedef struct zf_module_states {
+    unsigned seek_interval; ///< zf_encode_options.seek_interval
+    const char *unfused;    ///< zf_encode_options.unfused
+} zf_module_states;
+
 /// Options of the functions that compile modules (`.zfm`). Zeroes, or a NULL pointer in place of the struct, mean the defaults.
 typedef struct zf_module_options {
     size_t size;      ///< ZF_INIT
@@ -164,35 +170,40 @@ typedef struct zf_module_options {
     /// line is valid until it returns. NULL: no reports.
     void (*note)(void *user, const char *line);
     void *note_user;
+    /// The module also serves files with these seek states: it gets a plan more of each column where they make a difference. At
+    /// most 16.
+    const zf_module_states *states;
+    size_t state_count;
 } zf_module_options;
 
 /// The contents and the size of a compiled module.
 typedef struct zf_module_stats {
     size_t size;           ///< ZF_INIT
     uint64_t columns;      ///< that have code
-    uint64_t general;      ///< codes for all params: one for each vector of alternatives and target
+    uint64_t general;      ///< codes for all params: one for each vector of alternatives, seek states and target
     uint64_t specialised;  ///< codes for one tuple of params
     uint64_t native_bytes; ///< code for CPUs
     uint64_t image_bytes;  ///< code for GPUs
     uint64_t bytes;        ///< of the file
 } zf_module_stats;
 
-/// Compiles tables of a program into the module `path`, which then decodes any file of these tables without a compiler.
+/// Compiles tables of a program into the module `path`, which then decodes files of these tables without a compiler: those with
+/// the default seek states, and those with the states that `options` names.
 ///
 /// `table`: its name; NULL: all tables of the program. The module has the general code of every column under every vector of
 /// alternatives, at most 64 for a column. Columns that this version does not lower are skipped, and `options->note` reports them.
 /// `options` and `stats` may be NULL; `stats` is zero after an error. The file appears under its name when it is complete, as
 /// zf_encode's does.
 ///
-/// Errors: ZF_ERR_USAGE for an unknown table, an unknown CPU level, or a program with errors; ZF_ERR_UNSUPPORTED if no column is
-/// left; ZF_ERR_IO, also for an existing file without `overwrite` (ZF1501). Any thread.
+/// Errors: ZF_ERR_USAGE for an unknown table, an unknown CPU level, states that a table cannot have, or a program with errors;
+/// ZF_ERR_UNSUPPORTED if no column is left; ZF_ERR_IO, also for an existing file without `overwrite` (ZF1501). Any thread.
 ZF_API zf_status zf_module_compile(zf_program *program, const char *table, const zf_module_options *options, const char *path,
                                    zf_module_stats *stats, zf_error *error);
 /// Compiles a module for the table of a container, from the text that the container carries.
 ///
-/// In addition to zf_module_compile's, the module has code for each tuple of shaping params of the container's blocks, at most 64
-/// for a vector of alternatives. Other arguments, errors and threads are those of zf_module_compile; a container whose text
-/// or index is damaged is ZF_ERR_INPUT.
+/// The module serves the container with its own seek states. In addition to zf_module_compile's, it has code for each tuple of
+/// shaping params of the container's blocks, at most 64 for a vector of alternatives. Other arguments, errors and threads are
+/// those of zf_module_compile; a container whose text or index is damaged is ZF_ERR_INPUT.
 ZF_API zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
                                        const char *path, zf_module_stats *stats, zf_error *error);
 

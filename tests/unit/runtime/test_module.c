@@ -363,7 +363,7 @@ static void test_several(void) {
         size_t column;
         const char *code, *words;
     } cases[] = {{"one.zfm", 6, "ZF1407", "this column"},
-                 {"interval.zfm", 2, "ZF1403", "seek points"},
+                 {"interval.zfm", 2, "ZF1403", "seek states every 512 elements"},
                  {"gpu.zfm", 0, "ZF1409", "the CPU"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         modules[0] = load(where, cases[i].module);
