@@ -35,19 +35,20 @@ static zf_status check_shaping(const zf_plan *plan, const zf_emit_options *optio
     return ZF_OK;
 }
 
-zf_status zf_emit_code(zf_compiler *compiler, const zf_column *column, const zf_emit_options *options, zf_text *out,
+zf_status zf_emit_code(zf_program *program, const zf_column *column, const zf_emit_options *options, zf_text *out,
                        zf_error *error) {
     static const uint8_t first[256]; // all choices take their first alternative
     if (column->choice_count > sizeof(first)) return zf_raise(error, ZF_E_TOO_LARGE, "too many choices to print");
-    zf_decoder *decoder;
-    zf_plan_request request = *zf_compiler_request(compiler);
+    zf_cached_decoder *held;
+    zf_plan_request request = *zf_compiler_request(program->compiler);
     request.target = options->target;
-    ZF_TRY(zf_decoder_create(compiler, column, first, column->choice_count, &request, &decoder, error));
+    ZF_TRY(zf_program_decoder_for(program, column, first, &request, &held, error));
+    zf_decoder *decoder = held->decoder;
     zf_jit_stage stage = options->assembly ? ZF_JIT_ASSEMBLY : ZF_JIT_OPTIMISED;
     zf_status status = check_shaping(decoder->plan, options, column->name, error);
     if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, !options->no_lines, out, error);
     if (options->target.family != ZF_TARGET_HOST) {
-        zf_decoder_free(decoder);
+        zf_program_decoder_release(program, held);
         return status;
     }
     // The encode bodies, each once: nodes may share an instance.
@@ -55,8 +56,8 @@ zf_status zf_emit_code(zf_compiler *compiler, const zf_column *column, const zf_
     for (uint32_t n = 0; n < graph->node_count && status == ZF_OK; n++) {
         uint32_t same = 0;
         while (graph->nodes[same].inst != graph->nodes[n].inst) same++;
-        if (same == n) status = zf_encoder_print(compiler, graph->nodes[n].inst, (int)stage, out, error);
+        if (same == n) status = zf_encoder_print(program->compiler, graph->nodes[n].inst, (int)stage, out, error);
     }
-    zf_decoder_free(decoder);
+    zf_program_decoder_release(program, held);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct zf_emit_options {
 
 /// Appends the kernels of a program's column under its first alternatives, and for the host its encode bodies, each as a module.
 /// Errors: ZF_ERR_USAGE where a shaping value is out of its param's range, ZF_ERR_UNSUPPORTED where a form is not lowered.
-zf_status zf_emit_code(zf_compiler *compiler, const zf_column *column, const zf_emit_options *options, zf_text *out,
+zf_status zf_emit_code(zf_program *program, const zf_column *column, const zf_emit_options *options, zf_text *out,
                        zf_error *error);
 
 #endif

@@ -80,12 +80,16 @@ const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form)
 }
 
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                 const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error) {
-    zf_plan_request request = *zf_compiler_request(program->compiler);
-    request.states = *states;
+                                 const zf_plan_request *request, zf_cached_decoder **out, zf_error *error) {
     pthread_mutex_lock(&program->lock);
     zf_status status = zf_cached_decoder_hold(program->compiler->cache, program->text, column, branches, column->choice_count,
-                                              &request, out, error);
+                                              request, out, error);
     pthread_mutex_unlock(&program->lock);
+    zf_decoder_cache_sweep(program->compiler->cache);
     return status;
+}
+
+void zf_program_decoder_release(zf_program *program, zf_cached_decoder *decoder) {
+    zf_cached_decoder_release(program->compiler->cache, decoder);
+    zf_decoder_cache_sweep(program->compiler->cache);
 }

@@ -38,10 +38,12 @@ zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *
 /// Returns the encoder of an instance after zf_program_compile, or NULL if it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
-/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes) and these states, for the host.
-/// Release it with zf_cached_decoder_release. Any thread.
+/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes) and a request.
+/// Release it with zf_program_decoder_release. Call both without locks. Any thread.
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                 const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error);
+                                 const zf_plan_request *request, zf_cached_decoder **out, zf_error *error);
+/// Releases a decoder (NULL: nothing), which no decode uses any more.
+void zf_program_decoder_release(zf_program *program, zf_cached_decoder *decoder);
 
 /// Fills `*error` (may be NULL) with a diagnostic that has no place in a text, and returns `status`.
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)

@@ -54,6 +54,7 @@ static void free_container(zf_provider *p, known_container *known) {
         free(entry);
     }
     zf_codec_text_release(p->compiler->cache, known->text);
+    zf_decoder_cache_sweep(p->compiler->cache);
     pthread_mutex_destroy(&known->lock);
     free(known);
 }
@@ -241,6 +242,7 @@ static zf_status plan(void *self, zf_container *container, size_t column, const 
     pthread_mutex_lock(&known->lock);
     zf_status status = plan_locked(p, known, column, branches, branch_count, target, &decoder, error);
     pthread_mutex_unlock(&known->lock);
+    zf_decoder_cache_sweep(p->compiler->cache);
     zf_compiler_log_noted(p->compiler);
     if (status == ZF_OK) *out = &decoder->abi;
     return status;

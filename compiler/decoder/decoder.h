@@ -1,6 +1,5 @@
 // The decoder of one column under one vector of branches: graph, plan, what the runtime launches, and code for tuples of shaping
-// values. Containers and programs get theirs from the cache (decoder_cache.h), which shares them. Modules and `zfc explain` make
-// their own, use them once and free them.
+// values. Everybody gets them from the cache (decoder_cache.h), which shares them.
 #ifndef ZF_COMPILER_DECODER_H
 #define ZF_COMPILER_DECODER_H
 

@@ -29,7 +29,7 @@ typedef struct entry {
     char *key;
     size_t key_length;
     uint64_t references;          ///< holders; 0: it is in the list of idle ones
-    struct entry *next;           ///< in its bucket
+    struct entry *next;           ///< in its bucket; or among those that are gone
     struct entry *older, *recent; ///< idle neighbours
 } entry;
 
@@ -39,6 +39,7 @@ struct zf_decoder_cache {
     text *texts[BUCKETS];
     entry *entries[BUCKETS];
     entry *oldest, *newest; ///< idle ones
+    entry *gone;            ///< evicted, to be freed without locks
     zf_decoder_cache_stats stats;
 };
 
@@ -84,32 +85,39 @@ static text *new_text(void) {
     return t;
 }
 
-static text *make_text(const zf_container *container, const char *unit, size_t length) {
+/// A canonical text that somebody else owns.
+typedef struct unit {
+    const char *text, *table;
+    size_t length;
+    zf_unit_identity identity;
+} unit;
+
+static text *make_text(const unit *of) {
     text *t = new_text();
     zf_text name = {0};
     if (t == NULL) return NULL;
-    zf_text_printf(&name, "%s.zf", zf_container_table(container));
-    t->identity = zf_container_unit_identity(container);
-    t->unit = malloc(length + 1);
-    t->length = length;
-    t->table_name = strdup(zf_container_table(container));
+    zf_text_printf(&name, "%s.zf", of->table);
+    t->identity = of->identity;
+    t->unit = malloc(of->length + 1);
+    t->length = of->length;
+    t->table_name = strdup(of->table);
     t->base.name = t->name = name.data;
     if (t->unit == NULL || t->table_name == NULL || name.failed) {
         free_text(t);
         return NULL;
     }
-    memcpy(t->unit, unit, length);
+    memcpy(t->unit, of->text, of->length);
     return t;
 }
 
-static bool is_text_of(const text *t, const zf_container *container, const char *unit, size_t length) {
-    return t->length == length && memcmp(t->unit, unit, length) == 0 && strcmp(t->table_name, zf_container_table(container)) == 0;
+static bool is_text_of(const text *t, const unit *of) {
+    return t->length == of->length && memcmp(t->unit, of->text, of->length) == 0 && strcmp(t->table_name, of->table) == 0;
 }
 
 /// Finds a text, or puts `made` there (NULL: nothing); holds it. With the cache's lock held.
-static text *find_text(zf_decoder_cache *cache, const zf_container *container, const char *unit, size_t length, text *made) {
-    text **bucket = &cache->texts[zf_container_unit_identity(container).hash[0] % BUCKETS], *t = *bucket;
-    while (t != NULL && !is_text_of(t, container, unit, length)) t = t->next;
+static text *find_text(zf_decoder_cache *cache, const unit *of, text *made) {
+    text **bucket = &cache->texts[of->identity.hash[0] % BUCKETS], *t = *bucket;
+    while (t != NULL && !is_text_of(t, of)) t = t->next;
     if (t != NULL) {
         t->references++;
     } else if (made != NULL) {
@@ -141,18 +149,18 @@ static zf_status parse(zf_decoder_cache *cache, text *t, zf_error *error) {
     return status;
 }
 
-zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error) {
-    size_t length;
-    const char *unit = zf_container_unit(container, &length);
+/// `container`: whose text it is, for the place of an error; NULL: nobody's.
+static zf_status hold_text(zf_decoder_cache *cache, const unit *of, const zf_container *container, zf_codec_text **out,
+                           zf_error *error) {
     *out = NULL;
     pthread_mutex_lock(&cache->lock);
-    text *t = find_text(cache, container, unit, length, NULL);
+    text *t = find_text(cache, of, NULL);
     pthread_mutex_unlock(&cache->lock);
     if (t == NULL) {
-        text *made = make_text(container, unit, length);
+        text *made = make_text(of);
         if (made == NULL) return out_of_memory(error);
         pthread_mutex_lock(&cache->lock);
-        t = find_text(cache, container, unit, length, made);
+        t = find_text(cache, of, made);
         pthread_mutex_unlock(&cache->lock);
         if (t != made) free_text(made);
     }
@@ -160,10 +168,22 @@ zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *contai
     if (status == ZF_OK) {
         *out = &t->base;
     } else {
-        zf_container_spec_place(container, t->name, error);
+        if (container != NULL) zf_container_spec_place(container, t->name, error);
         zf_codec_text_release(cache, &t->base);
     }
     return status;
+}
+
+zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error) {
+    unit of = {.table = zf_container_table(container), .identity = zf_container_unit_identity(container)};
+    of.text = zf_container_unit(container, &of.length);
+    return hold_text(cache, &of, container, out, error);
+}
+
+zf_status zf_codec_text_hold_canonical(zf_decoder_cache *cache, const char *canonical, size_t length, const char *table,
+                                       zf_codec_text **out, zf_error *error) {
+    unit of = {.text = canonical, .length = length, .table = table, .identity = zf_unit_identify(canonical, length)};
+    return hold_text(cache, &of, NULL, out, error);
 }
 
 zf_codec_text *zf_codec_text_adopt(zf_spec *spec) {
@@ -216,11 +236,19 @@ static void identify(const text *t, const zf_column *column, const uint8_t *bran
 
 // ---- Decoders -----------------------------------------------------------------------------------------------------
 
-static void free_entry(entry *e) {
-    if (e == NULL) return;
+/// Frees an entry that was taken out. Without locks: a device that unloads its code may wait for a decode.
+static void free_entry(zf_decoder_cache *cache, entry *e) {
     zf_decoder_free(e->base.decoder);
+    zf_codec_text_release(cache, &e->text->base);
     free(e->key);
     free(e);
+}
+
+static void free_entries(zf_decoder_cache *cache, entry *first) {
+    for (entry *next; first != NULL; first = next) {
+        next = first->next;
+        free_entry(cache, first);
+    }
 }
 
 static void leave_idle(zf_decoder_cache *cache, entry *e) {
@@ -235,14 +263,13 @@ static void become_idle(zf_decoder_cache *cache, entry *e) {
     cache->newest = e;
 }
 
-/// Takes an idle entry out, which the caller frees, and then its text if `*last` is not NULL. With the cache's lock held.
-static void take_out(zf_decoder_cache *cache, entry *e, text **last) {
+/// Takes an idle entry out, which the caller frees. With the cache's lock held.
+static void take_out(zf_decoder_cache *cache, entry *e) {
     entry **at = &cache->entries[e->hash % BUCKETS];
     while (*at != e) at = &(*at)->next;
     *at = e->next;
     leave_idle(cache, e);
     cache->stats.decoders--;
-    *last = release_text(cache, e->text);
 }
 
 /// Finds an entry and holds it; with the cache's lock held.
@@ -259,21 +286,23 @@ static entry *find_entry(zf_decoder_cache *cache, uint64_t hash, const zf_text *
     return e;
 }
 
-/// Evicts the least recently used decoders until there are no more than are kept, or no idle ones.
+/// Evicts the least recently used decoders until there are no more than are kept, or no idle ones. With the cache's lock held.
 static void evict(zf_decoder_cache *cache) {
-    for (;;) {
-        text *last = NULL;
-        pthread_mutex_lock(&cache->lock);
-        entry *e = cache->stats.decoders > ZF_DECODERS_MOST ? cache->oldest : NULL;
-        if (e != NULL) {
-            take_out(cache, e, &last);
-            cache->stats.evicted++;
-        }
-        pthread_mutex_unlock(&cache->lock);
-        if (e == NULL) return;
-        free_entry(e); // without the cache's lock: unloading may wait. Callers may hold locks of a container or a program
-        free_text(last);
+    while (cache->stats.decoders > ZF_DECODERS_MOST && cache->oldest != NULL) {
+        entry *e = cache->oldest;
+        take_out(cache, e);
+        cache->stats.evicted++;
+        e->next = cache->gone;
+        cache->gone = e;
     }
+}
+
+void zf_decoder_cache_sweep(zf_decoder_cache *cache) {
+    pthread_mutex_lock(&cache->lock);
+    entry *gone = cache->gone;
+    cache->gone = NULL;
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(cache, gone);
 }
 
 /// Puts a new decoder in, held once; it takes the key.
@@ -289,6 +318,7 @@ static entry *insert(zf_decoder_cache *cache, text *t, zf_decoder *decoder, uint
     cache->stats.decoders++;
     cache->stats.held++;
     cache->stats.planned++;
+    evict(cache);
     pthread_mutex_unlock(&cache->lock);
     return e;
 }
@@ -323,7 +353,6 @@ zf_status zf_cached_decoder_hold(zf_decoder_cache *cache, zf_codec_text *held, c
             }
         }
         pthread_mutex_unlock(&t->lock);
-        evict(cache);
     }
     zf_text_free(&key);
     if (e != NULL) *out = &e->base;
@@ -337,40 +366,34 @@ void zf_cached_decoder_release(zf_decoder_cache *cache, zf_cached_decoder *held)
     if (--e->references == 0) {
         become_idle(cache, e);
         cache->stats.held--;
+        evict(cache);
     }
     pthread_mutex_unlock(&cache->lock);
-    evict(cache);
 }
 
 void zf_codec_text_drop(zf_decoder_cache *cache, zf_codec_text *held) {
     entry *gone = NULL;
-    text *last = NULL;
     if (held == NULL) return;
     pthread_mutex_lock(&cache->lock);
     for (entry *e = cache->oldest, *recent; e != NULL; e = recent) {
         recent = e->recent;
         if (e->text != (text *)held) continue;
-        take_out(cache, e, &last); // the caller's reference is left
+        take_out(cache, e);
         e->next = gone;
         gone = e;
     }
     pthread_mutex_unlock(&cache->lock);
-    while (gone != NULL) {
-        entry *next = gone->next;
-        free_entry(gone);
-        gone = next;
-    }
+    free_entries(cache, gone);
     zf_codec_text_release(cache, held);
 }
 
 void zf_decoder_cache_free(zf_decoder_cache *cache) {
     if (cache == NULL) return;
+    zf_decoder_cache_sweep(cache);
     while (cache->oldest != NULL) {
-        text *last = NULL;
         entry *e = cache->oldest;
-        take_out(cache, e, &last);
-        free_entry(e);
-        free_text(last);
+        take_out(cache, e);
+        free_entry(cache, e);
     }
     pthread_mutex_destroy(&cache->lock);
     free(cache);

@@ -1,4 +1,5 @@
-// The decoders of a compiler, shared by everybody who asks for the same: containers of one table, and all blocks of an encode.
+// The decoders of a compiler, shared by everybody who asks for the same: containers of one table, all blocks of an encode, modules
+// that are made, and `zfc explain`.
 //
 // A decoder is found by its identity: the text of the codecs, the column, the branches and the plan request. The hash of the
 // identity finds candidates, and all of its bytes are compared. Holders are counted. A decoder that nobody holds stays until the
@@ -43,6 +44,9 @@ void zf_decoder_cache_free(zf_decoder_cache *cache);
 /// Finds or parses the text of a container, and holds it. Release it with zf_codec_text_release.
 /// Errors: ZF_ERR_INPUT where the text is damaged, with a place in the container. A failure is not kept.
 zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error);
+/// The same for the canonical text of a program's table, which files of the table carry.
+zf_status zf_codec_text_hold_canonical(zf_decoder_cache *cache, const char *canonical, size_t length, const char *table,
+                                       zf_codec_text **out, zf_error *error);
 /// Makes a text of a program's spec, and holds it. The text owns the spec. NULL: no memory, and the caller keeps the spec.
 /// A program's text is nobody else's: zf_codec_text_drop releases it with its decoders, which nobody may hold.
 zf_codec_text *zf_codec_text_adopt(zf_spec *spec);
@@ -50,11 +54,15 @@ void zf_codec_text_release(zf_decoder_cache *cache, zf_codec_text *text);
 void zf_codec_text_drop(zf_decoder_cache *cache, zf_codec_text *text);
 
 /// Finds or makes the decoder of a column of a held text, and holds it. Release it with zf_cached_decoder_release.
-/// Arguments and errors are those of zf_decoder_create. A failure is not kept. Columns of one text are planned one at a time.
+/// Callers may hold locks: decoders that this evicts are freed by zf_decoder_cache_sweep. Arguments and errors are those of zf_decoder_create. A failure is not kept. Columns of one text are planned one at a time.
 zf_status zf_cached_decoder_hold(zf_decoder_cache *cache, zf_codec_text *text, const zf_column *column, const uint8_t *branches,
                                  size_t branch_count, const zf_plan_request *request, zf_cached_decoder **out, zf_error *error);
-/// Releases a held decoder (NULL: nothing). Its code may be freed at once: no decode may use it any more.
+/// Releases a held decoder (NULL: nothing). Its code may be freed at once: no decode may use it any more. Callers may hold locks,
+/// as above.
 void zf_cached_decoder_release(zf_decoder_cache *cache, zf_cached_decoder *decoder);
+/// Frees the decoders that were evicted. Call it after zf_cached_decoder_hold and zf_cached_decoder_release, without locks: a
+/// device may wait for its work before it unloads their code.
+void zf_decoder_cache_sweep(zf_decoder_cache *cache);
 
 zf_decoder_cache_stats zf_decoder_cache_stats_of(zf_decoder_cache *cache);
 

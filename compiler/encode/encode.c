@@ -118,7 +118,7 @@ static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
     if (branches == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
     zf_encode_decoder entry = {.held = NULL};
     zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &entry, error);
-    if (status == ZF_OK) zf_cached_decoder_release(job->program->compiler->cache, entry.held);
+    if (status == ZF_OK) zf_program_decoder_release(job->program, entry.held);
     free(branches);
     return status;
 }

@@ -66,10 +66,11 @@ void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t r
 // ---- Decoders -------------------------------------------------------------------------------------------------
 
 zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error) {
-    zf_decoder_states states = {.seek_interval = job->seek_interval, .unfused = job->unfused.data};
-    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &states, &out->held, error));
+    zf_plan_request request = *zf_compiler_request(job->program->compiler);
+    request.states = (zf_decoder_states){.seek_interval = job->seek_interval, .unfused = job->unfused.data};
+    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &request, &out->held, error));
     zf_status status = zf_writer_shape(job->writer, job->index, &out->held->decoder->shape, &out->shape, error);
-    if (status != ZF_OK) zf_cached_decoder_release(job->program->compiler->cache, out->held);
+    if (status != ZF_OK) zf_program_decoder_release(job->program, out->held);
     return status;
 }
 
@@ -601,7 +602,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
                          job->column->type.kind == ZF_K_STRING ? ", and its strings' lengths to the bytes of the rows" : "");
         free_output(&r);
     }
-    zf_cached_decoder_release(job->program->compiler->cache, r.held);
+    zf_program_decoder_release(job->program, r.held);
     flat_free(&f);
     return status;
 }

@@ -1,5 +1,5 @@
-// Modules: which columns, alternatives, targets and tuples of params get code. The text of a table is read as the provider reads
-// a container's (provider.c), canonical and without std, so a module's plans are those that the compiler would make for the file.
+// Modules: which columns, alternatives, targets and tuples of params get code. Text and decoders are those that the compiler has
+// for files of the table (decoder_cache.h).
 #include "compiler/module/module_build.h"
 
 #include <stdarg.h>
@@ -33,8 +33,8 @@ enum { TARGETS = sizeof targets / sizeof targets[0] };
 typedef struct building {
     zf_module_builder *b;
     zf_container *container; ///< whose params are specialised on, or NULL
-    zf_spec *spec;
-    const char *name; ///< of the table
+    zf_codec_text *text;     ///< held; NULL: not yet
+    const char *name;        ///< of the table
     struct building *next;
 } building;
 
@@ -143,14 +143,20 @@ static bool is_wanted(const zf_module_options *options, zf_abi_target target) {
     return target.family == ZF_TARGET_HOST ? !options->no_host : !options->no_nvptx;
 }
 
-static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error) {
-    zf_module_decoder *owned = ZF_NEW(b->arena, zf_module_decoder);
-    if (owned == NULL) {
-        zf_decoder_free(decoder);
-        return out_of_memory(error);
-    }
-    *owned = (zf_module_decoder){decoder, b->decoders};
-    b->decoders = owned;
+/// Holds a decoder as long as the builder lives.
+static zf_status hold(const building *t, const zf_column *column, const uint8_t *branches, const zf_plan_request *request,
+                      zf_decoder **out, zf_error *error) {
+    zf_module_builder *b = t->b;
+    zf_decoder_cache *cache = b->compiler->cache;
+    zf_module_decoder *entry = ZF_NEW(b->arena, zf_module_decoder);
+    if (entry == NULL) return out_of_memory(error);
+    zf_status status =
+        zf_cached_decoder_hold(cache, t->text, column, branches, column->choice_count, request, &entry->held, error);
+    zf_decoder_cache_sweep(cache);
+    if (status != ZF_OK) return status;
+    entry->next = b->decoders;
+    b->decoders = entry;
+    *out = entry->held->decoder;
     return ZF_OK;
 }
 
@@ -178,8 +184,7 @@ static zf_status add_plans(const building *t, const zf_column *column, size_t nu
         zf_plan_request request = *zf_compiler_request(t->b->compiler);
         request.target = targets[k];
         request.states = *states;
-        zf_status status =
-            zf_decoder_create(t->b->compiler, column, branches, column->choice_count, &request, &decoder, &failure);
+        zf_status status = hold(t, column, branches, &request, &decoder, &failure);
         if (status == ZF_ERR_UNSUPPORTED) {
             reasons[k] = failure;
             continue;
@@ -188,7 +193,6 @@ static zf_status add_plans(const building *t, const zf_column *column, size_t nu
             if (error != NULL) *error = failure;
             return status;
         }
-        ZF_TRY(own(t->b, decoder, error));
         if (shape != NULL && !zf_shape_matches(shape, &decoder->shape)) {
             return damaged(t, error, "the index describes other streams of column `%s` than its codec", column->name);
         }
@@ -296,16 +300,14 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
     return add_vectors(t, column, number, out, error);
 }
 
-/// Goes through a table by its canonical text, which `path` names in errors.
-static zf_status add_table(building *t, const char *name, const char *path, const char *text, size_t length, zf_module_table *out,
-                           zf_error *error) {
-    const zf_table *table;
-    ZF_TRY(zf_container_spec_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
-                                  &table, error));
+/// Goes through the table of the text that is held, whose identity is `identity`.
+static zf_status add_table(building *t, zf_unit_identity identity, zf_error *error) {
+    zf_module_table *out = &t->b->content.tables[t->b->content.table_count++];
+    const zf_table *table = t->text->table;
     for (size_t s = 0; s < t->b->options.state_count; s++)
         ZF_TRY(zf_unfused_check(t->b->options.states[s].unfused, table, error));
     out->name = t->name = table->name;
-    out->text = zf_unit_identify(text, length);
+    out->text = identity;
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
     if (out->columns == NULL) return out_of_memory(error);
     for (const zf_column *column = table->columns; column != NULL; column = column->next)
@@ -398,10 +400,10 @@ static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_mod
 
 static void release(zf_module_builder *b, const building *tables) {
     for (zf_module_piece *piece = b->pieces; piece != NULL; piece = piece->next) zf_exported_code_free(&piece->exported);
-    for (const zf_module_decoder *owned = b->decoders; owned != NULL; owned = owned->next) zf_decoder_free(owned->decoder);
-    for (; tables != NULL; tables = tables->next) {
-        if (tables->spec != NULL) zf_spec_destroy(tables->spec);
-    }
+    zf_decoder_cache *cache = b->compiler->cache;
+    for (const zf_module_decoder *d = b->decoders; d != NULL; d = d->next) zf_cached_decoder_release(cache, d->held);
+    for (; tables != NULL; tables = tables->next) zf_codec_text_release(cache, tables->text);
+    zf_decoder_cache_sweep(cache);
     zf_text_free(&b->native.code);
     zf_text_free(&b->images);
     if (b->arena != NULL) zf_arena_destroy(b->arena);
@@ -412,11 +414,11 @@ static zf_status add_program_table(building *t, zf_program *program, const zf_ta
     pthread_mutex_lock(&program->lock);
     bool canonical = zf_canonical_table(program->spec, table, &text);
     pthread_mutex_unlock(&program->lock);
-    zf_module_content *content = &t->b->content;
     zf_status status =
         canonical && !text.failed
-            ? add_table(t, table->name, table->name, text.data, text.length, &content->tables[content->table_count++], error)
+            ? zf_codec_text_hold_canonical(t->b->compiler->cache, text.data, text.length, table->name, &t->text, error)
             : zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
+    if (status == ZF_OK) status = add_table(t, zf_unit_identify(text.data, text.length), error);
     zf_text_free(&text);
     return status;
 }
@@ -459,12 +461,9 @@ zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, 
         return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile_for needs a compiler, a container and a path");
     zf_module_builder b;
     building t = {.b = &b, .container = container};
-    size_t length;
-    const char *text = zf_container_unit(container, &length);
     zf_status status = start(&b, compiler, options, 1, error);
-    if (status == ZF_OK)
-        status = add_table(&t, zf_container_table(container), zf_container_path(container), text, length,
-                           &b.content.tables[b.content.table_count++], error);
+    if (status == ZF_OK) status = zf_codec_text_hold(compiler->cache, container, &t.text, error);
+    if (status == ZF_OK) status = add_table(&t, zf_container_unit_identity(container), error);
     if (status == ZF_OK) status = finish(&b, path, stats, error);
     release(&b, &t);
     return status;

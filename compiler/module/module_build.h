@@ -2,7 +2,7 @@
 #ifndef ZF_COMPILER_MODULE_BUILD_H
 #define ZF_COMPILER_MODULE_BUILD_H
 
-#include "compiler/decoder/decoder.h"
+#include "compiler/decoder/decoder_cache.h"
 #include "compiler/module/native_image.h"
 #include "runtime/module/module_format.h"
 
@@ -17,9 +17,9 @@ typedef struct zf_module_piece {
     struct zf_module_piece *next;
 } zf_module_piece;
 
-/// A decoder that lives as long as the builder.
+/// A decoder that the builder holds.
 typedef struct zf_module_decoder {
-    zf_decoder *decoder;
+    zf_cached_decoder *held;
     struct zf_module_decoder *next;
 } zf_module_decoder;
 

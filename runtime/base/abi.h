@@ -303,7 +303,7 @@ typedef struct zf_abi_provider {
     /// target.
     zf_status (*code)(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
     /// The container is being closed: free the plans and code that were made for it. Nothing decodes it any more.
-    /// It must not add or remove providers of the context, which wait for it.
+    /// It must not add or remove providers of the context, which may wait for it.
     void (*forget)(void *self, zf_container *container);
 } zf_abi_provider;
 

@@ -270,10 +270,13 @@ zf_status zf_context_plan(zf_context *context, zf_container *container, size_t c
 }
 
 void zf_context_forget(zf_context *context, zf_container *container) {
-    zf_abi_provider provider;
     pthread_rwlock_rdlock(&context->providers); // a removal would shift the list, and free a provider that is being called
-    for (size_t index = 0; provider_locked(context, index, &provider); index++) {
-        if (provider.forget != NULL) provider.forget(provider.self, container);
+    for (size_t index = 0; index < context->added_count; index++) {
+        const zf_abi_provider *added = &context->added[index];
+        if (added->forget != NULL) added->forget(added->self, container);
     }
+    zf_abi_provider provider = context->provider;
     pthread_rwlock_unlock(&context->providers);
+    // Without the lock: the compiler, which outlives its containers, may wait for a device that unloads code.
+    if (provider.forget != NULL) provider.forget(provider.self, container);
 }

@@ -41,7 +41,7 @@ ZF_PRIVATE_API bool zf_context_provider(zf_context *context, zf_abi_provider *ou
 
 /// Adds a provider behind those added before; all of them are asked before that of zf_context_set_provider.
 zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error);
-/// Removes a provider by its `self`. Waits until no zf_context_forget is under way.
+/// Removes a provider by its `self`. Waits until no zf_context_forget calls one that was added.
 void zf_context_remove_provider(zf_context *context, const void *self);
 
 /// Asks the context's providers in turn for a plan (zf_abi_provider.plan): `*provider` is the one that gave it. The next is asked
@@ -49,7 +49,8 @@ void zf_context_remove_provider(zf_context *context, const void *self);
 ZF_PRIVATE_API zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
                                          size_t branch_count, zf_abi_target target, zf_abi_provider *provider,
                                          const zf_abi_plan **plan, zf_error *error);
-/// Calls `forget` of all providers for a container that is being closed. Providers are neither added nor removed meanwhile.
+/// Calls `forget` of all providers for a container that is being closed. None is added or removed while it calls those that were
+/// added; that of zf_context_set_provider is called last, without the lock.
 void zf_context_forget(zf_context *context, zf_container *container);
 
 #endif

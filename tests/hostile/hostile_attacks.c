@@ -60,7 +60,7 @@ static void compile(const char *path) {
             for (const zf_column *column = table->columns; column; column = column->next) {
                 zf_text code = {0};
                 double begin = stages_seconds();
-                zf_status status = zf_emit_code(compiler, column, &(zf_emit_options){.assembly = true}, &code, &error);
+                zf_status status = zf_emit_code(program, column, &(zf_emit_options){.assembly = true}, &code, &error);
                 if (status == ZF_OK)
                     status = zf_program_compile(program, (const zf_codec_choice *[]){column->codec}, 1, 1, &error);
                 DEMAND(status == ZF_OK || (status != ZF_ERR_INTERNAL && error.place[0]), "%s %s", error.code, error.message);

@@ -232,7 +232,7 @@ static void compile(const char *text, size_t length) {
         for (const zf_table *table = zf_spec_tables(zf_program_spec(program)); table; table = table->next) {
             for (const zf_column *column = table->columns; column; column = column->next) {
                 zf_text code = {0};
-                if (zf_emit_code(compiler, column, &(zf_emit_options){0}, &code, &error) != ZF_OK)
+                if (zf_emit_code(program, column, &(zf_emit_options){0}, &code, &error) != ZF_OK)
                     check_error(&error, "compiling");
                 zf_text_free(&code);
             }

@@ -16,6 +16,7 @@ static struct {
     atomic_long references, most, loads;
     atomic_long failing_load, failing_launch; ///< so many calls until one fails; 0: none does
     void (*on_load)(void), (*on_copy)(void);  ///< NULL: nobody is told
+    void (*on_unload)(void);                  ///< before code is unloaded; likewise
     bool over;                                ///< the device was stopped
 } counted;
 
@@ -37,6 +38,7 @@ static inline zf_status counted_load(zf_accelerator *self, const zf_abi_plan *pl
 
 static inline void counted_unload(zf_accelerator *self, zf_accelerator_code *code) {
     CHECK(!counted.over, "code is unloaded from a device that was stopped");
+    if (counted.on_unload != NULL) counted.on_unload();
     atomic_fetch_sub(&counted.references, 1);
     counted.ops->unload(self, code);
 }

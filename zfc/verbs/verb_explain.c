@@ -220,7 +220,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (as_json && !first) zf_text_puts(&text, ", ");
         first = false;
         if (code)
-            status = zf_emit_code(session->compiler, column, &emit, &text, &error);
+            status = zf_emit_code(program, column, &emit, &text, &error);
         else
             status = explain_column(spec, column, shown, &options, &text, &error);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");

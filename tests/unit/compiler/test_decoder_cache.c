@@ -211,6 +211,7 @@ static const zf_decoder *ask(const world *w, zf_codec_text *text, const zf_plan_
           error.message);
     const zf_decoder *decoder = held != NULL ? held->decoder : NULL;
     zf_cached_decoder_release(w->compiler->cache, held);
+    zf_decoder_cache_sweep(w->compiler->cache);
     return decoder;
 }
 
@@ -392,6 +393,7 @@ static void use_program(const world *w, zf_codec_text *text, zf_accelerator *acc
     }
     CHECK(status == ZF_OK, "%s", error.message);
     zf_cached_decoder_release(w->compiler->cache, held);
+    zf_decoder_cache_sweep(w->compiler->cache);
 }
 
 static bool decode_counted(zf_container *container, const int32_t *wanted) {

@@ -555,7 +555,7 @@ static void test_print(void) {
     zf_program *program = load("table t { c: i32 = plain; }", &error);
     if (program == NULL) return;
     const zf_column *column = zf_spec_find_table(program->spec, NULL)->columns;
-    CHECK(zf_emit_code(compiler, column, &(zf_emit_options){0}, &text, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_emit_code(program, column, &(zf_emit_options){0}, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(text.data != NULL && strstr(text.data, "@" ZF_CG_ENCODE_NAME "(") != NULL, "no encode body is printed");
     zf_text_free(&text);
     zf_program_free(program);
