@@ -243,16 +243,14 @@ static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
     return known;
 }
 
-const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
-    zf_device_info info = {0};
-    if (compiler->options.untuned || target.family == ZF_TARGET_HOST) return NULL;
-    if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
-    if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, info.description);
+const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_device device) {
+    if (compiler->options.untuned || device.target.family == ZF_TARGET_HOST || device.description == NULL) return NULL;
+    if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, device.description);
     pthread_mutex_lock(&compiler->lock);
-    const zf_kept_tuned *kept = find_kept(compiler, info.description);
+    const zf_kept_tuned *kept = find_kept(compiler, device.description);
     pthread_mutex_unlock(&compiler->lock);
-    if (kept == NULL) kept = read_kept(compiler, info.description);
-    return kept != NULL ? zf_tuned_find(&kept->table, info.description) : NULL;
+    if (kept == NULL) kept = read_kept(compiler, device.description);
+    return kept != NULL ? zf_tuned_find(&kept->table, device.description) : NULL;
 }
 
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }

@@ -50,9 +50,9 @@ zf_jit *zf_compiler_jit(zf_compiler *compiler);
 ZF_PRIVATE_API zf_context *zf_compiler_context(zf_compiler *compiler);
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
 
-/// Returns the tuned results for the device that wants code for a target: from the file that the options name, else from the disk
-/// cache. NULL: there are none, or the options exclude them. They live as long as the compiler. Any thread.
-const struct zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target);
+/// Returns the tuned results for the model of a device: from the file that the options name, else from the disk cache. NULL:
+/// there are none, or the options exclude them. They live as long as the compiler. Any thread.
+const struct zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_device device);
 
 /// Keeps a line for the log. The log callback may use the library, so no lock of the compiler may be held when it runs. Any
 /// thread.

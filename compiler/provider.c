@@ -18,6 +18,7 @@
 typedef struct known_decoder {
     size_t column;
     zf_abi_target target;
+    const zf_tuned_device *tuned; ///< results for its kernels: two models of one target have others; NULL: none
     zf_cached_decoder *held;
     struct known_decoder *next;
 } known_decoder;
@@ -118,10 +119,12 @@ static zf_status find_column(const known_container *known, size_t number, const 
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
-static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count,
-                        zf_abi_target target) {
+static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count, zf_abi_target target,
+                        const zf_tuned_device *tuned) {
     for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
-        if (entry->column != column || entry->target.family != target.family || entry->target.arch != target.arch) continue;
+        if (entry->column != column || entry->tuned != tuned || entry->target.family != target.family ||
+            entry->target.arch != target.arch)
+            continue;
         if (zf_shape_has_branches(&entry->held->decoder->shape, branches, count)) return entry->held->decoder;
     }
     return NULL;
@@ -166,8 +169,7 @@ static bool find_tuned(const zf_tuned_device *tuned, zf_container *container, si
 /// Replaces a held decoder by one with tuned kernels, if there are results for them. A result that cannot be used changes
 /// nothing.
 static void apply_tuned(zf_compiler *compiler, const known_container *known, size_t number, const zf_column *column,
-                        const zf_shape *shape, zf_plan_request request, zf_cached_decoder **held) {
-    const zf_tuned_device *tuned = zf_compiler_tuned(compiler, request.target);
+                        const zf_shape *shape, const zf_tuned_device *tuned, zf_plan_request request, zf_cached_decoder **held) {
     const zf_decoder *decoder = (*held)->decoder;
     zf_cached_decoder *chosen;
     zf_choices choices;
@@ -188,7 +190,8 @@ static void apply_tuned(zf_compiler *compiler, const known_container *known, siz
 
 /// Holds the decoder of a column under branches; with the container's lock held.
 static zf_status hold_decoder(zf_provider *p, const known_container *known, size_t number, const uint8_t *branches,
-                              size_t branch_count, zf_abi_target target, zf_cached_decoder **out, zf_error *error) {
+                              size_t branch_count, zf_abi_target target, const zf_tuned_device *tuned, zf_cached_decoder **out,
+                              zf_error *error) {
     zf_decoder_cache *cache = p->compiler->cache;
     const zf_column *column = NULL;
     ZF_TRY(find_column(known, number, &column, error));
@@ -201,7 +204,7 @@ static zf_status hold_decoder(zf_provider *p, const known_container *known, size
     if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
     zf_status status = zf_cached_decoder_hold(cache, known->text, column, branches, branch_count, &request, out, error);
     if (status != ZF_OK) zf_container_spec_place(known->container, known->text->name, error);
-    if (status == ZF_OK && request.choices == NULL) apply_tuned(p->compiler, known, number, column, shape, request, out);
+    if (status == ZF_OK) apply_tuned(p->compiler, known, number, column, shape, tuned, request, out);
     free(edges);
     if (status != ZF_OK) return status;
     status = check_shape(p, known, number, column, (*out)->decoder, error);
@@ -211,15 +214,16 @@ static zf_status hold_decoder(zf_provider *p, const known_container *known, size
 
 /// With the container's lock held.
 static zf_status plan_locked(zf_provider *p, known_container *known, size_t number, const uint8_t *branches, size_t branch_count,
-                             zf_abi_target target, zf_decoder **out, zf_error *error) {
+                             zf_abi_target target, const zf_tuned_device *tuned, zf_decoder **out, zf_error *error) {
     if (known->text == NULL) ZF_TRY(zf_codec_text_hold(p->compiler->cache, known->container, &known->text, error));
-    *out = find(known, number, branches, branch_count, target);
+    *out = find(known, number, branches, branch_count, target, tuned);
     if (*out != NULL) return ZF_OK;
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
     entry->target = target;
-    zf_status status = hold_decoder(p, known, number, branches, branch_count, target, &entry->held, error);
+    entry->tuned = tuned;
+    zf_status status = hold_decoder(p, known, number, branches, branch_count, target, tuned, &entry->held, error);
     if (status != ZF_OK) {
         free(entry);
         return status;
@@ -233,14 +237,15 @@ static zf_status plan_locked(zf_provider *p, known_container *known, size_t numb
 // ---- The provider ---------------------------------------------------------------------------------------------
 
 static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
-                      zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+                      zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
     zf_provider *p = self;
     *out = NULL;
     known_container *known = know(p, container);
     if (known == NULL) return out_of_memory(error);
     zf_decoder *decoder = NULL;
+    const zf_tuned_device *tuned = p->request.choices == NULL ? zf_compiler_tuned(p->compiler, device) : NULL;
     pthread_mutex_lock(&known->lock);
-    zf_status status = plan_locked(p, known, column, branches, branch_count, target, &decoder, error);
+    zf_status status = plan_locked(p, known, column, branches, branch_count, device.target, tuned, &decoder, error);
     pthread_mutex_unlock(&known->lock);
     zf_decoder_cache_sweep(p->compiler->cache);
     zf_compiler_log_noted(p->compiler);

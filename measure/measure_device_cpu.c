@@ -116,7 +116,7 @@ static zf_status get_code(prepared *p, zf_context *context, uint64_t *kernels, z
         coded *c = &p->coded[i];
         uint64_t bytes;
         ZF_TRY(zf_context_plan(context, w->container, w->column, view->shape->branches, view->shape->branch_count,
-                               (zf_abi_target){.family = ZF_TARGET_HOST}, &provider, &c->plan, error));
+                               (zf_abi_device){.target = {.family = ZF_TARGET_HOST}}, &provider, &c->plan, error));
         ZF_TRY(zf_block_work_bytes(c->plan, view, &bytes, error));
         ZF_TRY(zf_measure_code(&provider, c->plan, view, w->options->general, &c->code, error));
         bytes = (bytes + 4095) / 4096 * 4096;

@@ -32,7 +32,7 @@ static zf_status find_plan(zf_tune_block *b, const zf_shape *shape, zf_error *er
     ZF_TRY(zf_tune_block_open(b, &(zf_choices){0}, &b->by_default, error));
     zf_abi_provider provider = zf_provider_abi(b->by_default);
     ZF_TRY(provider.plan(provider.self, b->container, b->column, shape->branches, shape->branch_count,
-                         accelerator->ops->target(accelerator), &abi, error));
+                         zf_accelerator_device(accelerator), &abi, error));
     b->plan = ((const zf_decoder *)abi->provider_data)->plan;
     return ZF_OK;
 }

@@ -14,7 +14,7 @@ zf_status zf_tune_block_open(const zf_tune_block *b, const zf_choices *choices, 
     ZF_TRY(zf_provider_create(o->compiler, &request, out, error));
     zf_abi_provider provider = zf_provider_abi(*out);
     zf_status status = provider.plan(provider.self, b->container, b->column, b->view.shape->branches, b->view.shape->branch_count,
-                                     o->accelerator->ops->target(o->accelerator), &plan, error);
+                                     zf_accelerator_device(o->accelerator), &plan, error);
     if (status == ZF_OK) return ZF_OK;
     zf_provider_free(*out);
     *out = NULL;

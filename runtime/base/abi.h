@@ -194,6 +194,12 @@ typedef struct zf_abi_target {
     uint32_t arch; ///< which of the family: NVPTX: compute capability, 90 for 9.0; EMU: lanes of a wave (0: 32); HOST: 0
 } zf_abi_target;
 
+/// The device that a plan is for.
+typedef struct zf_abi_device {
+    zf_abi_target target;
+    const char *description; ///< its model and driver, as zf_device_info has it, by which tuned results are found; NULL: unknown
+} zf_abi_device;
+
 /// A decoder of one column for one vector of branches. Lives until its provider forgets the container.
 typedef struct zf_abi_plan {
     uint32_t version;
@@ -295,10 +301,10 @@ typedef enum zf_abi_image_kind { ZF_IMAGE_NONE, ZF_IMAGE_PTX, ZF_IMAGE_CUBIN } z
 /// A source of code for containers. All functions may be called from many threads at once.
 typedef struct zf_abi_provider {
     void *self;
-    /// The plan for a column of an open container under vector `branches` (`branch_count` bytes), for a target.
+    /// The plan for a column of an open container under vector `branches` (`branch_count` bytes), for a device.
     /// ZF_ERR_UNSUPPORTED where this provider has none: the next is asked.
     zf_status (*plan)(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
-                      zf_abi_target target, const zf_abi_plan **out, zf_error *error);
+                      zf_abi_device device, const zf_abi_plan **out, zf_error *error);
     /// Code for the shaping values `shaping` (in the order of plan->shaping), or the general form when NULL, for the plan's
     /// target.
     zf_status (*code)(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);

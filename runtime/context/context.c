@@ -248,11 +248,11 @@ static bool provider_at(zf_context *context, size_t index, zf_abi_provider *out)
 }
 
 zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
-                          size_t branch_count, zf_abi_target target, zf_abi_provider *provider, const zf_abi_plan **plan,
+                          size_t branch_count, zf_abi_device device, zf_abi_provider *provider, const zf_abi_plan **plan,
                           zf_error *error) {
     zf_error closest = {0}, answer = {0};
     for (size_t index = 0; provider_at(context, index, provider); index++) {
-        zf_status status = provider->plan(provider->self, container, column, branches, branch_count, target, plan, &answer);
+        zf_status status = provider->plan(provider->self, container, column, branches, branch_count, device, plan, &answer);
         if (status == ZF_OK && *plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the code provider returned no plan");
         if (status == ZF_OK) return ZF_OK;
         // One that knows the column but not this device or these branches says more than one that does not know it.

@@ -21,9 +21,6 @@ ZF_PRIVATE_API uint64_t zf_context_cache_bytes(const zf_context *context);
 /// The context's devices (runtime/device/device.h).
 zf_device_list *zf_context_devices(const zf_context *context);
 
-/// Describes the context's first started device whose code is for a target. False: none is started.
-ZF_PRIVATE_API bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out);
-
 /// Returns the serial of a new container. No other container of the context ever has it. Any thread.
 uint64_t zf_context_container_serial(zf_context *context);
 
@@ -47,7 +44,7 @@ void zf_context_remove_provider(zf_context *context, const void *self);
 /// Asks the context's providers in turn for a plan (zf_abi_provider.plan): `*provider` is the one that gave it. The next is asked
 /// where one answers ZF_ERR_UNSUPPORTED; when all do, the error is that of the provider that came closest.
 ZF_PRIVATE_API zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
-                                         size_t branch_count, zf_abi_target target, zf_abi_provider *provider,
+                                         size_t branch_count, zf_abi_device device, zf_abi_provider *provider,
                                          const zf_abi_plan **plan, zf_error *error);
 /// Calls `forget` of all providers for a container that is being closed. None is added or removed while it calls those that were
 /// added; that of zf_context_set_provider is called last, without the lock.

@@ -70,10 +70,10 @@ static zf_status size_text(job *j, zf_error *error) {
 }
 
 /// Fills everything of the job that the index and the options decide.
-static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
+static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_abi_device device,
                          zf_error *error) {
     *j = (job){.status = ZF_OK};
-    ZF_TRY(zf_selection_make(container, column, options, target, NULL, &j->selection, error));
+    ZF_TRY(zf_selection_make(container, column, options, device, NULL, &j->selection, error));
     ZF_TRY(size_work(j, error));
     const zf_selection *s = &j->selection;
     unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
@@ -120,7 +120,7 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
     ZF_TRY(ZF_TAKE(zf_decode_options, &own, options, error));
     job j;
     zf_error reason = {0};
-    zf_status status = prepare(&j, container, column, &own, zf_device_cpu.target, &reason);
+    zf_status status = prepare(&j, container, column, &own, (zf_abi_device){.target = zf_device_cpu.target}, &reason);
     // A module may have code for GPUs only, and they take no workspace from the caller.
     if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = size_text(&j, &reason);
     if (status != ZF_OK && error != NULL) *error = reason;
@@ -286,7 +286,7 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
                                 zf_error *error) {
     job j;
     zf_decode_sizes sizes = {0};
-    zf_status status = prepare(&j, container, column, options, device->ops->target, error);
+    zf_status status = prepare(&j, container, column, options, (zf_abi_device){.target = device->ops->target}, error);
     j.device = *device;
     j.watch = watch;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);

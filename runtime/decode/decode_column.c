@@ -107,7 +107,7 @@ zf_status zf_units_column_make(zf_container *container, size_t number, const zf_
     if (column == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decode");
     zf_selection *s = &column->selection;
     const zf_abi_provider *provider = unit_options != NULL ? unit_options->provider : NULL;
-    zf_status status = zf_selection_make(container, number, options, accelerator->ops->target(accelerator), provider, s, error);
+    zf_status status = zf_selection_make(container, number, options, zf_accelerator_device(accelerator), provider, s, error);
     if (status == ZF_OK) {
         column->is_text = s->column->type.element == ZF_STRING;
         column->nullable = s->column->type.nullable;

@@ -69,18 +69,18 @@ static zf_status check_states(const zf_selection *s, uint64_t block, zf_status s
 }
 
 /// Gets the plan of a shape, which is not NULL, and who gave it.
-static zf_status get_plan(zf_selection *s, const zf_shape *shape, zf_abi_target target, const zf_abi_provider *provider,
+static zf_status get_plan(zf_selection *s, const zf_shape *shape, zf_abi_device device, const zf_abi_provider *provider,
                           zf_abi_provider *from, const zf_abi_plan **out, zf_error *error) {
     zf_container *container = s->container;
     if (provider == NULL)
-        return zf_context_plan(container->context, container, s->column_number, shape->branches, shape->branch_count, target,
+        return zf_context_plan(container->context, container, s->column_number, shape->branches, shape->branch_count, device,
                                from, out, error);
     *from = *provider;
-    return provider->plan(provider->self, container, s->column_number, shape->branches, shape->branch_count, target, out, error);
+    return provider->plan(provider->self, container, s->column_number, shape->branches, shape->branch_count, device, out, error);
 }
 
 /// Gets the plan of every shape in the range.
-static zf_status get_plans(zf_selection *s, zf_abi_target target, const zf_abi_provider *provider, zf_error *error) {
+static zf_status get_plans(zf_selection *s, zf_abi_device device, const zf_abi_provider *provider, zf_error *error) {
     s->plans = calloc((size_t)s->column->shape_count + 1, sizeof *s->plans);
     s->providers = calloc((size_t)s->column->shape_count + 1, sizeof *s->providers);
     if (s->plans == NULL || s->providers == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for plans");
@@ -90,7 +90,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, const zf_abi_p
         const zf_index_shape *entry = &s->column->shapes[shape];
         if (s->plans[shape] != NULL) continue;
         const zf_abi_plan *plan = NULL;
-        zf_status status = get_plan(s, &entry->shape, target, provider, &s->providers[shape], &plan, error);
+        zf_status status = get_plan(s, &entry->shape, device, provider, &s->providers[shape], &plan, error);
         if (status != ZF_OK && error != NULL &&
             (zf_error_is(error, ZF_E_SEEK_INTERVAL) || zf_error_is(error, ZF_E_NO_CODE_FOR_STAGES)))
             status = check_states(s, b, status, error);
@@ -105,7 +105,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, const zf_abi_p
     return ZF_OK;
 }
 
-zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
+zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_device device,
                             const zf_abi_provider *provider, zf_selection *out, zf_error *error) {
     *out = (zf_selection){.container = container, .column_number = column};
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
@@ -120,7 +120,7 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
         out->cancelled_user = options->cancelled_user;
     }
     ZF_TRY(choose_rows(out, options, error));
-    return get_plans(out, target, provider, error);
+    return get_plans(out, device, provider, error);
 }
 
 void zf_selection_free(zf_selection *selection) {

@@ -20,10 +20,10 @@ typedef struct zf_selection {
     void *cancelled_user;
 } zf_selection;
 
-/// Selects rows of a column and gets plans for a target, from `provider` or, if NULL, from the context's providers.
+/// Selects rows of a column and gets plans for a device, from `provider` or, if NULL, from the context's providers.
 ///
 /// Free with zf_selection_free, also after a failure.
-zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
+zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_device device,
                             const zf_abi_provider *provider, zf_selection *out, zf_error *error);
 void zf_selection_free(zf_selection *selection);
 

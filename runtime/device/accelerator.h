@@ -97,8 +97,14 @@ typedef struct zf_accelerator_ops {
 /// First member of every accelerator.
 struct zf_accelerator {
     const zf_accelerator_ops *ops;
+    const char *description;      ///< of the device, by the context; NULL: unknown
     struct zf_kept_codes *kept;   ///< code that no decode uses (kept_codes.h), by the context; NULL: images stay
     atomic_bool copied, launched; ///< once: what comes first takes longer, and is a pass of its own (runtime/base/passes.h)
 };
+
+/// Returns the device that plans for an accelerator are for.
+static inline zf_abi_device zf_accelerator_device(const zf_accelerator *accelerator) {
+    return (zf_abi_device){accelerator->ops->target(accelerator), accelerator->description};
+}
 
 #endif

@@ -327,7 +327,10 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
         unsigned pass = zf_pass_begin(zf_context_passes(context), ZF_PASS_START);
         status = device->ops->start(context, shared, device->index, &started, error);
         zf_pass_end(zf_context_passes(context), pass);
-        if (started != NULL) started->kept = zf_kept_codes_create();
+        if (started != NULL) {
+            started->description = found->info.description; // lives as long as the list
+            started->kept = zf_kept_codes_create();
+        }
         pthread_mutex_lock(&list->lock);
         found->accelerator = started;
         found->starting = false;
@@ -349,20 +352,6 @@ void zf_context_drop_code(const zf_context *context, const zf_abi_code *code) {
         pthread_mutex_lock(&list->lock);
     }
     pthread_mutex_unlock(&list->lock);
-}
-
-bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out) {
-    zf_device_list *list = zf_context_devices(context);
-    bool found = false;
-    pthread_mutex_lock(&list->lock);
-    for (const found_device *one = list->first; one != NULL && !found; one = one->next) {
-        if (one->accelerator == NULL) continue;
-        zf_abi_target own = one->accelerator->ops->target(one->accelerator);
-        found = own.family == target.family && own.arch == target.arch;
-        if (found) *out = one->info;
-    }
-    pthread_mutex_unlock(&list->lock);
-    return found;
 }
 
 /// Without the lock, since a file is read. Where the host decodes, its rates are those of so many threads.

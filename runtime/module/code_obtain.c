@@ -40,7 +40,7 @@ typedef struct gauge {
 
 typedef struct obtaining {
     zf_context *context;
-    zf_abi_target target;        ///< without an accelerator
+    zf_abi_device device;
     zf_accelerator *accelerator; ///< NULL: the host decodes
     const zf_code_request *requests;
     const zf_abi_provider *providers; ///< per request; NULL: the context's
@@ -163,8 +163,6 @@ static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *erro
 }
 
 static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, piece **first, zf_error *error) {
-    zf_abi_target target = o->target;
-    if (o->accelerator != NULL) target = o->accelerator->ops->target(o->accelerator);
     size_t pieces = 0;
     double began = begin(o, &o->compiling);
     piece **last = first;
@@ -176,7 +174,7 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
         zf_selection *s = &o->selections[r];
         zf_error reason;
         // The decode of a column without plans reports that, too.
-        if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target,
+        if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, o->device,
                               o->providers != NULL ? &o->providers[r] : NULL, s, &reason) == ZF_OK)
             status = find_pieces(r, s, &last, error);
         o->each[r].compile_seconds += zf_clock_seconds() - since;
@@ -241,8 +239,9 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     zf_device chosen;
     obtaining o = {.context = context, .requests = requests, .providers = providers};
     ZF_TRY(zf_device_find(context, device != NULL ? device : "auto", &chosen, error));
-    o.target = chosen.ops->target;
+    o.device.target = chosen.ops->target;
     if (chosen.ops->start != NULL) ZF_TRY(zf_device_accelerator(context, &chosen, &o.accelerator, error));
+    if (o.accelerator != NULL) o.device = zf_accelerator_device(o.accelerator);
     piece *first = NULL;
     o.selections = calloc(request_count + 1, sizeof *o.selections);
     o.each = calloc(request_count + 1, sizeof *o.each);

@@ -162,7 +162,7 @@ static zf_status choose(const zf_module *m, const zf_module_column *column, cons
 }
 
 static zf_status plan(void *self, zf_container *container, size_t number, const uint8_t *branches, size_t branch_count,
-                      zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+                      zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
     const zf_module *m = self;
     zf_column_info info = {0};
     *out = NULL;
@@ -180,7 +180,7 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
     if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
         return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, info.name);
     const zf_module_plan *entry;
-    ZF_TRY(choose(m, column, shape, target, container, &entry, error));
+    ZF_TRY(choose(m, column, shape, device.target, container, &entry, error));
     if (!zf_shape_matches(shape, &entry->shape)) return contradicts(container, info.name, error);
     *out = &entry->abi;
     return ZF_OK;

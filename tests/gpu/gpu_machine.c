@@ -90,13 +90,13 @@ static bool serves(const zf_container *model, const zf_container *container, siz
 }
 
 static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
-                      zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+                      zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
     gpu_machine *m = self;
     for (size_t k = 0; k < m->model_count; k++) {
         if (!serves(m->models[k], container, column, branches, count)) continue;
-        return m->compiled.plan(m->compiled.self, m->models[k], column, branches, count, target, out, error);
+        return m->compiled.plan(m->compiled.self, m->models[k], column, branches, count, device, out, error);
     }
-    return m->compiled.plan(m->compiled.self, container, column, branches, count, target, out, error);
+    return m->compiled.plan(m->compiled.self, container, column, branches, count, device, out, error);
 }
 
 static zf_status code(void *self, const zf_abi_plan *abi, const uint64_t *shaping, const zf_abi_code **out, zf_error *error) {

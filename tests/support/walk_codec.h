@@ -156,8 +156,8 @@ static const zf_abi_code walk_codes[3] = {
     {.kernels = walk_functions[0]}, {.kernels = walk_functions[1]}, {.kernels = walk_functions[2]}};
 
 static inline zf_status walk_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
-                                  zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
-    (void)self, (void)target;
+                                  zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
+    (void)self, (void)device;
     zf_column_info info = {0};
     zf_status status = zf_container_column(container, column, &info, error);
     if (status != ZF_OK) return status;

@@ -165,9 +165,9 @@ static const zf_abi_code simt_codes[3] = {{.simt = simt_kernels[0]}, {.simt = si
 static zf_abi_plan simt_plans[3];
 
 static inline zf_status simt_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
-                                  zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
-    zf_status status = walk_plan(self, container, column, branches, count, target, out, error);
-    if (status == ZF_OK && target.family != ZF_TARGET_HOST) *out = &simt_plans[*out - walk_plans];
+                                  zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
+    zf_status status = walk_plan(self, container, column, branches, count, device, out, error);
+    if (status == ZF_OK && device.target.family != ZF_TARGET_HOST) *out = &simt_plans[*out - walk_plans];
     return status;
 }
 

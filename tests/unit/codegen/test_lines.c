@@ -177,11 +177,11 @@ static void expect(const bench *t, const char *what, size_t column, const char *
 /// The PTX of column a of the container: the general form.
 static const char *ptx_of(const bench *t, zf_container *container) {
     zf_abi_provider provider = zf_provider_abi(t->compiler->provider);
-    zf_abi_target target = {.family = ZF_TARGET_NVPTX, .arch = 90};
+    zf_abi_device device = {.target = {.family = ZF_TARGET_NVPTX, .arch = 90}};
     const zf_abi_plan *plan = NULL;
     const zf_abi_code *code = NULL;
     zf_error error = {0};
-    zf_status status = provider.plan(provider.self, container, 0, NULL, 0, target, &plan, &error);
+    zf_status status = provider.plan(provider.self, container, 0, NULL, 0, device, &plan, &error);
     if (status == ZF_OK) status = provider.code(provider.self, plan, NULL, &code, &error);
     CHECK(status == ZF_OK, "%s (%s)", error.message, error.place);
     return status == ZF_OK ? code->image : "";

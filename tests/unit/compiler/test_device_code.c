@@ -178,8 +178,7 @@ static zf_accelerator_code *load(const zf_abi_code **code) {
     zf_abi_provider provider;
     const zf_abi_plan *plan;
     zf_accelerator_code *loaded = NULL;
-    demand(zf_context_plan(context, container, 0, NULL, 0, accelerator->ops->target(accelerator), &provider, &plan, &error),
-           &error);
+    demand(zf_context_plan(context, container, 0, NULL, 0, zf_accelerator_device(accelerator), &provider, &plan, &error), &error);
     demand(provider.code(provider.self, plan, NULL, code, &error), &error);
     demand(accelerator->ops->load(accelerator, plan, *code, &loaded, &error), &error);
     return loaded;

@@ -61,8 +61,8 @@ static void plan(size_t column, uint32_t arch) {
     zf_abi_provider provider;
     const zf_abi_plan *out = NULL;
     zf_error error = {0};
-    zf_abi_target target = {.family = ZF_TARGET_NVPTX, .arch = arch};
-    zf_status status = zf_context_plan(context, container, column, NULL, 0, target, &provider, &out, &error);
+    zf_abi_device device = {.target = {.family = ZF_TARGET_NVPTX, .arch = arch}};
+    zf_status status = zf_context_plan(context, container, column, NULL, 0, device, &provider, &out, &error);
     CHECK(status == ZF_OK, "%s", error.message);
 }
 
@@ -127,8 +127,8 @@ static void *close_other(void *unused) {
 }
 
 static zf_status no_plan(void *self, zf_container *of, size_t column, const uint8_t *branches, size_t branch_count,
-                         zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
-    (void)self, (void)of, (void)column, (void)branches, (void)branch_count, (void)target, (void)out;
+                         zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
+    (void)self, (void)of, (void)column, (void)branches, (void)branch_count, (void)device, (void)out;
     return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1407", "none");
 }
 

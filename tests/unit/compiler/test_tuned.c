@@ -241,16 +241,13 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     of_log = context;
     CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
-    zf_abi_target target = {.family = ZF_TARGET_EMU, .arch = 32};
-    zf_device_info info = {0};
-    CHECK(!zf_context_device_for(context, target, &info), "no device is started yet");
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK &&
               zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK,
           "%s", error.message);
-    CHECK(zf_context_device_for(context, target, &info), "it is started now");
-    CHECK(!zf_context_device_for(context, (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = 90}, &info), "another target");
-    snprintf(out.device, sizeof out.device, "%s", info.description);
-    CHECK(zf_context_plan(context, container, column, NULL, 0, target, &provider, &abi, &error) == ZF_OK, "%s", error.message);
+    snprintf(out.device, sizeof out.device, "%s", accelerator->description);
+    CHECK(zf_context_plan(context, container, column, NULL, 0, zf_accelerator_device(accelerator), &provider, &abi, &error) ==
+              ZF_OK,
+          "%s", error.message);
     const zf_decoder *decoder = abi->provider_data;
     zf_block_view block;
     CHECK(zf_container_block(container, column, 0, true, &block, &error) == ZF_OK, "%s", error.message);

@@ -174,9 +174,9 @@ typedef struct counting {
 } counting;
 
 static zf_status counted_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
-                              zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+                              zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
     counting *c = self;
-    return c->inner.plan(c->inner.self, container, column, branches, count, target, out, error);
+    return c->inner.plan(c->inner.self, container, column, branches, count, device, out, error);
 }
 
 static zf_status counted_code(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out,

@@ -30,7 +30,7 @@ static void check_module_answers(zf_context *context, zf_container *container, z
     zf_abi_provider first, compilers;
     const zf_abi_plan *plan = NULL;
     const zf_shape *shape = zf_container_shape(container, 0, 0);
-    CHECK(zf_context_plan(context, container, 0, shape->branches, shape->branch_count, gpu->ops->target(gpu), &first, &plan,
+    CHECK(zf_context_plan(context, container, 0, shape->branches, shape->branch_count, zf_accelerator_device(gpu), &first, &plan,
                           &error) == ZF_OK,
           "%s", error.message);
     CHECK(zf_context_provider(context, &compilers) && compilers.self != first.self, "the module has no plan");
