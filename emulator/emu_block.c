@@ -157,23 +157,29 @@ static bool half_meets(const zf_emu_thread_state *lanes, uint32_t count) {
 /// masked: they have no vote, and nobody waits for them.
 static bool finish_wave(zf_emu_block *block, uint32_t number) {
     uint32_t wave = block->launch->wave, count = block->launch->kernel->warp;
-    zf_emu_thread_state *lanes = &block->threads[number * wave], next = {.state = ZF_EMU_READY};
+    zf_emu_thread_state *lanes = &block->threads[number * wave];
+    const zf_emu_thread_state *next = NULL; // a lane of the half that goes first
+    bool meets[2] = {false};                // of each half
     uint64_t votes = 0, mask = 0;
-    for (uint32_t half = 0; half < wave; half += count) {
-        bool lower = next.state == ZF_EMU_READY || lanes[half].call < next.call;
-        if (half_meets(&lanes[half], count) && lower) next = lanes[half];
+    for (uint32_t half = 0; half * count < wave; half++) {
+        const zf_emu_thread_state *first = &lanes[half * count];
+        meets[half] = half_meets(first, count);
+        if (meets[half] && (next == NULL || first->call < next->call)) next = first;
     }
-    if (next.state == ZF_EMU_READY) return false;
-    for (uint32_t i = 0; i < wave; i++) {
-        if (!half_meets(&lanes[i / count * count], count) || !waits_with(&lanes[i], &next)) continue;
-        mask |= UINT64_C(1) << i;
-        votes |= (uint64_t)(lanes[i].value != 0) << i;
+    if (next == NULL) return false;
+    zf_emu_state state = next->state;
+    for (uint32_t half = 0; half * count < wave; half++) {
+        if (!meets[half] || !waits_with(&lanes[half * count], next)) continue;
+        for (uint32_t i = half * count; i < (half + 1) * count; i++) {
+            mask |= UINT64_C(1) << i;
+            votes |= (uint64_t)(lanes[i].value != 0) << i;
+        }
     }
     for (uint32_t i = 0; i < wave; i++) {
         if ((mask >> i & 1) == 0) continue;
-        lanes[i].result = next.state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
+        lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
-        if (next.state == ZF_EMU_AT_WARP_BARRIER && i % count == 0) block->warp_times[lanes[i].number / count]++;
+        if (state == ZF_EMU_AT_WARP_BARRIER && i % count == 0) block->warp_times[lanes[i].number / count]++;
     }
     return true;
 }
@@ -252,8 +258,15 @@ static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t b
     zf_emu_block *block = thread->block;
     uint32_t warp = thread->number / block->launch->kernel->warp;
     zf_emu_when now = {(uint16_t)thread->number, (uint16_t)warp, block->time, block->warp_times[warp]};
+    zf_emu_shadow *first = &block->shadow[begin], *before = &block->before; // see zf_emu_race about locals in memory
     for (uint32_t i = 0; i < bytes; i++) {
-        int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, now);
+        zf_emu_shadow *byte = &first[i];
+        if (i > 0 && memcmp(byte, before, sizeof *before) == 0) { // as the first byte was, which did not race
+            *byte = *first;
+            continue;
+        }
+        if (i == 0) *before = *byte;
+        int other = zf_emu_race(byte, (zf_emu_access)access, now);
         if (other >= 0) {
             FAULT(thread, line, "races with thread %d: it %s byte %llu of shared memory, and no barrier orders the two", other,
                   verb_of(access), (ull)(begin + i));
@@ -275,9 +288,9 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
     const zf_emu_block *block = thread->block;
     const zf_emu_launch *launch = block->launch;
     uintptr_t address = (uintptr_t)at;
-    if (align != 0 && address % align != 0) {
+    if (align != 0 && (address & (align - 1)) != 0) { // a power of two
         FAULT(thread, line, "%s %u bytes at an address that is %u beyond a multiple of %u", verb_of(access), bytes,
-              (uint32_t)(address % align), align);
+              (uint32_t)(address & (align - 1)), align);
     }
     uint32_t shared = launch->kernel->shared_bytes;
     uint64_t begin = address - (uintptr_t)block->shared;
@@ -289,13 +302,21 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         check_shared(thread, begin, bytes, access, line);
         return;
     }
-    const zf_emu_object *near = NULL;
+    const zf_emu_object *near = thread->last; // most accesses are near the one before
+    if (near != NULL && address - near->at < near->bytes && bytes <= near->bytes - (address - near->at) &&
+        (access == ZF_EMU_LOAD || near->writable)) {
+        return;
+    }
+    near = NULL;
     for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
         const zf_emu_object *object = &launch->objects[i];
         uint64_t offset = address - object->at;
         if (offset >= object->bytes) continue;
         if (i == 0) check_holes(thread, offset, bytes, access, line);
-        if (bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable)) return;
+        if (bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable)) {
+            if (i > 0 || launch->hole_count == 0) thread->last = object;
+            return;
+        }
         if (near == NULL || object->writable) near = object;
     }
     if (near == NULL) FAULT(thread, line, "%s %u bytes where the launch has no memory", verb_of(access), bytes);

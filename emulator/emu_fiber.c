@@ -20,14 +20,13 @@ void zf_fiber_swap(void **from, void *to);
 void zf_fiber_begin(void);
 
 #if defined(__x86_64__)
-enum { SAVED_WORDS = 8 }; // control words, r15, r14, r13, r12, rbx, rbp, return address
+// Kernels change no control words of the floating-point units, so all threads of the emulator share those of the host's thread.
+enum { SAVED_WORDS = 7 }; // r15, r14, r13, r12, rbx, rbp, return address
 __asm__(".text\n"
         ".globl zf_fiber_swap\n.hidden zf_fiber_swap\n.type zf_fiber_swap,@function\n"
         "zf_fiber_swap:\n"
         "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
-        "subq $8,%rsp\nstmxcsr (%rsp)\nfnstcw 4(%rsp)\n"
         "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
-        "ldmxcsr (%rsp)\nfldcw 4(%rsp)\naddq $8,%rsp\n"
         "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
         "ret\n"
         ".size zf_fiber_swap,.-zf_fiber_swap\n"
@@ -41,14 +40,10 @@ __asm__(".text\n"
 static void *fresh_stack(uint8_t *top, void (*entry)(void *user), void *user) {
     // Behind the frame the stack is aligned to 16, as it is before a call.
     uint64_t *frame = (uint64_t *)(void *)(top - 16) - SAVED_WORDS;
-    uint32_t mxcsr;
-    uint16_t x87;
-    __asm__ volatile("stmxcsr %0\nfnstcw %1" : "=m"(mxcsr), "=m"(x87));
     memset(frame, 0, SAVED_WORDS * sizeof *frame);
-    frame[0] = (uint64_t)x87 << 32 | mxcsr;
-    frame[3] = (uint64_t)(uintptr_t)user;  // r13
-    frame[4] = (uint64_t)(uintptr_t)entry; // r12
-    frame[7] = (uint64_t)(uintptr_t)zf_fiber_begin;
+    frame[2] = (uint64_t)(uintptr_t)user;  // r13
+    frame[3] = (uint64_t)(uintptr_t)entry; // r12
+    frame[6] = (uint64_t)(uintptr_t)zf_fiber_begin;
     return frame;
 }
 #elif defined(__aarch64__)

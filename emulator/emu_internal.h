@@ -95,6 +95,7 @@ typedef struct zf_emu_thread_state {
     uint32_t call, line;  ///< where it waits
     uint32_t value, lane; ///< what it brings to an operation of its warp
     uint64_t result;
+    const zf_emu_object *last; ///< of its last access to global memory, if that has no holes; NULL: not known
 } zf_emu_thread_state;
 
 /// Room to run one thread block at a time. Used again by later launches.
@@ -105,7 +106,7 @@ typedef struct zf_emu_block {
     uint32_t time, warp_times[ZF_EMU_WARPS];
     unsigned fiber_count; ///< that have stacks
     uint8_t *shared;
-    zf_emu_shadow *shadow;
+    zf_emu_shadow *shadow, before; ///< of each byte of `shared`; and of the first byte of an access, before it
     uint32_t shared_room;
     zf_fiber host;
     const zf_emu_launch *launch;
