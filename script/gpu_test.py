@@ -288,6 +288,7 @@ SANITIZED = {
     "pipeline": lambda s: ["gpu_pipeline", "--device", s.device, "--rows", 200000, "--rounds", 1],
     "differential": lambda s: ["zf-differential", "--from", 1, "--count", max(4, s.options.sanitized // 20)],
     "differential_kernels": lambda s: ["differential_kernels"],
+    "ranges": lambda s: ["gpu_ranges", "--device", s.device, "--own", 9],
 }
 
 
@@ -339,6 +340,7 @@ STEPS = (
     ("mutated", gpu_program("gpu_mutated", ("--count", 2000), ("--count", 2000))),
     ("states", gpu_program("gpu_states", (), ())),
     ("lies", gpu_program("gpu_lies", (), ())),
+    ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("pipeline", gpu_program("gpu_pipeline", ("--rows", 3000000), ("--rows", 200000, "--rounds", 1))),
     ("differential", differential),

@@ -67,7 +67,11 @@ void zf_plan_find_characters(zf_plan *plan) {
     const zf_reduce *start = zf_characters_start(root->inst, &characters);
     if (start == NULL) return;
     int32_t work = plan->edge_work[root->inputs[characters->slot]];
-    if (work >= 0) plan->works[work].start = start;
+    if (work >= 0 && zf_plan_can_place(plan, (uint32_t)work)) plan->works[work].start = start;
+}
+
+bool zf_plan_can_place(const zf_plan *plan, uint32_t work) {
+    return plan->target->wave == 0 || !plan->kernels[plan->works[work].kernel].store_first;
 }
 
 const zf_work *zf_plan_characters(const zf_plan *plan) {

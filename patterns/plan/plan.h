@@ -109,7 +109,8 @@ typedef struct zf_work {
     const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
     /// Not NULL: these bytes are the column's characters, in their order, and this scan of node 0 gives the begin of each row,
     /// which is the state of the column's bytes there. The kernel of the bytes stores into the column, and the column's kernel
-    /// only stores offsets: on accelerators always, on the host if all characters of a block are decoded.
+    /// only stores offsets: on accelerators always (none whose body reads `out` is so), on the host if all characters of a block
+    /// are decoded.
     const zf_reduce *start;
     /// Not NULL, on accelerators: its elements hold the column's, packed, with as many bits each as this param of the edge's
     /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).

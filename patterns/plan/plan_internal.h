@@ -62,6 +62,10 @@ const zf_expr *zf_expr_meant(const zf_expr *e);
 const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **characters);
 /// Marks the work buffer that holds the column's characters, if there is one.
 void zf_plan_find_characters(zf_plan *plan);
+/// Whether the kernel of a work buffer may store characters into the column. Accelerators give a place to those alone that are
+/// wanted and that the block says it has, so a kernel that reads what it stored needs a buffer. On a CPU it has one wherever
+/// that is not all.
+bool zf_plan_can_place(const zf_plan *plan, uint32_t work);
 
 /// Returns the value of zf_work.packed for a buffer, once the plan's checks are known. (unpacking.c)
 const zf_port *zf_work_packs(const zf_plan *plan, uint32_t work);

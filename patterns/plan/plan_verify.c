@@ -299,6 +299,8 @@ bool zf_plan_verify(const zf_plan *plan, zf_text *reason) {
                    (start != NULL && start->index == plan->works[w].start->index && !plan->graph->edges[0].type.nullable &&
                     plan->works[w].prefix == NULL && root->inputs[characters->slot] == plan->works[w].edge),
                "work buffer %u does not hold the column's characters", w);
+        DEMAND(plan->works[w].start == NULL || zf_plan_can_place(plan, w), "kernel %u reads characters that have no place",
+               plan->works[w].kernel);
         DEMAND(plan->works[w].packed == NULL || plan->works[w].packed == zf_work_packs(plan, w),
                "work buffer %u does not hold the column's elements", w);
         DEMAND(plan->works[w].short_strings == zf_work_has_short_strings(plan, w), "work buffer %u %s short strings in handles",

@@ -79,8 +79,8 @@ typedef struct zf_abi_work {
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
     /// 1: its bytes are the column's characters, so its kernel gets the column's `out`. Accelerators have no such buffer and
-    /// store only the bytes that have a place. On a CPU the buffer is NULL if all characters of the block are decoded; the
-    /// column's kernel then copies none.
+    /// store only the bytes that have a place, so their kernel must not read them again. On a CPU the buffer is NULL if all
+    /// characters of the block are decoded; the column's kernel then copies none.
     uint32_t characters;
 } zf_abi_work;
 

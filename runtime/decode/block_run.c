@@ -96,6 +96,14 @@ bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *ker
     return stores == 1;
 }
 
+bool zf_characters_reread(const zf_abi_plan *plan) {
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_abi_kernel *kernel = &plan->kernels[k];
+        if (kernel->sink >= 0 && plan->works[kernel->sink].characters != 0 && kernel->rereads != 0) return true;
+    }
+    return false;
+}
+
 // ---- Work memory ----------------------------------------------------------------------------------------------
 
 /// Takes the next piece of workspace. Returns where it starts; a sum that does not fit sticks at UINT64_MAX.

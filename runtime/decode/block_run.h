@@ -17,6 +17,9 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
 /// Returns whether exactly one kernel of an accelerator's code stores the column, and the others store what the plan says.
 bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *kernels);
 
+/// Returns whether a kernel of an accelerator's plan reads characters that it stored, of which not all have a place.
+bool zf_characters_reread(const zf_abi_plan *plan);
+
 /// Computes the bytes of workspace for a block with these element counts per edge.
 ///
 /// They hold descriptor words, work buffers and the two tiles that a range of rows may cut.

@@ -220,6 +220,8 @@ static zf_status check_plan(const zf_abi_plan *plan, const zf_abi_code *code, zf
     for (uint32_t k = 0; k < plan->kernel_count; k++) makers += plan->kernels[k].sink < 0;
     if (makers != 1)
         return zf_raise(error, ZF_E_INTERNAL, "the code's plan has %u kernels that make the column, and needs one", makers);
+    if (zf_characters_reread(plan))
+        return zf_raise(error, ZF_E_INTERNAL, "the code's plan reads characters that may have no place");
     if (zf_one_stores_column(plan, code->simt)) return ZF_OK;
     return zf_raise(error, ZF_E_INTERNAL, "the code does not store the column with exactly one kernel");
 }

@@ -287,6 +287,7 @@ static const char *code_fault(const zf_module_content *content, const zf_abi_pla
         }
     }
     if (plan->target.family == ZF_TARGET_HOST) return NULL;
+    if (zf_characters_reread(plan)) return "code that reads characters which may have no place";
     if (!zf_one_stores_column(plan, code->simt)) return "code in which not just one kernel stores the column";
     if (code->image_bytes == 0 || code->image > content->image_bytes || code->image_bytes > content->image_bytes - code->image)
         return "PTX outside the images";

@@ -15,6 +15,8 @@ void diff_columns_families(zf_text *out);
 bool diff_columns_sampled(unsigned number, sample wanted);
 /// The columns of examples/tpch/tpch.zf, of those with one type and codec the first; gives how many there are.
 unsigned diff_columns_tpch(zf_text *out);
+/// Strings whose characters a program makes that reads what it emitted, which the library has none of.
+void diff_columns_reading(zf_text *out);
 /// Random nests, always the same.
 void diff_columns_nests(unsigned count, zf_text *out);
 

@@ -52,6 +52,17 @@ static uint8_t *validity_of(const interp_stream *plain) {
     return validity;
 }
 
+diff_plain diff_plain_of(const interp_stream *plain) {
+    return (diff_plain){.values = values_of(plain), .offsets = offsets_of(plain), .validity = validity_of(plain)};
+}
+
+void diff_plain_free(diff_plain *plain) {
+    free(plain->values);
+    free(plain->offsets);
+    free(plain->validity);
+    *plain = (diff_plain){0};
+}
+
 bool diff_file_same(const diff_file *file, const interp_stream *plain) {
     uint64_t rows = interp_stream_count(plain);
     int64_t *offsets = offsets_of(plain);
@@ -129,9 +140,8 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
         return false;
     }
     close(file);
-    uint8_t *values = values_of(plain), *validity = validity_of(plain);
-    int64_t *offsets = offsets_of(plain);
-    zf_encode_column source = {.name = column, .values = values, .offsets = offsets, .validity = validity};
+    diff_plain data = diff_plain_of(plain);
+    zf_encode_column source = {.name = column, .values = data.values, .offsets = data.offsets, .validity = data.validity};
     zf_encode_options options = {.rows_per_block = rows_per_block, .threads = 1, .overwrite = true};
     zf_status status = zf_encode(p->programs[level], table, &source, 1, interp_stream_count(plain), &options, path, NULL, &error);
     if (status == ZF_OK) status = decode(m->contexts[level], path, column, out, &error);
@@ -139,8 +149,6 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
         zf_text_printf(message, "%s: %s (%s)", error.code, error.message, error.place);
     }
     unlink(path);
-    free(values);
-    free(validity);
-    free(offsets);
+    diff_plain_free(&data);
     return status == ZF_OK;
 }

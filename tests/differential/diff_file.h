@@ -4,6 +4,16 @@
 
 #include "tests/differential/diff_encode.h"
 
+/// Rows of a column as zf_encode takes them.
+typedef struct diff_plain {
+    uint8_t *values;   ///< booleans: a byte each; strings: the characters; 0 for nulls
+    int64_t *offsets;  ///< strings: rows + 1; else NULL
+    uint8_t *validity; ///< nullable columns: a bit a row; else NULL
+} diff_plain;
+
+diff_plain diff_plain_of(const interp_stream *plain);
+void diff_plain_free(diff_plain *plain);
+
 /// The result of a file.
 typedef struct diff_file {
     uint8_t *bytes; ///< decoded: (rows * bits + 7) / 8 of them

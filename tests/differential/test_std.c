@@ -1,7 +1,7 @@
-// Every algorithm of the library, with every type that it takes, and nests of them: at sizes around every edge, on every
-// distribution, what is encoded and decoded by generated code at -O0 and -O3 is what the interpreter says.
-// Arguments: part, parts (which of the columns to run), sample (3:1: one column in three, with each algorithm, at turn 1; 1:
-// all); then names of columns to run besides.
+// Every algorithm of the library, with every type that it takes, nests of them, and strings over a program that reads `out`: at
+// sizes around every edge, on every distribution, what is encoded and decoded by generated code at -O0 and -O3 is what the
+// interpreter says. Arguments: part, parts (which of the columns to run), sample (3:1: one column in three, with each algorithm,
+// at turn 1; 1: all); then names of columns to run besides.
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +163,7 @@ int main(int count, char **arguments) {
     diff_columns_families(&text);
     CHECK(diff_columns_tpch(&text) == 61, "columns in tpch.zf");
     diff_columns_nests(NESTS, &text);
+    diff_columns_reading(&text);
     bool good =
         diff_machine_open(&r->machine, NULL, &message) && diff_program_open(&r->machine, text.data, &r->program, &message);
     CHECK(good, "%s\n%s", message.data != NULL ? message.data : "the program has errors", text.data);

@@ -1,10 +1,13 @@
-// Links: zipflow-compiler
+// Links: zipflow-compiler zipflow-emu
 // Where characters go on a CPU: to the column at once where all of a block's are wanted and it has no more of them, else by way
-// of a buffer. The memory that a decode works in tells: it has none of the rows in the first case.
+// of a buffer. The memory that a decode works in tells: it has none of the rows in the first case. On an accelerator code that
+// would read characters back from the column, as older modules may have it, is refused.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/context/context.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -69,10 +72,58 @@ static bool lies_in_between(zf_container *container, size_t column, uint64_t beg
     return lies;
 }
 
+// ---- Code that reads characters back --------------------------------------------------------------------------
+
+static zf_abi_provider compiled;
+static const zf_abi_plan *honest;
+static zf_abi_plan rereading; ///< `honest`, but that the kernel of the characters reads them
+
+static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
+                      zf_abi_device device, const zf_abi_plan **out, zf_error *error) {
+    static zf_abi_kernel kernels[8];
+    zf_status status = compiled.plan(compiled.self, container, column, branches, count, device, out, error);
+    (void)self;
+    if (status != ZF_OK || device.target.family != ZF_TARGET_EMU) return status;
+    honest = *out;
+    rereading = *honest;
+    CHECK(rereading.kernel_count <= 8, "%u kernels", rereading.kernel_count);
+    memcpy(kernels, honest->kernels, rereading.kernel_count * sizeof *kernels);
+    for (uint32_t k = 0; k < rereading.kernel_count; k++)
+        kernels[k].rereads = kernels[k].sink >= 0 && rereading.works[kernels[k].sink].characters != 0;
+    rereading.kernels = kernels;
+    *out = &rereading;
+    return ZF_OK;
+}
+
+static zf_status code(void *self, const zf_abi_plan *of, const uint64_t *shaping, const zf_abi_code **out, zf_error *error) {
+    (void)self;
+    return compiled.code(compiled.self, of == &rereading ? honest : of, shaping, out, error);
+}
+
+static void forget(void *self, zf_container *container) {
+    (void)self;
+    compiled.forget(compiled.self, container);
+}
+
+static void test_rereading(zf_container *container) {
+    static uint64_t values[ROWS * BYTES / 8 + 8] __attribute__((aligned(64)));
+    static int64_t ends[ROWS + 1];
+    zf_decode_buffers to = {.values = values, .offsets = ends, .values_bytes = sizeof values, .offsets_bytes = sizeof ends};
+    zf_abi_provider own = {.plan = plan, .code = code, .forget = forget};
+    zf_error error = {0};
+    CHECK(zf_decode(container, 0, "emu", NULL, &to, NULL, &error) == ZF_OK, "%s", error.message);
+    CHECK(memcmp(values, text, ROWS * BYTES) == 0, "other characters");
+    CHECK(zf_context_provider(context, &compiled), "no provider");
+    CHECK(zf_context_set_provider(context, &own, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decode(container, 0, "emu", NULL, &to, NULL, &error) == ZF_ERR_INTERNAL && strstr(error.message, "no place") != NULL,
+          "%s: %s", error.code, error.message);
+    CHECK(zf_context_set_provider(context, &compiled, &error) == ZF_OK, "%s", error.message);
+}
+
 int main(void) {
     zf_error error = {0};
     zf_container *container = NULL;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     write_file();
     CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
     for (unsigned threads = 1; threads <= 2; threads++) {
@@ -81,6 +132,7 @@ int main(void) {
         CHECK(lies_in_between(container, 0, 0, ROWS - 1, threads), "some rows, and no buffer");
         CHECK(lies_in_between(container, 1, 0, ROWS, threads), "more characters than the column has, and no buffer");
     }
+    test_rereading(container);
     zf_container_close(container);
     zf_compiler_free(compiler);
     zf_context_free(context);
