@@ -61,6 +61,20 @@ static zf_status check_strings(const zf_encode_column *data, uint64_t rows, zf_e
             return zf_raise(error, ZF_E_ARGUMENT, "the offsets of column `%s` decrease at row %llu", data->name, (ull)k);
         }
     }
+    if (data->values == NULL && data->offsets[rows] > data->offsets[0])
+        return usage(error, "column `%s` has no values", data->name);
+    return ZF_OK;
+}
+
+/// Booleans are bytes of 0 or 1; those of nulls are ignored.
+static zf_status check_booleans(const zf_encode_column *data, uint64_t rows, zf_error *error) {
+    const uint8_t *values = data->values;
+    for (uint64_t k = 0; k < rows; k++) {
+        if (values[k] <= 1 || (data->validity != NULL && (data->validity[k / 8] >> (k % 8) & 1) == 0)) continue;
+        zf_status status =
+            zf_raise(error, ZF_E_ARGUMENT, "column `%s` is of booleans, but row %llu is %u", data->name, (ull)k, values[k]);
+        return zf_fail_hint(error, status, "a boolean is a byte, 0 or 1");
+    }
     return ZF_OK;
 }
 
@@ -90,7 +104,11 @@ static zf_status match_columns(const zf_table *table, const zf_encode_column *co
         if (columns[c].validity != NULL && !column->type.nullable) {
             return usage(error, "column `%s` is not nullable, but a validity is given", columns[c].name);
         }
+        if (columns[c].offsets != NULL && column->type.kind != ZF_K_STRING) {
+            return usage(error, "column `%s` is not of strings, but offsets are given", columns[c].name);
+        }
         if (column->type.kind == ZF_K_STRING) ZF_TRY(check_strings(&columns[c], rows, error));
+        if (column->type.kind == ZF_K_BOOL) ZF_TRY(check_booleans(&columns[c], rows, error));
         jobs[index].column = column;
         jobs[index].data = columns[c];
         jobs[index].index = index;

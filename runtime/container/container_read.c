@@ -147,6 +147,8 @@ zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint6
         return zf_raise(error, ZF_E_ARGUMENT,
                         "zf_container_open_memory needs a context, the bytes and a place for the container");
     }
+    if (size > INT64_MAX || size > UINTPTR_MAX - (uintptr_t)bytes)
+        return zf_raise(error, ZF_E_ARGUMENT, "a container of %llu bytes: no memory is as large", (ull)size);
     zf_container *c = NULL;
     zf_open_options how;
     ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));

@@ -18,6 +18,8 @@ static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_er
     if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "unknown order %d", (int)o->order);
     if (o->streams > ZF_PIPELINE_MOST_STREAMS)
         return zf_raise(error, ZF_E_ARGUMENT, "%u streams are too many: the limit is %d", o->streams, ZF_PIPELINE_MOST_STREAMS);
+    if (o->readers > ZF_PIPELINE_MOST_READERS)
+        return zf_raise(error, ZF_E_ARGUMENT, "%u readers are too many: the limit is %d", o->readers, ZF_PIPELINE_MOST_READERS);
     ZF_TRY(zf_allocator_check(&o->allocator, error));
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;

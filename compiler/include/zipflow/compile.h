@@ -93,7 +93,8 @@ ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_for
 
 /// The plain data of a column, in memory of the caller, which must not change during the call.
 ///
-/// `values`: numbers: one element per row; booleans: one byte per row, 0 or 1; strings: the characters. `offsets`: strings: rows
+/// `values`: numbers: one element per row; booleans: one byte per row, 0 or 1 (any for a null); strings: the characters.
+/// `offsets`: strings: rows
 /// + 1 offsets into `values`, which do not decrease; NULL for other types. `validity`: nullable columns: (rows + 7) / 8 bytes,
 /// lowest bit of a byte first, 1 for a value and 0 for null; NULL: no nulls.
 typedef struct zf_encode_column {

@@ -206,7 +206,7 @@ typedef struct zf_open_options {
 ///
 /// `bytes`: `size` bytes, which must not change until the container is closed, unless `options->copy` is set. Blocks are used in
 /// place if `bytes` is aligned to 256; otherwise each use copies them. `options` may be NULL. Errors as for zf_container_open,
-/// without ZF_ERR_IO. Any thread.
+/// without ZF_ERR_IO; ZF_ERR_USAGE for a size that no memory has. Any thread.
 ZF_API zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint64_t size, const zf_open_options *options,
                                           zf_container **out, zf_error *error);
 

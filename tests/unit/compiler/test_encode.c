@@ -420,6 +420,59 @@ static void test_usage(void) {
     zf_program_free(program);
 }
 
+/// Encodes three rows of one column and says which word of the error's message is wrong; NULL: none.
+static const char *refused_otherwise(const char *type, const zf_encode_column *column, const char *says[2]) {
+    static char other[sizeof(zf_error)];
+    char text[100];
+    zf_error error = {0};
+    snprintf(text, sizeof text, "table t { c: %s; }", type);
+    zf_program *program = load(text, &error);
+    zf_status status = zf_encode(program, NULL, column, 1, 3, NULL, "/nonexistent/directory/file.zfd", NULL, &error);
+    zf_program_free(program);
+    snprintf(other, sizeof other, "%s: %s", error.code, error.message);
+    if (says[0] == NULL) return status == ZF_ERR_IO ? NULL : other; // the file cannot be written, so the column was taken
+    bool good = status == ZF_ERR_USAGE && strstr(error.message, says[0]) != NULL && strstr(error.message, says[1]) != NULL;
+    return good ? NULL : other;
+}
+
+/// Bytes that are no booleans, offsets where there are no strings, strings without characters.
+static void test_wrong_values(void) {
+    static const uint8_t none = 0, first_two = 3, last = 4, good[3] = {1, 0, 1};
+    static const int64_t ends[4] = {0, 1, 2, 3}, empty[4] = {0};
+    const struct {
+        const char *type;
+        uint8_t values[3];
+        const int64_t *offsets;
+        const uint8_t *validity;
+        const char *says[2];
+    } rows[] = {
+        {"bool = plain", {1, 0, 2}, NULL, NULL, {"column `c`", "row 2 is 2"}},
+        {"bool = plain", {255, 0, 1}, NULL, NULL, {"column `c`", "row 0 is 255"}},
+        {"bool? = nullable", {0, 2, 1}, NULL, NULL, {"column `c`", "row 1 is 2"}},
+        {"bool? = nullable", {0, 2, 9}, NULL, &first_two, {"column `c`", "row 1 is 2"}},
+        {"bool? = nullable", {7, 2, 9}, NULL, &last, {"column `c`", "row 2 is 9"}},
+        {"bool? = nullable", {7, 2, 9}, NULL, &none, {NULL, NULL}},
+        {"bool? = nullable", {7, 2, 1}, NULL, &last, {NULL, NULL}},
+        {"bool = plain", {1, 0, 1}, NULL, NULL, {NULL, NULL}},
+        {"u8 = plain", {1, 0, 1}, ends, NULL, {"column `c` is not of strings", "offsets are given"}},
+        {"u8? = nullable", {1, 0, 1}, ends, NULL, {"column `c` is not of strings", "offsets are given"}},
+        {"bool = plain", {1, 0, 1}, ends, NULL, {"column `c` is not of strings", "offsets are given"}},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const zf_encode_column column = {
+            .name = "c", .values = rows[k].values, .offsets = rows[k].offsets, .validity = rows[k].validity};
+        const char *says[2] = {rows[k].says[0], rows[k].says[1]}, *other = refused_otherwise(rows[k].type, &column, says);
+        CHECK(other == NULL, "case %zu: %s", k, other);
+    }
+    const char *missing[2] = {"column `c`", "no values"}, *taken[2] = {NULL, NULL}, *other;
+    other = refused_otherwise("string = strings", &(zf_encode_column){.name = "c", .offsets = ends}, missing);
+    CHECK(other == NULL, "strings without characters: %s", other);
+    other = refused_otherwise("string = strings", &(zf_encode_column){.name = "c", .offsets = empty}, taken);
+    CHECK(other == NULL, "empty strings: %s", other);
+    other = refused_otherwise("string = strings", &(zf_encode_column){.name = "c", .values = good, .offsets = ends}, taken);
+    CHECK(other == NULL, "strings: %s", other);
+}
+
 /// Statistics are zero after a wrong argument, and no entry beyond the given columns is written.
 static void test_no_statistics(void) {
     zf_error error = {0};
@@ -592,6 +645,7 @@ int main(void) {
         test_failures();
         test_alternatives();
         test_usage();
+        test_wrong_values();
         test_no_statistics();
         test_seek_intervals();
         test_stopping();

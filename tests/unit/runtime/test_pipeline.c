@@ -518,6 +518,15 @@ static void test_refusals(void) {
     CHECK(zf_pipeline_create(NULL, "cpu", NULL, &pipeline, &error) == ZF_ERR_USAGE, "no context");
     CHECK(zf_pipeline_create(context, "nowhere", NULL, &pipeline, &error) == ZF_ERR_DEVICE && pipeline == NULL, "no device");
     CHECK(zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.streams = 9}, &pipeline, &error) == ZF_ERR_USAGE, "streams");
+    for (unsigned readers = 64; readers <= 66; readers++) { // no number is silently another one
+        zf_status status = zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.readers = readers}, &pipeline, &error);
+        CHECK(readers == 64 ? status == ZF_OK : status == ZF_ERR_USAGE && strstr(error.message, "readers are too many") != NULL,
+              "%u readers: %s", readers, error.message);
+        zf_pipeline_free(pipeline);
+    }
+    CHECK(zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.readers = UINT32_MAX}, &pipeline, &error) == ZF_ERR_USAGE &&
+              pipeline == NULL,
+          "readers");
     CHECK(zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.order = 7}, &pipeline, &error) == ZF_ERR_USAGE, "order");
     // A block does not fit: of the device, of the host.
     static const zf_pipeline_options small[] = {{.device_staging = 8192, .host_staging = 1 << 20},

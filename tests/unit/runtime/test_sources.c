@@ -275,6 +275,16 @@ static void test_sizes(void) {
     zf_container *none = NULL;
     CHECK(zf_container_open_memory(context, NULL, 0, NULL, &none, &error) == ZF_ERR_INPUT, "%s", error.message);
     CHECK(zf_container_open_memory(context, NULL, 1, NULL, &none, &error) == ZF_ERR_USAGE, "%s", error.message);
+    // Sizes behind which the address space ends: a footer before the end would lie before the bytes, or nowhere.
+    const uint64_t large[] = {UINT64_MAX, UINT64_MAX - 63, (uint64_t)INT64_MAX + 1, UINT64_MAX - (uintptr_t)file + 1};
+    for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
+        for (unsigned copied = 0; copied < 2; copied++) {
+            zf_open_options options = {.copy = copied == 1};
+            CHECK(zf_container_open_memory(context, file, large[k], &options, &none, &error) == ZF_ERR_USAGE && none == NULL &&
+                      strstr(error.message, "no memory is as large") != NULL,
+                  "%llu bytes: %s", (ull)large[k], error.message);
+        }
+    }
     CHECK(zf_container_open_reader(context, &(zf_byte_reader){0}, NULL, &none, &error) == ZF_ERR_USAGE, "%s", error.message);
     CHECK(open_reader(&r, UINT64_MAX, false, &error) == NULL && error.status == ZF_ERR_USAGE, "%s", error.message);
     uint64_t real = file_bytes; // more than there are: what lies behind the end is asked for
