@@ -41,6 +41,15 @@ static zf_status lost(zf_cuda *cuda, zf_cu_result result, const char *doing, zf_
                         "compute-sanitizer finds the kernel");
 }
 
+/// Adds the remedies to an error of missing memory. `auto` takes the first GPU: free memory is known of started ones only, and a
+/// choice that depended on it would change between calls.
+static zf_status hint_full(const zf_cuda *cuda, const char *remedy, zf_status status, zf_error *error) {
+    if (cuda->driver->devices < 2) return zf_fail_hint(error, status, "%s", remedy);
+    return zf_fail_hint(error, status,
+                        "%s; or name another GPU, such as `cuda:%u`: `auto` takes the first one, also if it is full", remedy,
+                        cuda->index == 0 ? 1 : 0);
+}
+
 zf_status zf_cuda_check(zf_cuda *cuda, zf_cu_result result, const char *doing, zf_error *error) {
     if (result == ZF_CU_SUCCESS) return ZF_OK;
     if (what_destroyed(result) != NULL) {
@@ -54,7 +63,8 @@ zf_status zf_cuda_check(zf_cuda *cuda, zf_cu_result result, const char *doing, z
     zf_status status = zf_raise(error, ZF_E_DEVICE_CALL, "device `cuda:%u`: %s failed with %s: %s", cuda->index, doing,
                                 zf_cuda_result_text(cuda->driver, result, text, sizeof text), said);
     if (result == ZF_CU_OUT_OF_MEMORY)
-        return zf_fail_hint(error, status, "the GPU has no memory left for it; other programs on it are shown by `nvidia-smi`");
+        return hint_full(cuda, "the GPU has no memory left for it; other programs on it are shown by `nvidia-smi`", status,
+                         error);
     if (result == ZF_CU_LAUNCH_OUT_OF_RESOURCES)
         return zf_fail_hint(error, status,
                             "the kernel needs more registers or shared memory than a thread block of this GPU has");
@@ -102,7 +112,7 @@ static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *addres
     *address = 0;
     zf_status status = zf_raise(error, ZF_E_DEVICE_MEMORY, "device `cuda:%u`: %llu bytes are needed, and %llu of %llu are free",
                                 cuda->index, (ull)bytes, (ull)free_bytes, (ull)total);
-    return zf_fail_hint(error, status, "decode fewer rows at once; other programs on the GPU are shown by `nvidia-smi`");
+    return hint_full(cuda, "decode fewer rows at once; other programs on the GPU are shown by `nvidia-smi`", status, error);
 }
 
 static void release(zf_accelerator *self, uint64_t address) {

@@ -480,6 +480,33 @@ static void check_memory(zf_accelerator *gpu) {
     ops->stream_close(gpu, stream);
 }
 
+/// `auto` takes the first of several GPUs: where that is full, as it starts or later, the error names it and another one.
+static void test_full(void) {
+    for (int gpus = 1; gpus <= 2; gpus++) {
+        reset();
+        fake->devices = gpus;
+        zf_context *context = open_context();
+        zf_device device;
+        zf_error error;
+        zf_accelerator *gpu = NULL;
+        uint64_t at = 0;
+        CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK && device.index == 0, "auto");
+        fake->failing = "cuDevicePrimaryCtxRetain", fake->result = ZF_CU_OUT_OF_MEMORY;
+        CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_ERR_DEVICE, "started");
+        for (int again = 0; again < 2; again++) {
+            CHECK(strstr(error.message, "device `cuda:0`: ") != NULL, "%s", error.message);
+            CHECK((strstr(error.hint, "cuda:1") != NULL && strstr(error.hint, "`auto` takes the first one") != NULL) ==
+                      (gpus == 2),
+                  "%d GPUs: %s", gpus, error.hint);
+            if (again > 0) break;
+            CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_OK, "%s", error.message);
+            CHECK(gpu->ops->allocate(gpu, UINT64_C(1) << 40, &at, &error) == ZF_ERR_DEVICE, "allocated");
+            CHECK(strcmp(error.code, "ZF1108") == 0, "%s", error.code);
+        }
+        zf_context_free(context);
+    }
+}
+
 static void test_memory(void) {
     reset();
     zf_context *context = open_context();
@@ -659,6 +686,7 @@ int main(int argc, char **argv) {
     test_the_cpu_waits_for_no_gpu();
     test_code();
     test_refused();
+    test_full();
     test_memory();
     test_lost();
     test_close_refused();
