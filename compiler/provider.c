@@ -159,7 +159,7 @@ static bool find_tuned(const zf_tuned_device *tuned, zf_container *container, si
     uint64_t number;
     zf_block_view block;
     if (shape == NULL || !zf_container_first_block(container, column, shape, &number)) return false;
-    if (zf_container_block(container, column, number, false, &block, NULL) != ZF_OK) return false;
+    if (zf_container_block_header(container, column, number, &block, NULL) != ZF_OK) return false;
     bool same = block.shape->param_count == decoder->graph->param_count && block.shape->edge_count == decoder->graph->edge_count;
     bool found = same && zf_tuned_choose(tuned, decoder->plan, &block, out);
     zf_block_view_free(&block);

@@ -146,8 +146,6 @@ typedef struct zf_measure_reference zf_measure_reference;
 
 /// Opens the file at `path`. After an error `*out` is NULL.
 zf_status zf_measure_reference_open(const char *path, zf_measure_reference **out, zf_error *error);
-/// Returns the container that decodes read; it lives as long as the reference.
-const zf_container *zf_measure_reference_container(const zf_measure_reference *reference);
 /// Decodes a column. The caller frees `out->values`, also after an error.
 zf_status zf_measure_reference_column(zf_measure_reference *reference, size_t column, zf_measure_plain *out, zf_error *error);
 /// Frees a reference. May be NULL.

@@ -27,8 +27,6 @@ zf_status zf_measure_reference_open(const char *path, zf_measure_reference **out
     return status;
 }
 
-const zf_container *zf_measure_reference_container(const zf_measure_reference *reference) { return reference->container; }
-
 void zf_measure_reference_close(zf_measure_reference *reference) {
     if (reference == NULL) return;
     zf_container_close(reference->container);

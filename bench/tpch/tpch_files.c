@@ -333,10 +333,6 @@ static zf_status prepare(files *f, const kind *k, double *resident, zf_error *er
     const read_file *read = k->plain ? f->plain : f->stored;
     size_t count = k->plain ? f->plain_count : f->stored_count;
     zf_status status = ZF_OK;
-    for (size_t i = 0; i < f->stored_count && k->cold; i++) { // what is mapped would stay
-        const zf_container *c = f->of_stored[i];
-        madvise((void *)(uintptr_t)c->source.map, c->source.size, MADV_DONTNEED);
-    }
     *resident = k->cold ? 0 : files_resident(read, count);
     if (!k->cold && *resident >= 1) return status;
     status = k->cold ? files_evict(read, count, error) : files_warm(read, count, error);

@@ -95,7 +95,7 @@ static zf_status find_tuples(const building *t, size_t column, const zf_shape *s
     zf_status status = ZF_OK;
     for (uint64_t block = 0; block < info.blocks && status == ZF_OK; block++) {
         zf_block_view view;
-        status = zf_container_block(t->container, column, block, false, &view, error);
+        status = zf_container_block_header(t->container, column, block, &view, error);
         if (status != ZF_OK) break;
         for (uint32_t i = 0; i < width && view.shape == shape; i++) values[i] = view.params[abi->shaping[i]];
         if (view.shape == shape && !holds(tuples, *count, values, width)) {

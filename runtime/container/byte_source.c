@@ -11,10 +11,11 @@ typedef unsigned long long ull;
 
 // ---- Memory ---------------------------------------------------------------------------------------------------
 
-static zf_status read_memory(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+static zf_status read_memory(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                             zf_error *error) {
     if (offset > source->size || bytes > source->size - offset) {
         zf_status status = zf_raise(error, ZF_E_INTERNAL, "a read of %llu bytes leaves the container", (ull)bytes);
-        return zf_fail_place(error, status, "%s: byte %llu", source->name, (ull)offset);
+        return zf_byte_source_place(source, offset, where, status, error);
     }
     if (bytes > 0) memcpy(to, source->bytes + offset, bytes);
     return ZF_OK;
@@ -37,7 +38,7 @@ zf_status zf_byte_source_copy(zf_byte_source *source, zf_error *error) {
         zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a copy of %llu bytes", (ull)source->size);
         return zf_fail_place(error, status, "%s", source->name);
     }
-    zf_status status = source->ops->read(source, 0, source->size, copy, error);
+    zf_status status = source->ops->read(source, 0, source->size, copy, NULL, error);
     if (status != ZF_OK) {
         free(copy);
         return status;
@@ -52,7 +53,8 @@ zf_status zf_byte_source_copy(zf_byte_source *source, zf_error *error) {
 
 // ---- A function of the caller ---------------------------------------------------------------------------------
 
-static zf_status read_by_caller(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+static zf_status read_by_caller(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                                zf_error *error) {
     while (bytes > 0) {
         zf_error reason = {0};
         int64_t got = source->reader.read(source->reader.user, offset, to, bytes, &reason);
@@ -68,7 +70,7 @@ static zf_status read_by_caller(const zf_byte_source *source, uint64_t offset, u
             status = zf_raise(error, ZF_E_READER, "the caller's reader returned %lld bytes for a read of %llu", (long long)got,
                               (ull)bytes);
         }
-        if (status != ZF_OK) return zf_fail_place(error, status, "%s: byte %llu", source->name, (ull)offset);
+        if (status != ZF_OK) return zf_byte_source_place(source, offset, where, status, error);
         to += got;
         offset += (uint64_t)got;
         bytes -= (uint64_t)got;
@@ -89,9 +91,16 @@ void zf_byte_source_close(zf_byte_source *source) {
     *source = (zf_byte_source){0};
 }
 
-zf_status zf_byte_source_read_run(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
-    if (source->ops->read_run != NULL) return source->ops->read_run(source, offset, bytes, to, error);
-    return source->ops->read(source, offset, bytes, to, error);
+zf_status zf_byte_source_read_run(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                                  zf_error *error) {
+    if (source->ops->read_run != NULL) return source->ops->read_run(source, offset, bytes, to, where, error);
+    return source->ops->read(source, offset, bytes, to, where, error);
+}
+
+zf_status zf_byte_source_place(const zf_byte_source *source, uint64_t offset, const char *where, zf_status status,
+                               zf_error *error) {
+    if (where != NULL) return zf_fail_place(error, status, "%s, byte %llu", where, (ull)offset);
+    return zf_fail_place(error, status, "%s: byte %llu", source->name, (ull)offset);
 }
 
 zf_status zf_byte_source_unchanged(const zf_byte_source *source, zf_error *error) {

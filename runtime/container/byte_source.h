@@ -1,6 +1,6 @@
 // Where the bytes of a container come from: a file, memory, or a function of the caller. Whoever reads a container reads it
-// through a source; blocks are used in place where the source has all bytes in memory (`map`), and are read into memory
-// elsewhere.
+// through a source. Blocks are used in place if the source has all bytes in memory (`map`). Other blocks, those of files
+// included, are read into memory.
 #ifndef ZF_RUNTIME_BYTE_SOURCE_H
 #define ZF_RUNTIME_BYTE_SOURCE_H
 
@@ -11,16 +11,17 @@
 typedef struct zf_byte_source zf_byte_source;
 
 typedef struct zf_byte_source_ops {
-    /// Reads `bytes` bytes at `offset` to `to`, all of them or none that counts. Any thread.
-    zf_status (*read)(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+    /// Reads `bytes` bytes at `offset` to `to`, all of them or none that counts. Errors name the first byte that is missing,
+    /// behind `where` ("lines.zfd: column a, block 3"); NULL: behind the source's name. Any thread.
+    zf_status (*read)(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                      zf_error *error);
     /// The same for a run that is read once: `to` must be as far from a multiple of 4096 as `offset` is. NULL: `read` does it.
-    zf_status (*read_run)(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+    zf_status (*read_run)(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                          zf_error *error);
     /// Brings a run into memory, so that reading it soon is faster. May fail silently. NULL: cannot.
-    void (*prefetch)(const zf_byte_source *source, uint64_t offset, uint64_t bytes);
+    void (*prefetch)(zf_byte_source *source, uint64_t offset, uint64_t bytes);
     /// ZF1208 where the bytes changed since the source was opened. NULL: they cannot.
     zf_status (*unchanged)(const zf_byte_source *source, zf_error *error);
-    /// Makes all bytes visible at `map`. NULL: they are already, or never will be.
-    zf_status (*map)(zf_byte_source *source, zf_error *error);
     void (*close)(zf_byte_source *source); ///< NULL: nothing to give back
 } zf_byte_source_ops;
 
@@ -32,6 +33,7 @@ struct zf_byte_source {
     // A file.
     int fd;
     _Atomic int direct_fd;   ///< read_file.c; 0: not opened, -1: cannot be
+    void *_Atomic probe;     ///< read_file.c: addresses that tell of the page cache and are never read; NULL: not made
     struct timespec written; ///< time of the last change when it was opened
     // Memory.
     const uint8_t *bytes;
@@ -40,8 +42,10 @@ struct zf_byte_source {
     zf_byte_reader reader;
 };
 
-/// Opens a regular file; it is not mapped yet. Close it also after a failure.
+/// Opens a regular file, which is not mapped. Close it also after a failure.
 zf_status zf_byte_source_open_file(zf_byte_source *source, const char *path, zf_error *error);
+/// Maps an open file: its bytes are used in place from then on. One that cannot be read raises SIGBUS.
+zf_status zf_byte_source_map_file(zf_byte_source *source, zf_error *error);
 /// Bytes that stay as long as the source. They are used in place where they are aligned to 256.
 void zf_byte_source_open_memory(zf_byte_source *source, const char *name, const void *bytes, uint64_t size);
 void zf_byte_source_open_reader(zf_byte_source *source, const char *name, const zf_byte_reader *reader);
@@ -51,7 +55,11 @@ zf_status zf_byte_source_copy(zf_byte_source *source, zf_error *error);
 void zf_byte_source_close(zf_byte_source *source);
 
 // The operations, where a source may lack them.
-zf_status zf_byte_source_read_run(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+zf_status zf_byte_source_read_run(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                                  zf_error *error);
+/// Names `offset` as the place of an error, as `read` does. Returns `status`.
+zf_status zf_byte_source_place(const zf_byte_source *source, uint64_t offset, const char *where, zf_status status,
+                               zf_error *error);
 zf_status zf_byte_source_unchanged(const zf_byte_source *source, zf_error *error);
 
 #endif

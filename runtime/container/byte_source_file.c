@@ -1,4 +1,4 @@
-// A file as a source: read by pread, and mapped once its index was checked.
+// A file as a source: read by pread, and mapped only where the caller asked for it.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,14 +14,15 @@
 
 typedef unsigned long long ull;
 
-static zf_status read_at(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+static zf_status read_at(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where,
+                         zf_error *error) {
     while (bytes > 0) {
         ssize_t got = pread(source->fd, to, bytes < (1u << 30) ? bytes : 1u << 30, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", source->name, errno);
-        if (got == 0) {
-            zf_status status = zf_raise(error, ZF_E_FILE_CHANGED, "the file became shorter while it was read");
-            return zf_fail_place(error, status, "%s: byte %llu", source->name, (ull)offset);
+        if (got <= 0) {
+            zf_status status = got < 0 ? zf_raise_system(error, ZF_E_READ_FAILED, "read", source->name, errno)
+                                       : zf_raise(error, ZF_E_FILE_CHANGED, "the file became shorter while it was read");
+            return zf_byte_source_place(source, offset, where, status, error);
         }
         to += got;
         offset += (uint64_t)got;
@@ -31,14 +32,16 @@ static zf_status read_at(const zf_byte_source *source, uint64_t offset, uint64_t
 }
 
 /// Bytes that cannot be read now are reported by the read that needs them.
-static void prefetch(const zf_byte_source *source, uint64_t offset, uint64_t bytes) {
+static void prefetch(zf_byte_source *source, uint64_t offset, uint64_t bytes) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
     if (source->map != NULL && bytes > 0 &&
         madvise((void *)(uintptr_t)(source->map + begin), offset + bytes - begin, MADV_POPULATE_READ) == 0)
         return;
-    uint8_t scratch[1 << 16]; // the page cache at least
+    if (bytes > 0) posix_fadvise(source->fd, (off_t)offset, (off_t)bytes, POSIX_FADV_WILLNEED); // begins, and waits for nothing
+    uint8_t scratch[1 << 16];
     for (uint64_t at = offset, end = offset + bytes; at < end;) {
-        ssize_t got = pread(source->fd, scratch, end - at < sizeof scratch ? end - at : sizeof scratch, (off_t)at);
+        uint64_t part = end - at < sizeof scratch ? end - at : sizeof scratch;
+        ssize_t got = zf_file_is_cached(source, at, part) ? (ssize_t)part : pread(source->fd, scratch, part, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return;
         at += (uint64_t)got;
@@ -60,7 +63,7 @@ static zf_status unchanged(const zf_byte_source *source, zf_error *error) {
     return zf_fail_hint(error, status, "open it again");
 }
 
-static zf_status map(zf_byte_source *source, zf_error *error) {
+zf_status zf_byte_source_map_file(zf_byte_source *source, zf_error *error) {
     void *at = mmap(NULL, source->size, PROT_READ, MAP_SHARED, source->fd, 0);
     if (at == MAP_FAILED) return zf_raise_system(error, ZF_E_OPEN_FAILED, "map", source->name, errno);
     source->map = at;
@@ -69,12 +72,13 @@ static zf_status map(zf_byte_source *source, zf_error *error) {
 
 static void close_file(zf_byte_source *source) {
     if (source->map != NULL) munmap((void *)(uintptr_t)source->map, source->size);
+    zf_file_forget_probe(source);
     if (source->direct_fd > 0) close(source->direct_fd);
     if (source->fd >= 0) close(source->fd);
 }
 
 static const zf_byte_source_ops file_ops = {
-    .read = read_at, .read_run = zf_read_file, .prefetch = prefetch, .unchanged = unchanged, .map = map, .close = close_file};
+    .read = read_at, .read_run = zf_read_file, .prefetch = prefetch, .unchanged = unchanged, .close = close_file};
 
 zf_status zf_byte_source_open_file(zf_byte_source *source, const char *path, zf_error *error) {
     *source = (zf_byte_source){.ops = &file_ops, .name = path};

@@ -148,9 +148,12 @@ typedef struct zf_block_view {
     const char *refused; ///< of a block that broke a rule: the path of the stream, param or edge in question; NULL: of none
 } zf_block_view;
 
-/// Checks a block in memory (mapped, or just laid out). `place` names it in errors: "lines.zfd: column a, block 3".
+/// Checks a block in memory (read, mapped, or just laid out). `place` names it in errors: "lines.zfd: column a, block 3".
 ZF_PRIVATE_API zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
                                         zf_block_view *out, zf_error *error);
+/// Checks the header of a block of `size` bytes, without the rest, which is not read. The view has no base.
+zf_status zf_block_check_header(const zf_shape *shape, const void *header, uint64_t size, const char *place, zf_block_view *out,
+                                zf_error *error);
 ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 
 /// Returns the container's number among those of its context. It is never used again, unlike the container's address.
@@ -162,6 +165,9 @@ ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t colu
 /// The same for a block, which exists, whose bytes are at `stored`; NULL: where the container has them, or reads them.
 zf_status zf_container_block_at(zf_container *container, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
                                 zf_block_view *out, zf_error *error);
+/// The header of a block, which exists. Reads no stream, seek state or checksum; the view has no base.
+ZF_PRIVATE_API zf_status zf_container_block_header(zf_container *container, size_t column, uint64_t block, zf_block_view *out,
+                                                   zf_error *error);
 /// The canonical unit that the file carries.
 ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
 

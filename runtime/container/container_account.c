@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b) {
 static zf_status report_block(reporter *t, zf_container *c, const placed *where, zf_error *error) {
     zf_block_view view;
     int64_t column = where->column, block = (int64_t)where->block;
-    ZF_TRY(zf_container_block(c, where->column, where->block, false, &view, error));
+    ZF_TRY(zf_container_block_header(c, where->column, where->block, &view, error));
     const zf_shape *shape = view.shape;
     report(t, where->offset, zf_block_header_bytes(shape), "block header", column, block, "");
     for (uint32_t e = 0; e < shape->edge_count; e++) {

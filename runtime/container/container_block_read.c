@@ -1,5 +1,5 @@
 // Checking a block: every number of its header against its size and shape, before anything is read at an offset from it.
-// The header is copied first, so that what was checked is what is used, even where the file changes under the map.
+// The header is copied first, so that what was checked is what is used, even where a mapped file changes.
 #include <stdlib.h>
 
 #include "runtime/base/checksum.h"
@@ -197,16 +197,17 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             }
             *offsets = offset;
             *widths = (uint8_t)width;
-            if (directory) ZF_TRY(check_directory(c, view, t, f));
+            if (directory && view->base != NULL) ZF_TRY(check_directory(c, view, t, f));
         }
     }
     c->subject = NULL;
     return ZF_OK;
 }
 
-zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
-                         zf_block_view *out, zf_error *error) {
-    *out = (zf_block_view){.base = bytes, .bytes = size, .shape = shape};
+/// `whole`: the bytes of the block are there, not its header alone.
+static zf_status check_block(const zf_shape *shape, const void *bytes, uint64_t size, bool whole, bool checksum,
+                             const char *place, zf_block_view *out, zf_error *error) {
+    *out = (zf_block_view){.base = whole ? bytes : NULL, .bytes = size, .shape = shape};
     check c = {shape, place, error, NULL};
     const char *fault = zf_shape_fault(shape);
     if (fault != NULL) return REFUSE(&c, ZF_E_INTERNAL, "the shape of a block has %s", fault);
@@ -258,6 +259,16 @@ zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size
         out->refused = c.subject;
     }
     return status;
+}
+
+zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
+                         zf_block_view *out, zf_error *error) {
+    return check_block(shape, bytes, size, true, checksum, place, out, error);
+}
+
+zf_status zf_block_check_header(const zf_shape *shape, const void *header, uint64_t size, const char *place, zf_block_view *out,
+                                zf_error *error) {
+    return check_block(shape, header, size, false, false, place, out, error);
 }
 
 void zf_block_view_free(zf_block_view *view) {

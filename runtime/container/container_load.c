@@ -23,7 +23,7 @@ static zf_status read_chunk(void *user, uint64_t index, unsigned worker, zf_erro
     const reading *r = user;
     uint64_t at = index * CHUNK, left = r->source->size - at;
     (void)worker;
-    return zf_byte_source_read_run(r->source, at, left < CHUNK ? left : CHUNK, r->to + at, error);
+    return zf_byte_source_read_run(r->source, at, left < CHUNK ? left : CHUNK, r->to + at, NULL, error);
 }
 
 /// By several threads, since a disk is faster so, and so is what the page cache has.

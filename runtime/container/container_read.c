@@ -1,6 +1,6 @@
 // Opening a container, and its blocks. Header, footer and index are read into memory; blocks are used where the source has them
-// in memory, or read. Nothing that the file says is used before it was compared with the file's size and with the rest of what it
-// says.
+// in memory, or read into memory of their own. Nothing that the file says is used before it was compared with the file's size and
+// with the rest of what it says.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef unsigned long long ull;
 static zf_status read_header(const zf_container *c, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
     uint64_t size = c->source.size < sizeof header ? c->source.size : sizeof header;
-    ZF_TRY(c->source.ops->read(&c->source, 0, size, header, error));
+    ZF_TRY(c->source.ops->read(&c->source, 0, size, header, NULL, error));
     if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
         zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
         return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
@@ -53,7 +53,7 @@ static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *erro
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size, "the file ends before its footer");
     }
     uint64_t at = c->source.size - sizeof footer;
-    ZF_TRY(c->source.ops->read(&c->source, at, sizeof footer, footer, error));
+    ZF_TRY(c->source.ops->read(&c->source, at, sizeof footer, footer, NULL, error));
     if (memcmp(footer + 56, ZF_FORMAT_END_MAGIC, 8) != 0) {
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size - 8, "the file was cut short, or has bytes behind its end");
     }
@@ -83,7 +83,7 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
     c->arena = zf_arena_create();
     zf_status status = ZF_OK;
     if (bytes == NULL || c->arena == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
-    if (status == ZF_OK) status = c->source.ops->read(&c->source, c->index_offset, c->index_bytes, bytes, error);
+    if (status == ZF_OK) status = c->source.ops->read(&c->source, c->index_offset, c->index_bytes, bytes, NULL, error);
     if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
@@ -109,16 +109,16 @@ static zf_status new_container(zf_context *context, const char *name, zf_contain
     return ZF_OK;
 }
 
-/// Reads what is not blocks of a container whose source is open. `copy`: takes all bytes into memory, once its size is known to
-/// be right. Closes the container after a failure.
-static zf_status open_all(zf_container *c, zf_status opened, bool copy, zf_container **out, zf_error *error) {
+/// Reads what is not blocks of a container whose source is open. Copies or maps the source if `how` says so, once its size is
+/// known to be right. Closes the container after a failure.
+static zf_status open_all(zf_container *c, zf_status opened, const zf_open_options *how, zf_container **out, zf_error *error) {
     uint64_t checksum = 0;
     zf_status status = opened;
     if (status == ZF_OK) status = read_header(c, error);
     if (status == ZF_OK) status = read_footer(c, &checksum, error);
-    if (status == ZF_OK && copy) status = zf_byte_source_copy(&c->source, error);
+    if (status == ZF_OK && how->copy) status = zf_byte_source_copy(&c->source, error);
     if (status == ZF_OK) status = read_index(c, checksum, error);
-    if (status == ZF_OK && c->source.ops->map != NULL) status = c->source.ops->map(&c->source, error);
+    if (status == ZF_OK && how->map != 0) status = zf_byte_source_map_file(&c->source, error);
     if (status != ZF_OK) {
         zf_container_close(c);
         return status;
@@ -130,14 +130,35 @@ static zf_status open_all(zf_container *c, zf_status opened, bool copy, zf_conta
     return ZF_OK;
 }
 
-zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error) {
+/// `function`: what the caller called.
+static zf_status open_file(zf_context *context, const char *path, const zf_open_options *options, const char *function,
+                           zf_container **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || path == NULL || out == NULL) {
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_container_open needs a context, a path and a place for the container");
+        return zf_raise(error, ZF_E_ARGUMENT, "%s needs a context, a path and a place for the container", function);
     }
     zf_container *c = NULL;
+    zf_open_options how;
+    ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
+    if (how.name != NULL) return zf_raise(error, ZF_E_ARGUMENT, "the name of a file is its path: leave `name` NULL");
+    if (how.copy && how.map != 0) return zf_raise(error, ZF_E_ARGUMENT, "a file is copied or mapped, not both");
     ZF_TRY(new_container(context, path, &c, error));
-    return open_all(c, zf_byte_source_open_file(&c->source, c->path, error), false, out, error);
+    return open_all(c, zf_byte_source_open_file(&c->source, c->path, error), &how, out, error);
+}
+
+zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error) {
+    return open_file(context, path, NULL, "zf_container_open", out, error);
+}
+
+zf_status zf_container_open_file(zf_context *context, const char *path, const zf_open_options *options, zf_container **out,
+                                 zf_error *error) {
+    return open_file(context, path, options, "zf_container_open_file", out, error);
+}
+
+/// Takes the options of a source that is not a file.
+static zf_status take_options(const zf_open_options *options, zf_open_options *out, zf_error *error) {
+    ZF_TRY(ZF_TAKE(zf_open_options, out, options, error));
+    return out->map == 0 ? ZF_OK : zf_raise(error, ZF_E_ARGUMENT, "`map` is for files: zf_container_open_file");
 }
 
 zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint64_t size, const zf_open_options *options,
@@ -151,10 +172,10 @@ zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint6
         return zf_raise(error, ZF_E_ARGUMENT, "a container of %llu bytes: no memory is as large", (ull)size);
     zf_container *c = NULL;
     zf_open_options how;
-    ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
+    ZF_TRY(take_options(options, &how, error));
     ZF_TRY(new_container(context, how.name != NULL ? how.name : "(memory)", &c, error));
     zf_byte_source_open_memory(&c->source, c->path, bytes, size);
-    return open_all(c, ZF_OK, how.copy, out, error);
+    return open_all(c, ZF_OK, &how, out, error);
 }
 
 zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
@@ -170,10 +191,10 @@ zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *re
         return zf_raise(error, ZF_E_ARGUMENT, "a reader of %llu bytes: offsets are below 2^63", (ull)own.bytes);
     zf_container *c = NULL;
     zf_open_options how;
-    ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
+    ZF_TRY(take_options(options, &how, error));
     ZF_TRY(new_container(context, how.name != NULL ? how.name : "(reader)", &c, error));
     zf_byte_source_open_reader(&c->source, c->path, &own);
-    return open_all(c, ZF_OK, how.copy, out, error);
+    return open_all(c, ZF_OK, &how, out, error);
 }
 
 void zf_container_close(zf_container *c) {
@@ -312,8 +333,12 @@ zf_status zf_container_unchanged(const zf_container *c, zf_error *error) { retur
 
 zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error *error) {
     if (status == ZF_ERR_CANCELLED) return status;
+    char place[sizeof error->place] = "";
+    if (status != ZF_OK && error != NULL) memcpy(place, error->place, sizeof place);
     zf_status changed = zf_container_unchanged(c, error);
-    return changed != ZF_OK ? changed : status;
+    if (changed == ZF_OK) return status;
+    const char *file = zf_container_short_path(c); // a place within the file says where the change was met
+    return strncmp(place, file, strlen(file)) == 0 ? zf_fail_place(error, changed, "%s", place) : changed;
 }
 
 /// Checks that a block agrees with its entry in the index, and that it fits in the size that its shape promises.
@@ -357,16 +382,27 @@ zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, boo
     return zf_container_block_at(c, column, block, NULL, checksum, out, error);
 }
 
-/// Reads a block to memory that the caller frees.
-static zf_status read_block(zf_container *c, const zf_index_block *block, const char *place, void **out, zf_error *error) {
+static void place_of(const zf_container *c, size_t column, uint64_t block, char place[256]) {
+    snprintf(place, 256, "%s: column %.80s, block %llu", zf_container_short_path(c), c->index.columns[column].name, (ull)block);
+}
+
+/// ZF1208 where the file changed, so that the change is not reported as damage.
+static zf_status check_unchanged(const zf_container *c, const zf_index_block *block, const char *place, zf_error *error) {
+    zf_status status = zf_container_unchanged(c, error);
+    return status == ZF_OK ? ZF_OK : zf_byte_source_place(&c->source, block->offset, place, status, error);
+}
+
+/// Reads the first `bytes` of a block to memory that the caller frees, also after a failure.
+static zf_status read_block(zf_container *c, const zf_index_block *block, uint64_t bytes, const char *place, void **out,
+                            zf_error *error) {
     uint64_t room = 0;
     *out = NULL;
-    if (zf_align_up(block->bytes, ZF_FORMAT_ALIGNMENT, &room)) *out = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
+    if (zf_align_up(bytes, ZF_FORMAT_ALIGNMENT, &room)) *out = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
     if (*out == NULL) {
-        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of %llu bytes", (ull)block->bytes);
+        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes of a block", (ull)bytes);
         return zf_fail_place(error, status, "%s", place);
     }
-    return c->source.ops->read(&c->source, block->offset, block->bytes, *out, error);
+    return c->source.ops->read(&c->source, block->offset, bytes, *out, place, error);
 }
 
 zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
@@ -376,13 +412,13 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     const zf_index_block *at = &entry->blocks[block];
     void *own = NULL;
     char place[256];
-    snprintf(place, sizeof place, "%s: column %.80s, block %llu", zf_container_short_path(c), entry->name, (ull)block);
-    ZF_TRY(zf_container_unchanged(c, error)); // a map of a file that was cut gives a signal where it is touched
+    place_of(c, column, block, place);
+    ZF_TRY(check_unchanged(c, at, place, error));
     zf_status status = ZF_OK;
     if (stored == NULL && c->source.map != NULL)
         stored = c->source.map + at->offset;
     else if (stored == NULL)
-        status = read_block(c, at, place, &own, error);
+        status = read_block(c, at, at->bytes, place, &own, error);
     if (own != NULL) stored = own;
     if (status == ZF_OK)
         status = zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error);
@@ -391,6 +427,29 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
         return status;
     }
     out->owned = own;
+    out->file_offset = at->offset;
+    out->first_row = at->first_row;
+    status = check_against_index(entry, at, out, place, error);
+    if (status != ZF_OK) zf_block_view_free(out);
+    return status;
+}
+
+zf_status zf_container_block_header(zf_container *c, size_t column, uint64_t block, zf_block_view *out, zf_error *error) {
+    *out = (zf_block_view){0};
+    const zf_index_column *entry = &c->index.columns[column];
+    const zf_index_block *at = &entry->blocks[block];
+    const zf_shape *shape = &entry->shapes[at->shape].shape;
+    uint64_t bytes = zf_block_header_bytes(shape);
+    char place[256];
+    void *own = NULL;
+    place_of(c, column, block, place);
+    ZF_TRY(check_unchanged(c, at, place, error));
+    zf_status status = ZF_OK;
+    if (c->source.map == NULL) status = read_block(c, at, bytes < at->bytes ? bytes : at->bytes, place, &own, error);
+    const uint8_t *header = own != NULL ? own : c->source.map + at->offset;
+    if (status == ZF_OK) status = zf_block_check_header(shape, header, at->bytes, place, out, error);
+    free(own);
+    if (status != ZF_OK) return status;
     out->file_offset = at->offset;
     out->first_row = at->first_row;
     status = check_against_index(entry, at, out, place, error);

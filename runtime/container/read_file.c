@@ -30,17 +30,43 @@ static int direct_of(zf_byte_source *file) {
     return known;
 }
 
-/// Whether the page cache has this byte. To ask by reading would not do: where a page is missing, even a read that must not wait
-/// has the kernel bring it and what lies behind it, which would then be read twice.
-static bool is_cached(const zf_byte_source *file, uint64_t at) {
-    unsigned char there = 1; // where nobody tells, reading does
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    return mincore((void *)(uintptr_t)(file->map + at / page * page), 1, &there) != 0 || (there & 1) != 0;
+/// A mapping for mincore, which nobody reads: it has no access. NULL: there is none.
+static const uint8_t *probe_of(zf_byte_source *file) {
+    void *known = atomic_load(&file->probe);
+    if (known == NULL) {
+        void *made = mmap(NULL, file->size, PROT_NONE, MAP_SHARED, file->fd, 0);
+        if (atomic_compare_exchange_strong(&file->probe, &known, made)) return made != MAP_FAILED ? made : NULL;
+        if (made != MAP_FAILED) munmap(made, file->size); // another thread was first
+    }
+    return known != MAP_FAILED ? known : NULL;
+}
+
+void zf_file_forget_probe(zf_byte_source *file) {
+    void *known = atomic_load(&file->probe);
+    if (known != NULL && known != MAP_FAILED) munmap(known, file->size);
+}
+
+/// To ask by reading would not do: where a page is missing, even a read that must not wait has the kernel bring it and what lies
+/// behind it, which would then be read twice.
+bool zf_file_is_cached(zf_byte_source *file, uint64_t at, uint64_t bytes) {
+    unsigned char there[64];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = bytes < file->size - at ? at + bytes : file->size;
+    const uint8_t *probe = probe_of(file);
+    for (at = at / page * page; at < end && probe != NULL;) {
+        uint64_t pages = (end - at + page - 1) / page;
+        if (pages > sizeof there) pages = sizeof there;
+        if (mincore((void *)(uintptr_t)(probe + at), pages * page, there) != 0) return true; // where nobody tells, reading does
+        for (uint64_t i = 0; i < pages; i++) {
+            if ((there[i] & 1) == 0) return false;
+        }
+        at += pages * page;
+    }
+    return true;
 }
 
 /// Bytes that were copied from the page cache; 0: the first one is not there.
-static uint64_t read_cached(const zf_byte_source *file, uint64_t at, uint64_t bytes, uint8_t *to) {
-    if (!is_cached(file, at)) return 0;
+static uint64_t read_cached(zf_byte_source *file, uint64_t at, uint64_t bytes, uint8_t *to) {
+    if (at < file->size && !zf_file_is_cached(file, at, 1)) return 0;
     struct iovec part = {to, bytes < CACHED_MOST ? bytes : CACHED_MOST};
     ssize_t got = preadv2(file->fd, &part, 1, (off_t)at, RWF_NOWAIT);
     // Where a file system cannot read without waiting, the first page at least is there.
@@ -65,13 +91,13 @@ static uint64_t read_direct(zf_byte_source *file, uint64_t at, uint64_t bytes, u
     return there;
 }
 
-zf_status zf_read_file(zf_byte_source *file, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+zf_status zf_read_file(zf_byte_source *file, uint64_t offset, uint64_t bytes, uint8_t *to, const char *where, zf_error *error) {
     while (bytes > 0) {
         uint64_t got = read_cached(file, offset, bytes, to);
         if (got == 0) got = read_direct(file, offset, bytes, to);
         if (got == 0) {
             got = bytes < CACHED_MOST ? bytes : CACHED_MOST;
-            ZF_TRY(file->ops->read(file, offset, got, to, error));
+            ZF_TRY(file->ops->read(file, offset, got, to, where, error));
         }
         to += got;
         offset += got;

@@ -8,6 +8,7 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/sized.h"
+#include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/container/text_extent.h"
 #include "runtime/context/context.h"
@@ -28,6 +29,7 @@ typedef struct job {
     unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
     zf_split split;        ///< of the threads over the blocks
     uint64_t work_bytes;   ///< per worker
+    uint64_t block_bytes;  ///< of the largest block
     uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
     unsigned bitmaps;      ///< how many of them lie before the workspace
     // while it runs
@@ -37,6 +39,7 @@ typedef struct job {
     uint8_t *validity; ///< of row begin - lead; NULL: not nullable
     int64_t *offsets;  ///< strings: of row begin
     uint8_t *work;
+    uint8_t **rooms; ///< per worker: memory of `block_bytes` for the block that it reads; NULL: it has read none
     zf_code_book book;
     const zf_decode_watch *watch; ///< NULL: nobody
     pthread_mutex_t lock;         ///< guards what follows
@@ -91,6 +94,8 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
 }
 
 static void job_free(job *j) {
+    for (unsigned w = 0; j->rooms != NULL && w < j->split.workers; w++) free(j->rooms[w]);
+    free(j->rooms);
     zf_selection_free(&j->selection);
     zf_text_extent_free(&j->text);
 }
@@ -177,13 +182,33 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
     return status;
 }
 
+/// The bytes of a block: read to the worker's memory, or NULL where the container has them.
+static zf_status read_block(job *j, uint64_t block, unsigned worker, const char *where, const uint8_t **out, zf_error *error) {
+    const zf_selection *s = &j->selection;
+    const zf_byte_source *source = &s->container->source;
+    const zf_index_block *entry = &s->column->blocks[block];
+    *out = NULL;
+    if (source->map != NULL) return ZF_OK;
+    uint64_t room;
+    if (j->rooms[worker] == NULL && zf_align_up(j->block_bytes, ZF_FORMAT_ALIGNMENT, &room))
+        j->rooms[worker] = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
+    if (j->rooms[worker] == NULL) {
+        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of %llu bytes", (ull)j->block_bytes);
+        return zf_fail_place(error, status, "%s", where);
+    }
+    *out = j->rooms[worker];
+    return source->ops->read(source, entry->offset, entry->bytes, j->rooms[worker], where, error);
+}
+
 static zf_status decode_block(job *j, uint64_t block, unsigned worker, zf_error *error) {
     char where[ZF_WHERE_BYTES];
+    const uint8_t *stored;
     zf_block_view view;
     zf_selection_where(&j->selection, block, where);
     if (j->watch != NULL) ZF_TRY(j->watch->before(j->watch->user, block, error));
     ZF_TRY(zf_selection_go_on(&j->selection, error));
-    ZF_TRY(zf_selection_block(&j->selection, block, NULL, &view, error));
+    ZF_TRY(read_block(j, block, worker, where, &stored, error));
+    ZF_TRY(zf_selection_block(&j->selection, block, stored, &view, error));
     zf_status status = run_block(j, block, worker, &view, where, error);
     zf_block_view_free(&view);
     return status;
@@ -242,6 +267,11 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
 }
 
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
+    j->rooms = calloc(j->split.workers, sizeof *j->rooms);
+    if (j->rooms == NULL) return zf_raise_no_memory(error);
+    for (uint64_t b = j->selection.first_block; b < j->selection.last_block; b++) {
+        if (j->selection.column->blocks[b].bytes > j->block_bytes) j->block_bytes = j->selection.column->blocks[b].bytes;
+    }
     ZF_TRY(j->device.ops->open(j->selection.container->context, j->split.threads, &j->state, error));
     uint8_t *workspace = buffers->workspace;
     uint8_t *bitmap = workspace;

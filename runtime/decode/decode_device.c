@@ -150,7 +150,6 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
     zf_status fits = zf_device_buffers_check(&sizes, buffers, error);
     if (fits != ZF_OK) return zf_fail_place(error, fits, "column %.128s", prepared->units->column->selection.column->name);
-    // A map of a file that was cut gives a signal where it is touched.
     ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     zf_units_memory memory = {.values = buffers->values,
                               .workspace = buffers->workspace,

@@ -60,7 +60,7 @@ static zf_status place(const zf_selection *s, uint64_t block, zf_status status, 
 static zf_status check_states(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
     zf_block_view view;
     zf_error contradiction = {0};
-    if (zf_container_block(s->container, s->column_number, block, false, &view, &contradiction) == ZF_OK) {
+    if (zf_container_block_header(s->container, s->column_number, block, &view, &contradiction) == ZF_OK) {
         zf_block_view_free(&view);
         return status;
     }

@@ -88,7 +88,7 @@ static zf_status look_at(size_t request, const zf_selection *s, uint64_t number,
     zf_block_view view;
     zf_error damage;
     ZF_TRY(zf_selection_go_on(s, error));
-    if (zf_selection_block(s, number, NULL, &view, &damage) != ZF_OK) return ZF_OK;
+    if (zf_container_block_header(s->container, s->column_number, number, &view, &damage) != ZF_OK) return ZF_OK;
     uint64_t *values = malloc((plan->shaping_count + (size_t)1) * sizeof *values);
     for (uint32_t i = 0; values != NULL && i < plan->shaping_count; i++) values[i] = view.params[plan->shaping[i]];
     zf_block_view_free(&view);

@@ -44,7 +44,7 @@ void *zf_pipeline_host_reader(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         double begun = transfer->batch->begun, begin = zf_clock_seconds() - begun;
         if (wanted) {
-            const zf_byte_source *source = &zf_transfer_request(transfer)->given.container->source;
+            zf_byte_source *source = &zf_transfer_request(transfer)->given.container->source;
             if (source->ops->prefetch != NULL) source->ops->prefetch(source, transfer->file_offset, transfer->file_bytes);
             transfer->measured.read_begin = begin;
             transfer->measured.read_end = zf_clock_seconds() - begun;

@@ -88,10 +88,11 @@ void zf_requested_done(zf_requested *request) {
 }
 
 void zf_requested_check_file(zf_requested *request) {
-    zf_error changed;
-    if (zf_container_unchanged(request->given.container, &changed) == ZF_OK) return;
+    zf_error error = request->error;
+    zf_status status = zf_container_explain(request->given.container, request->status, &error);
+    if (status == ZF_OK) return;
     pthread_mutex_lock(&request->batch->pipeline->lock); // zf_batch_follow may look
-    request->status = changed.status;
-    request->error = changed;
+    request->status = status;
+    request->error = error;
     pthread_mutex_unlock(&request->batch->pipeline->lock);
 }

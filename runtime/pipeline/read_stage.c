@@ -15,7 +15,10 @@ static zf_status read_block(const zf_transfer *transfer, uint64_t index, zf_erro
     const zf_index_block *block = &s->column->blocks[s->first_block + transfer->first + index];
     if (transfer->stored != NULL) {
         uint8_t *to = (uint8_t *)(uintptr_t)transfer->stored + (block->offset - transfer->file_offset);
-        ZF_TRY(zf_byte_source_read_run(&s->container->source, block->offset, block->bytes, to, error));
+        char where[ZF_WHERE_BYTES];
+        zf_selection_where(s, s->first_block + transfer->first + index, where);
+        zf_status read = zf_byte_source_read_run(&s->container->source, block->offset, block->bytes, to, where, error);
+        if (read != ZF_OK) return zf_container_explain(s->container, read, error);
     }
     zf_status status = zf_units_part_check(transfer->units, index, transfer->stored, error);
     return status == ZF_OK ? ZF_OK : zf_container_explain(s->container, status, error);

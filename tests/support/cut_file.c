@@ -1,5 +1,5 @@
 // Preloaded into zfc: cuts the file CUT_FILE to CUT_TO bytes right after somebody looked at it for the CUT_AT-th time (fstat),
-// and makes files without a name fail, as on file systems that have none. A test can thus cut a mapped file at an exact place.
+// and makes files without a name fail, as on file systems that have none. A test can thus cut an open file at an exact place.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

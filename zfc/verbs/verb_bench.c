@@ -11,7 +11,6 @@
 #include "zfc/scratch.h"
 #include "zfc/session.h"
 #include "zfc/verbs/bench_report.h"
-#include "zfc/watch.h"
 
 typedef struct benching {
     zf_session session;
@@ -71,18 +70,15 @@ static void run_container(benching *b, const char *path, const char *names) {
     size_t count = 0, *selected = NULL;
     zf_status status = zf_container_open(b->session.context, path, &container, &error);
     if (status == ZF_OK) {
-        zf_watch_container(container);
         selected = zf_selected_columns(container, names, &count, &error);
         status = selected != NULL ? zf_measure_reference_open(path, &reference, &error) : error.status;
     }
     if (status == ZF_OK) {
-        zf_watch_container(zf_measure_reference_container(reference));
         run_columns(b, container, reference, path, selected, count);
     } else {
         fail(b, path, "", &error);
     }
     free(selected);
-    zf_watch_container(NULL);
     zf_measure_reference_close(reference);
     zf_container_close(container);
 }

@@ -13,7 +13,6 @@
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
-#include "zfc/watch.h"
 
 typedef unsigned long long ull;
 
@@ -98,9 +97,7 @@ static zf_status compile_file(const zf_session *session, const char *input, cons
     zf_status status = zf_files_note(&read, input, error);
     if (status == ZF_OK) status = zf_files_guard(&read, path, error);
     if (status == ZF_OK) status = zf_container_open(session->context, input, &container, error);
-    zf_watch_container(container);
     if (status == ZF_OK) status = zf_module_compile_for(session->compiler, container, options, path, stats, error);
-    zf_watch_container(NULL);
     zf_container_close(container);
     zf_files_free(&read);
     return status;

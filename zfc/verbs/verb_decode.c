@@ -226,7 +226,6 @@ int zf_run_decode(zf_arguments *arguments) {
             status = zf_files_note(&read, arguments->given[i].value, &error);
     }
     if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
-    zf_watch_container(j.container);
     if (status == ZF_OK) {
         selected = zf_selected_columns(j.container, zf_argument(arguments, "columns"), &j.count, &error);
         if (!selected) status = error.status;
@@ -258,7 +257,6 @@ int zf_run_decode(zf_arguments *arguments) {
     json_decref(j.report);
     zf_before_free(&j.before);
     free(selected);
-    zf_watch_container(NULL);
     zf_container_close(j.container);
     zf_session_close(&session);
     return exit_status;

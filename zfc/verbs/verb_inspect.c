@@ -14,7 +14,6 @@
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 #include "zfc/shape_text.h"
-#include "zfc/watch.h"
 
 enum {
     MOST_KINDS = 32,
@@ -307,7 +306,6 @@ int zf_run_inspect(zf_arguments *arguments) {
     zf_status status = zf_container_open(context, arguments->operands[0], &container, &error);
     if (status != ZF_OK && !error.hint[0] && zf_error_is(&error, ZF_E_NOT_A_CONTAINER))
         zf_fail_hint(&error, status, "inspect shows containers (.zfd) and modules (.zfm), and this is neither");
-    zf_watch_container(container);
     if (status == ZF_OK && zf_argument(arguments, "program") != NULL) {
         size_t length;
         const char *unit = zf_container_unit(container, &length);
@@ -319,7 +317,6 @@ int zf_run_inspect(zf_arguments *arguments) {
         status = show(container, arguments, &error);
     }
     int exit_status = status == ZF_OK ? EXIT_GOOD : zf_report("inspect", &error);
-    zf_watch_container(NULL);
     zf_container_close(container);
     zf_context_free(context);
     return exit_status;

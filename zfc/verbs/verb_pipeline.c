@@ -123,7 +123,6 @@ static zf_status open_files(piping *p, zf_error *error) {
         ZF_TRY(zf_files_note(&p->read, arguments->operands[i], error));
         ZF_TRY(zf_container_open(p->session.context, arguments->operands[i], container, error));
         p->container_count++;
-        zf_watch_container(*container);
     }
     if (p->trace && p->svg && zf_files_same(p->trace, p->svg))
         return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--trace and --svg name the same file");
@@ -449,7 +448,6 @@ static void close_all(piping *p) {
     for (size_t r = 0; r < p->request_count; r++) zf_pipe_release(&p->memory, &p->requests[r]);
     zf_pipeline_free(p->pipeline);
     zf_pipe_memory_close(&p->memory);
-    zf_watch_container(NULL);
     for (size_t c = 0; c < p->container_count; c++) zf_container_close(p->containers[c]);
     zf_files_free(&p->read);
     zf_before_free(&p->before);

@@ -136,12 +136,10 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     zf_container *container = NULL;
     size_t count = 0;
     ZF_TRY(zf_container_open(t->session.context, path, &container, error));
-    zf_watch_container(container);
     size_t *selected = zf_selected_columns(container, names, &count, error);
     zf_status status = selected != NULL ? ZF_OK : error->status;
     if (status == ZF_OK && zf_container_rows(container) == 0) status = zf_json_append(t->run.empty, zf_json_text(path), error);
     if (status == ZF_OK) status = tune_columns(t, container, selected, count, later, error);
-    zf_watch_container(NULL);
     free(selected);
     zf_container_close(container);
     return status;

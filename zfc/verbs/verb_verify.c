@@ -9,7 +9,6 @@
 #include "zfc/first_byte.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
-#include "zfc/watch.h"
 
 static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t *report, zf_error *error) {
     const zf_column_info *info = &column->info;
@@ -89,7 +88,6 @@ int zf_run_verify(zf_arguments *arguments) {
     if (!device) device = "auto";
     if (open_all(arguments, &session, device, &container, &selected, &count, &error) != ZF_OK)
         exit_status = zf_report("verify", &error);
-    zf_watch_container(container);
     zf_decode_options options = {.threads = session.threads};
     zf_before before = {0};
     if (selected && zf_before_columns(session.context, container, selected, count, device, &options, &before, &error) != ZF_OK)
@@ -122,7 +120,6 @@ int zf_run_verify(zf_arguments *arguments) {
     }
     json_decref(report);
     free(selected);
-    zf_watch_container(NULL);
     zf_container_close(container);
     zf_session_close(&session);
     return exit_status;

@@ -196,7 +196,7 @@ typedef enum zf_error_code {
     ZF_ERROR_READER = 1118,
     /// a struct with a size or a member that the library does not know
     ZF_ERROR_STRUCT_SIZE = 1119,
-    /// a file that cannot be opened or mapped
+    /// a file that cannot be opened, or mapped on request
     ZF_ERROR_OPEN_FAILED = 1201,
     /// a file that is not a container
     ZF_ERROR_NOT_A_CONTAINER = 1202,

@@ -187,20 +187,28 @@ typedef struct zf_column_info {
 
 /// Opens a file as a container and checks its index. Close it with zf_container_close.
 ///
-/// The index is checked whole: magic, version, every offset, count and size, and its checksum. Blocks are checked when they are
-/// used. The file must not change while it is open. A file that was cut shorter gives ZF_ERR_INPUT (ZF1208), not a signal, if
-/// the change is seen before a block is read.
+/// The index is checked whole: magic, version, every offset, count and size, and its checksum. Blocks are read into memory and
+/// checked when they are used. The file must not change while it is open: a change is ZF_ERR_INPUT (ZF1208) of the call that
+/// meets it. A disk or network that fails is ZF_ERR_IO (ZF1210). Both name file, column, block and byte; neither is a signal.
 ///
 /// Errors: ZF_ERR_IO for a file that cannot be opened or read (ZF1201, ZF1210); ZF_ERR_INPUT for one that is not a container, is
 /// of another version, or is damaged (ZF1202 to ZF1208); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
 
-/// Options of zf_container_open_memory and zf_container_open_reader. Zeroes mean the defaults.
+/// Options of zf_container_open_file, zf_container_open_memory and zf_container_open_reader. Zeroes mean the defaults.
 typedef struct zf_open_options {
     size_t size;      ///< ZF_INIT
-    const char *name; ///< stands for the path in errors and in zf_container_path; copied. NULL: "(memory)" or "(reader)"
-    bool copy;        ///< read all bytes now; the caller's bytes or reader are not used after the call
+    const char *name; ///< stands for the path in errors and in zf_container_path; copied. NULL: "(memory)" or "(reader)".
+                      ///< NULL for a file
+    bool copy;        ///< read all bytes now; the caller's file, bytes or reader are not used after the call
+    /// Not 0: map the file and use its blocks in place, which saves a copy of each. Whoever cuts the file, and a disk or network
+    /// that fails, then ends the process with SIGBUS. For files alone, without `copy`.
+    size_t map;
 } zf_open_options;
+
+/// Opens a file as zf_container_open does, with options, which may be NULL. Errors as for zf_container_open. Any thread.
+ZF_API zf_status zf_container_open_file(zf_context *context, const char *path, const zf_open_options *options, zf_container **out,
+                                        zf_error *error);
 
 /// Opens a container in memory and checks its index as zf_container_open does.
 ///
@@ -456,8 +464,9 @@ typedef struct zf_device_buffers {
 
 /// Prepares a decode of a column, or some of its rows, for a device with memory of its own.
 ///
-/// Reads the blocks and reports the faults that the host can see. May compile. `options` may be NULL and is not kept. Free the
-/// result with zf_prepared_free, before the container is closed. Host-blocking, ordered with no stream. Any thread.
+/// Reads the blocks and reports the faults that the host can see. Keeps the stored bytes in host memory, unless the container has
+/// them in memory already. May compile. `options` may be NULL and is not kept. Free the result with zf_prepared_free, before the
+/// container is closed. Host-blocking, ordered with no stream. Any thread.
 ///
 /// Errors: those of zf_decode but for buffers; ZF_ERR_UNSUPPORTED for a device without memory of its own (ZF1406).
 ZF_API zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
@@ -472,7 +481,7 @@ ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_si
 ///
 /// `stream`: CUDA: a CUstream of the primary context; NULL: the default stream. Stream order: the decode runs after the work that
 /// is already on `stream`. The host copies the stored bytes into `staging` first; this is all that takes its time. A file that
-/// changed since zf_decode_prepare is ZF_ERR_INPUT (ZF1208). A file that is cut while its bytes are copied raises SIGBUS.
+/// changed since zf_decode_prepare is ZF_ERR_INPUT (ZF1208).
 ///
 /// The buffers belong to the decode until `stream` has passed it. Then, or with other buffers on another stream, the call may be
 /// repeated; zf_decode_status reports the last call. After an error a part of the decode may be enqueued, and zf_decode_status

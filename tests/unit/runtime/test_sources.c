@@ -192,6 +192,12 @@ static void test_ways(void) {
     reading whole = {0}, pieces = {.at_once = 1000};
     CHECK(zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     test_all_ways(container, "a file");
+    static const zf_open_options ways[] = {{.size = 0}, {.copy = true}, {ZF_INIT(zf_open_options), .map = 1}};
+    for (int k = 0; k < 3; k++) {
+        CHECK(zf_container_open_file(context, place("t.zfd"), &ways[k], &container, &error) == ZF_OK, "%s", error.message);
+        CHECK(strcmp(zf_container_path(container), place("t.zfd")) == 0, "%s", zf_container_path(container));
+        test_all_ways(container, k == 0 ? "a file without options" : k == 1 ? "a copy of a file" : "a mapped file");
+    }
     CHECK(zf_container_open_memory(context, file, file_bytes, NULL, &container, &error) == ZF_OK, "%s", error.message);
     CHECK(strcmp(zf_container_path(container), "(memory)") == 0, "%s", zf_container_path(container));
     test_all_ways(container, "memory");
@@ -244,11 +250,13 @@ static void test_faults(void) {
         for (int d = 0; d < 2; d++) {
             error = (zf_error){0};
             CHECK(zf_decode(container, 0, devices[d], NULL, &buffers, NULL, &error) == rows[k].status &&
-                      says(&error, rows[k].status, rows[k].code, rows[k].text) && strstr(error.place, ": byte ") != NULL,
+                      says(&error, rows[k].status, rows[k].code, rows[k].text) &&
+                      strstr(error.place, ": column s, block 0, byte ") != NULL,
                   "%s: %s %s (%s)", devices[d], error.code, error.message, error.place);
             error = (zf_error){0};
             CHECK(by_batch(container, devices[d], &error) == rows[k].status &&
-                      says(&error, rows[k].status, rows[k].code, rows[k].text),
+                      says(&error, rows[k].status, rows[k].code, rows[k].text) &&
+                      strstr(error.place, ": column s, block 0, byte ") != NULL,
                   "a batch on %s: %s %s (%s)", devices[d], error.code, error.message, error.place);
         }
         error = (zf_error){0};
@@ -295,6 +303,19 @@ static void test_sizes(void) {
     file_bytes = real;
 }
 
+static void test_options(void) {
+    zf_error error = {0};
+    zf_container *none = NULL;
+    zf_open_options both = {ZF_INIT(zf_open_options), .copy = true, .map = 1}, map = {ZF_INIT(zf_open_options), .map = 1};
+    zf_open_options named = {.name = "t"};
+    zf_byte_reader reader = {.bytes = file_bytes, .read = read_bytes};
+    CHECK(zf_container_open_file(context, place("t.zfd"), &both, &none, &error) == ZF_ERR_USAGE && none == NULL, "both");
+    CHECK(zf_container_open_file(context, place("t.zfd"), &named, &none, &error) == ZF_ERR_USAGE && none == NULL, "a name");
+    CHECK(zf_container_open_file(context, NULL, NULL, &none, &error) == ZF_ERR_USAGE && none == NULL, "no path");
+    CHECK(zf_container_open_memory(context, file, file_bytes, &map, &none, &error) == ZF_ERR_USAGE && none == NULL, "memory");
+    CHECK(zf_container_open_reader(context, &reader, &map, &none, &error) == ZF_ERR_USAGE && none == NULL, "a reader");
+}
+
 int main(void) {
     zf_error error = {0};
     zf_compiler *compiler = NULL;
@@ -310,6 +331,7 @@ int main(void) {
         test_ways();
         test_faults();
         test_sizes();
+        test_options();
     }
     free(file);
     free(beside - 8);
