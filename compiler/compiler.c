@@ -1,14 +1,18 @@
 // The compiler as an object: a linker for generated code, and the context's source of code.
 #include "compiler/compiler.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/codegen_encode.h"
 #include "compiler/compile_sized.h"
 #include "compiler/decoder/decoder_cache.h"
+#include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
@@ -60,6 +64,20 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     zf_status status = zf_jit_create(&options, &compiler->jit, error);
     free(s.table);
     return status;
+}
+
+/// A cache that cannot be used costs time only, but whoever looks for that time finds the reason in the log.
+static void log_unusable_cache(const zf_compiler *compiler) {
+    const char *directory = zf_context_cache_dir(compiler->context);
+    if (directory[0] == 0) return;
+    int fd = zf_cache_open(directory, "kernels");
+    int failed = fd < 0 || faccessat(fd, ".", W_OK, AT_EACCESS) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    if (failed == 0) return;
+    char buffer[128];
+    const char *reason = failed == EPERM && fd < 0 ? "it is not ours alone" : strerror_r(failed, buffer, sizeof buffer);
+    zf_context_log(compiler->context, ZF_LOG_WARNING, "the cache %s/kernels cannot be %s: %s; code is compiled again each time",
+                   directory, fd < 0 ? "used" : "written", reason);
 }
 
 static void release(zf_compiler *compiler) {
@@ -136,6 +154,7 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    if (status == ZF_OK) log_unusable_cache(compiler);
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
     if (status == ZF_OK) {
         compiler->cache = zf_decoder_cache_create(compiler);

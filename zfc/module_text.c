@@ -1,5 +1,6 @@
 #include "zfc/module_text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,15 +16,21 @@
 
 typedef unsigned long long ull;
 
+/// A file that cannot be read does not: whoever opens it next reports why.
 static bool begins_with(const char *path, const char *magic) {
     char bytes[8];
+    size_t have = 0;
     struct stat facts;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here
     if (file < 0) return false;
-    bool same = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && read(file, bytes, sizeof bytes) == sizeof bytes &&
-                memcmp(bytes, magic, sizeof bytes) == 0;
+    bool more = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+    while (more && have < sizeof bytes) {
+        ssize_t got = read(file, bytes + have, sizeof bytes - have);
+        more = got > 0 || (got < 0 && errno == EINTR);
+        have += got > 0 ? (size_t)got : 0;
+    }
     close(file);
-    return same;
+    return have == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
 }
 
 bool zf_is_module(const char *path) { return begins_with(path, ZF_MODULE_MAGIC); }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "runtime/base/error_codes.h"
 #include "zfc/driver_codes.h"
 #include "zfc/watch.h"
 
@@ -45,7 +46,19 @@ zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
     sigset_t before;
     zf_watch_pause(&before); // also so that no interrupt leaves some with their names and some without
     zf_status status = ZF_OK;
-    for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) status = zf_output_commit(outputs->files[i], error);
+    // A full disk shows here, before any file has its name.
+    for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) status = zf_output_sync(outputs->files[i], error);
+    zf_status unsynced = ZF_OK; // of the first name that may be lost; the files are complete, and so the others get theirs
+    for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) {
+        zf_error failure;
+        status = zf_output_commit(outputs->files[i], &failure);
+        bool is_lasting = status != ZF_OK && !zf_error_is(&failure, ZF_E_NAME_NOT_SYNCED);
+        if (status != ZF_OK && (is_lasting || unsynced == ZF_OK)) *error = failure;
+        if (status == ZF_OK || is_lasting) continue;
+        unsynced = status;
+        status = ZF_OK;
+    }
+    if (status == ZF_OK) status = unsynced;
     zf_watch_resume(&before);
     return status;
 }

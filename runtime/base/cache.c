@@ -45,12 +45,15 @@ int zf_cache_open(const char *directory, const char *part) {
     if (path == NULL) return -1;
     snprintf(path, length, "%s/%s", directory, part);
     int fd = make_directories(path) ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int failed = errno;
     free(path);
+    errno = failed;
     if (fd < 0) return -1;
     struct stat facts;
     // Code that lies here will be run, so nobody else may be able to put it there.
     if (fstat(fd, &facts) != 0 || facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) {
         close(fd);
+        errno = EPERM;
         return -1;
     }
     return fd;

@@ -19,7 +19,7 @@ typedef enum zf_cache_answer {
 } zf_cache_answer;
 
 /// Opens `directory`/`part`, made with mode 0700 (and its parents) where missing. Returns a descriptor, or -1 when it cannot be
-/// used: it is not ours, or others may write to it. Close it with close().
+/// used; errno says why, EPERM if it is not ours or others may write to it. Close it with close().
 int zf_cache_open(const char *directory, const char *part);
 
 /// Reads a file whole. On ZF_CACHE_FOUND `*bytes` is memory that the caller frees, with a 0 behind the `*size` bytes. One that

@@ -19,6 +19,7 @@ struct zf_output_file {
     int fd;
     unsigned mode; ///< of the file that it replaces, or 0
     bool overwrite;
+    bool synced; ///< nothing was written since
 };
 
 /// Splits the path and opens its directory.
@@ -115,6 +116,7 @@ zf_status zf_output_create(const char *path, zf_output_options options, zf_outpu
 
 zf_status zf_output_write(zf_output_file *file, uint64_t offset, const void *bytes, size_t size, zf_error *error) {
     const char *from = bytes;
+    file->synced = false;
     while (size > 0) {
         // The kernel takes at most 2 GiB at a time, and may take less.
         size_t part = size < ((size_t)1 << 30) ? size : (size_t)1 << 30;
@@ -170,12 +172,18 @@ static int give_name(zf_output_file *file) {
     return number;
 }
 
-zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
+zf_status zf_output_sync(zf_output_file *file, zf_error *error) {
     // A file keeps its mode when it is replaced; where that is not allowed, the usual one will do.
     if (file->mode != 0 && fchmod(file->fd, file->mode & 0777) != 0 && errno != EPERM) {
         return zf_raise_system(error, ZF_E_WRITE_FAILED, "set the mode of", file->path, errno);
     }
     if (fsync(file->fd) != 0) return zf_raise_system(error, ZF_E_WRITE_FAILED, "write", file->path, errno);
+    file->synced = true;
+    return ZF_OK;
+}
+
+zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
+    if (!file->synced) ZF_TRY(zf_output_sync(file, error));
     int number = give_name(file);
     if (number == EEXIST) {
         zf_status status = zf_raise(error, ZF_E_EXISTS, "another process made %.256s meanwhile", file->path);

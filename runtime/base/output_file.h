@@ -17,6 +17,8 @@ typedef struct zf_output_options {
 ZF_PRIVATE_API zf_status zf_output_create(const char *path, zf_output_options options, zf_output_file **out, zf_error *error);
 /// Writes all of `bytes` at an offset. Any thread.
 ZF_PRIVATE_API zf_status zf_output_write(zf_output_file *file, uint64_t offset, const void *bytes, size_t size, zf_error *error);
+/// Syncs the file, which a commit does otherwise: of several files, all can be on disk before the first gets its name.
+ZF_PRIVATE_API zf_status zf_output_sync(zf_output_file *file, zf_error *error);
 /// Syncs the file and gives it its name; afterwards it can only be freed. After an error nothing is new under that name, but for
 /// ZF_E_NAME_NOT_SYNCED: the complete file is there, and its name may not survive a crash of the machine.
 ZF_PRIVATE_API zf_status zf_output_commit(zf_output_file *file, zf_error *error);

@@ -24,9 +24,14 @@ def cache_of_module():
     return cache
 
 
+def sample():
+    """ZF_TEST_SAMPLE: "3:7" is one in three, at turn 7."""
+    return tuple(map(int, os.environ.get("ZF_TEST_SAMPLE", "1:0").split(":")))
+
+
 def next_in_sample(number):
-    """How far the next number of the sample lies behind `number`, which begins at 0: ZF_TEST_SAMPLE is "3:7" for every third, at turn 7."""
-    every, turn = map(int, os.environ.get("ZF_TEST_SAMPLE", "1:0").split(":"))
+    """How far the next number of the sample lies behind `number`, which begins at 0."""
+    every, turn = sample()
     return every if number > 0 else 1 + turn % every
 
 
