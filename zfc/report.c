@@ -66,6 +66,7 @@ void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
     zf_text text = {0};
     zf_diags_render(diags, form, zf_colour(stderr), &text);
     if (text.length > 0) fwrite(text.data, 1, text.length, form == ZF_DIAG_JSON ? stdout : stderr);
+    if (text.failed) fprintf(stderr, "zfc: error[ZF1102]: no memory to print all diagnostics\n"); // stderr has no buffer
     zf_text_free(&text);
 }
 

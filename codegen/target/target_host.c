@@ -25,7 +25,9 @@ static zf_status machine(unsigned level, const char *triple, const char *cpu, co
 
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
     char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
-    zf_status status = machine(level, triple, cpu, features, out, error);
+    *out = NULL;
+    bool known = triple != NULL && cpu != NULL && features != NULL; // LLVM copies each
+    zf_status status = known ? machine(level, triple, cpu, features, out, error) : zf_raise_no_memory(error);
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
