@@ -94,7 +94,7 @@ static bool is_unfused(const zf_module_states *states, size_t column) {
     return strcmp(states->unfused, "all") == 0 || strstr(states->unfused, names[column]) != NULL;
 }
 
-/// What a module must answer for a column of a file: NULL: it decodes.
+/// The code that a module must answer with for a column of a file; NULL: it decodes.
 static const char *answer(size_t module, size_t file, size_t column) {
     const zf_module_states *has = module == SEVERAL ? several : module >= OF_FILE ? &files[module - OF_FILE] : &files[0];
     const char *code = "ZF1410";
