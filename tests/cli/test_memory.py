@@ -1,14 +1,15 @@
-"""Memory ends while code is made: an error with its code, and no signal. Usage: test_memory.py ZFC SHORT_LLVM [unittest arguments]"""
+"""Memory ends while code is made: an error with its code, and no signal. Usage: test_memory.py ZFC SHORT_LLVM SHORT_MEMORY [unittest arguments]"""
 
 import os
 import resource
+import shutil
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 import zfc_case  # noqa: E402
 
-SHORT_LLVM = sys.argv[2]  # the library to preload, tests/support/short_llvm.c
+SHORT_LLVM, SHORT_MEMORY = sys.argv[2:4]  # the libraries to preload, tests/support/short_llvm.c and short_memory.c
 PROGRAM = "table t { a: i64 = delta(zigzag(bitpack)); b: i32 = rle(bitpack, bitpack); }\n"
 MIB = 1 << 20
 
@@ -83,5 +84,46 @@ class Memory(zfc_case.Case):
                 self.assertIn("no memory for LLVM", result.stderr, said)
 
 
+class EveryAllocation(zfc_case.Case):
+    SECONDS = 60
+
+    def test_every_allocation_of_zfc(self):
+        """One of zfc's own allocations fails, or all from one on; code comes from the cache. An error or a right result, no signal, nothing left."""
+        inputs, outputs, count = self.dir / "in", self.dir / "out", self.dir / "count"
+        environment = os.environ | {"ZIPFLOW_CACHE_DIR": str(self.dir / "cache")}
+        inputs.mkdir()
+        program, table = self.file("in/t.zf", PROGRAM), self.file("in/t.csv", "a,b\n" + "".join(f"{k * 7},{k // 50}\n" for k in range(20000)))
+        container, module = inputs / "t.zfd", inputs / "t.zfm"
+        encode = ["encode", "-q", "-f", "--threads", "1", "-c", program, "--rows-per-block", "8192", "-o"]
+        self.good(*encode, container, table, env=environment)
+        self.good("compile", "-q", "--target", "host", "-o", module, program, env=environment)
+        decode = ["decode", "-q", "-f", "-o", outputs / "d", container]
+        every, turn = zfc_case.sample()
+        every *= 1 if every == 1 else 20
+        for words in ([*encode, outputs / "x.zfd", table], decode, [*decode, "--device", "emu"], [*decode, "--module", module], [*decode, "--format", "csv"],
+                      ["verify", container], ["inspect", "--json", container], ["inspect", module], ["pipeline", container], ["check", program],
+                      ["compile", "-q", "-f", "--target", "host", "-o", outputs / "x.zfm", program]):
+            outputs.mkdir(exist_ok=True)
+            self.good(*words, env=environment) # its code is in the cache from here on
+            files = lambda: {path: path.read_bytes() for path in outputs.rglob("*") if path.is_file()}
+            made = files()
+            self.good(*words, env=environment | {"LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_COUNT": str(count)})
+            allocations = int(count.read_text())
+            numbers = [*range(min(allocations, 300)), *(number for number in (int(300 * 1.1**k) for k in range(80)) if number < allocations)]
+            for number in numbers[turn % every::every]:
+                for on in ({}, {"ZF_SHORT_ON": "1"}):
+                    shutil.rmtree(outputs)
+                    outputs.mkdir()
+                    result = self.zfc(*words, env=environment | on | {"LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_AT": str(number)})
+                    said = f"{words}, {'all from' if on else 'only'} allocation {number} of {allocations}: {result.returncode} {result.stdout}{result.stderr}"
+                    self.assertIn(result.returncode, (0, 1), said)
+                    if result.returncode == 0:
+                        self.assertEqual(files(), made, said)
+                    else:
+                        self.assertIn("error[ZF", result.stderr, said)
+                        self.assertEqual(files(), {}, said)
+            shutil.rmtree(outputs)
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,110 @@
+// Preloaded into `zfc`: memory ends at an exact allocation of zfc's own, not of the libraries that it is linked with. Allocations
+// and maps are counted from the start of main. Number ZF_SHORT_AT fails, and with ZF_SHORT_ON each behind it. At exit the count
+// is written to the file ZF_SHORT_COUNT.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef int main_function(int, char **, char **);
+
+#pragma GCC visibility push(default) // what it takes the place of
+void *malloc(size_t size);
+void *calloc(size_t count, size_t size);
+void *realloc(void *memory, size_t size);
+void *aligned_alloc(size_t alignment, size_t size);
+char *strdup(const char *text);
+char *strndup(const char *text, size_t most);
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int __libc_start_main(main_function *program, int argc, char **argv, main_function *init, void (*fini)(void),
+                      void (*loader_fini)(void), void *stack_end);
+#pragma GCC visibility pop
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static uintptr_t first, end; ///< of the program's code
+static atomic_bool started;
+static atomic_ulong seen;
+static unsigned long at = -1UL;
+static bool on;
+
+static int note_program(struct dl_phdr_info *info, size_t size, void *user) {
+    (void)size, (void)user;
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[k];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
+        first = info->dlpi_addr + segment->p_vaddr;
+        end = first + segment->p_memsz;
+    }
+    return 1; // the program is the first of all
+}
+
+static void write_count(void) {
+    const char *path = getenv("ZF_SHORT_COUNT");
+    atomic_store(&started, false);
+    FILE *file = path != NULL ? fopen(path, "w") : NULL;
+    if (file == NULL) return;
+    fprintf(file, "%lu\n", atomic_load(&seen));
+    fclose(file);
+}
+
+static bool fails(const void *caller) {
+    if (!atomic_load(&started) || (uintptr_t)caller < first || (uintptr_t)caller >= end) return false;
+    unsigned long number = atomic_fetch_add(&seen, 1);
+    bool short_now = on ? number >= at : number == at;
+    if (short_now) errno = ENOMEM;
+    return short_now;
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t size) { return fails(CALLER) ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return fails(CALLER) ? NULL : __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { return fails(CALLER) ? NULL : __libc_realloc(memory, size); }
+void *aligned_alloc(size_t alignment, size_t size) { return fails(CALLER) ? NULL : __libc_memalign(alignment, size); }
+
+static char *copy_of(const char *text, size_t length, const void *caller) {
+    char *copy = fails(caller) ? NULL : __libc_malloc(length + 1);
+    if (copy == NULL) return NULL;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
+}
+
+char *strdup(const char *text) { return copy_of(text, strlen(text), CALLER); }
+char *strndup(const char *text, size_t most) { return copy_of(text, strnlen(text, most), CALLER); }
+
+void *mmap(void *where, size_t size, int protection, int flags, int fd, off_t offset) {
+    static void *(*real)(void *, size_t, int, int, int, off_t);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "mmap");
+    return fails(CALLER) ? MAP_FAILED : real(where, size, protection, flags, fd, offset);
+}
+
+static main_function *real_main;
+
+static int counted_main(int argc, char **argv, char **environment) {
+    const char *number = getenv("ZF_SHORT_AT");
+    dl_iterate_phdr(note_program, NULL);
+    if (number != NULL) at = strtoul(number, NULL, 10);
+    on = getenv("ZF_SHORT_ON") != NULL;
+    atexit(write_count);
+    atomic_store(&started, true);
+    return real_main(argc, argv, environment);
+}
+
+int __libc_start_main(main_function *program, int argc, char **argv, main_function *init, void (*fini)(void),
+                      void (*loader_fini)(void), void *stack_end) {
+    __typeof__(__libc_start_main) *real;
+    *(void **)&real = dlsym(RTLD_NEXT, "__libc_start_main");
+    real_main = program;
+    return real(counted_main, argc, argv, init, fini, loader_fini, stack_end);
+}
