@@ -330,7 +330,7 @@ class BadInput(Case):
 
     def test_marks_blank_lines_and_line_ends(self):
         (self.dir / "s.zf").write_text("table s { p: f64 = plain; } table two { p: i32 = plain; q: i32 = plain; }")
-        for text, table, rows in [(b"\xef\xbb\xbfp\r\n1\r\n-inf\r\n\r\n", "s", 2), (b"p\n4.9e-324\n1e308\nNaN", "s", 3), (b"p,q\r\n1,2\r\n\r\n3,4", "two", 2)]:
+        for text, table, rows in [(b"\xef\xbb\xbfp\r\n1\r\n-inf\r\n", "s", 2), (b"p\n4.9e-324\n1e308\nNaN", "s", 3), (b"p,q\r\n1,2\r\n\r\n3,4", "two", 2)]:
             (self.dir / "s.csv").write_bytes(text)
             self.good("encode", "-q", "-f", "-c", f"{self.dir}/s.zf:{table}", "-o", self.dir / "s.zfd", self.dir / "s.csv")
             self.assertEqual(json.loads(self.good("inspect", "--json", self.dir / "s.zfd"))["rows"], rows)

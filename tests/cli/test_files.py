@@ -147,16 +147,16 @@ class InputsThatAreNotWhatTheySeem(Case):
             return self.file("b.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
 
         for type_, descr, says in [("i32", "'<i8'", "elements of type <i8, but the column needs <i4\n"), ("u8", "'<f8'", "<f8, but the column needs |u1\n"),
-                                   ("i64", "'<U10'", "elements of type <U10, but"), ("date32", "'<M8[D]'", "astype('datetime64[D]').astype('int32')"),
-                                   ("timestamp", "'<M8[ns]'", "astype('datetime64[us]').astype('int64')"), ("i32", "[('x', '<i4'), ('y', '<i4')]", "an array of records"),
+                                   ("i64", "'<U10'", "elements of type <U10, but"), ("date32", "'<M8[s]'", "<M8[s], but the column needs <i4\n"),
+                                   ("timestamp", "'<M8[ps]'", "<M8[ps], but the column needs <i8\n"), ("i32", "[('x', '<i4'), ('y', '<i4')]", "an array of records"),
                                    ("i32", "'" + "x" * 5000, "elements of type xxxxxxxxxxxxxxxxxxxxxxxx, but")]:
             self.refuse(f"a: {type_} = plain;", [f"a={npy(descr)}"], ["ZF2009", says])
 
     def test_other_kinds_of_files(self):
-        for name, begin in [("Parquet", b"PAR1\x15\x04"), ("gzip", b"\x1f\x8b\x08\x00"), ("zstd", b"\x28\xb5\x2f\xfd\x04"), (".npy", b"\x93NUMPY\x01"),
-                            ("zip", b"PK\x03\x04\x14"), ("Arrow", b"ARROW1\x00\x00"), ("zipflow", b"\x89ZFD\r\n")]:
+        for name, begin in [("a Parquet file", b"PAR1\x15\x04"), ("a gzip file", b"\x1f\x8b\x08\x00"), ("a zstd file", b"\x28\xb5\x2f\xfd\x04"), ("a .npy array", b"\x93NUMPY\x01"),
+                            ("a zip or .npz file", b"PK\x03\x04\x14"), ("an Arrow file", b"ARROW1\x00\x00"), ("a zipflow container", b"\x89ZFD\r\n")]:
             for more in ([], ["--header", "a"]):
-                self.refuse("a: i32 = plain;", [self.file("t.csv", begin + b"\n1\n")], ["ZF2007", f"a {name} file, not delimited text"], *more)
+                self.refuse("a: i32 = plain;", [self.file("t.csv", begin + b"\n1\n")], ["ZF2025", f": {name}, not delimited text"], *more)
         program = self.file("p.zf", "table t { PAR1: i32 = plain; }\n")
         for text in ("PAR1\n1\n", "PAR1,PAR2\n1,2\n", "PAR1\r\n1\r\n"):
             self.encode(program, self.dir / "t.zfd", self.file("t.csv", text))

@@ -1,4 +1,5 @@
-// Text that is read while memory runs out: that is what the error says, wherever it happens, and not that the data are bad.
+// Text that is read while memory runs out: that is what the error says, wherever it happens, and not that the data are bad. Raw
+// files are held once.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,13 +13,15 @@ enum {
     ENOUGH = 1 << 30,
 };
 
-static unsigned left; ///< requests for more memory that are granted
+static unsigned left;  ///< requests for more memory that are granted
+static size_t granted; ///< bytes of them
 
 void *__real_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size) {
     if (left == 0) return NULL;
     left--;
+    granted += size;
     return __real_realloc(memory, size);
 }
 
@@ -61,6 +64,32 @@ static void test_file(const zf_table *table, const char *path) {
     CHECK(failed >= 10 && failed < 1000, "memory ran out %u times", failed);
 }
 
+/// A raw file, as elements and as characters, takes one buffer of its size.
+static void test_raw(const zf_table *table) {
+    enum { SIZE = 1 << 20 };
+    static const char zeros[SIZE];
+    static const char *const parts[] = {"n", "s.bytes", "s.offsets", "m.valid"};
+    char path[] = "/tmp/zipflow-test-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, zeros, SIZE) == SIZE, "%s", path);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        zf_table_data data;
+        zf_error error = {0};
+        char operand[64];
+        snprintf(operand, sizeof operand, "%s=%s", parts[i], path);
+        CHECK(zf_table_data_create(table, &data, &error) == ZF_OK, "%s", error.message);
+        granted = 0;
+        zf_status status = zf_read_raw(operand, strlen(parts[i]), path, false, &data, &error);
+        CHECK(status == ZF_OK, "%s: %s", operand, error.message);
+        CHECK(granted <= SIZE + 4096, "%s: %zu bytes of memory for a file of %d", operand, granted, SIZE);
+        CHECK(data.memory.held == granted, "%s: %llu bytes counted, %zu granted", operand, (unsigned long long)data.memory.held,
+              granted);
+        zf_table_data_free(&data);
+    }
+    close(fd);
+    unlink(path);
+}
+
 int main(void) {
     char path[] = "/tmp/zipflow-test-XXXXXX";
     int fd = mkstemp(path);
@@ -78,6 +107,7 @@ int main(void) {
     if (good) {
         test_field(zf_spec_tables(spec));
         test_file(zf_spec_tables(spec), path);
+        test_raw(zf_spec_tables(spec));
     }
     zf_spec_destroy(spec);
     unlink(path);

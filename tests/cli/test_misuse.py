@@ -462,7 +462,7 @@ class Compiling(Case):
         self.good("verify", *["--module", module] * 16, container)
         self.bad(2, "verify", *["--module", module] * 17, container, says="--module can be given at most 16 times")
         self.assertIn("up to 16 times", self.good("verify", "--help"))
-        self.bad(2, "verify", *["-q"] * 257, container, says="more than 256 options")
+        self.bad(2, "verify", *["-q"] * 4097, container, says="more than 4096 options")
 
     def test_targets_are_named_once(self):
         program = self.file("t.zf", PROGRAM)

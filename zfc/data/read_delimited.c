@@ -1,59 +1,68 @@
-// Delimited text into columns, read by libcsv.
-#include <csv.h>
+// Delimited text into columns.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "zfc/data/delimited_scan.h"
+#include "zfc/data/file_kind.h"
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 
-enum { MOST_FIELDS = 4096, BUFFER = 1 << 18 };
+enum { MOST_FIELDS = 4096 };
 
 typedef struct reader {
     const char *path;
+    const zf_delimited_options *options;
     zf_table_data *data;
     zf_error *error;
-    zf_status status;
+    zf_delimited_scan scan;
     zf_column_data *fields[MOST_FIELDS]; // by position; NULL: skipped
     unsigned field_count, at;            // of the header; of the row being read
-    bool in_header;
-    const char *header;      // what --header says, or NULL: it is the first row
-    uint64_t line, row_line; // from 1: where the reader is, and where its row began
-    uint64_t blank_line;     // of the first blank line since the last row; 0: none
-    int ended_by;            // the character that ended the last row, until a field follows
+    uint64_t rows, row_line;             // rows of data begun; the line, from 1, where the row begins
 } reader;
 
-static void fail(reader *r, const char *code, const char *message, const char *column) {
-    if (r->status != ZF_OK) return;
-    r->status = zf_fail(r->error, ZF_ERR_INPUT, code, "%s", message);
-    if (column)
-        zf_fail_place(r->error, r->status, "%s: line %llu, field %u (%s)", r->path, (unsigned long long)r->row_line, r->at + 1,
-                      column);
-    else
-        zf_fail_place(r->error, r->status, "%s: line %llu, field %u", r->path, (unsigned long long)r->row_line, r->at + 1);
+static zf_status fail(reader *r, const char *code, const char *message, const char *column) {
+    zf_fail(r->error, ZF_ERR_INPUT, code, "%s", message);
+    if (!column)
+        return zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line %llu, field %u", r->path, (unsigned long long)r->row_line,
+                             r->at + 1);
+    return zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line %llu, field %u (%s)", r->path, (unsigned long long)r->row_line,
+                         r->at + 1, column);
 }
 
-// Takes the next name of the header. A name that the table lacks is a field to skip.
-static void add_name(reader *r, const char *name, size_t length) {
-    if (r->field_count == MOST_FIELDS) {
-        fail(r, ZFC_FIELD_COUNT, "more than 4096 fields", NULL);
-        return;
+// Takes the next field. False at the end of the text, or after a fault, which `status` has.
+static bool next_field(reader *r, zf_field *out, zf_status *status) {
+    switch (zf_delimited_next(&r->scan, out, r->error)) {
+    case ZF_DELIMITED_FIELD:
+        if (r->at == 0) r->row_line = out->line;
+        *status = ZF_OK;
+        return true;
+    case ZF_DELIMITED_END: *status = ZF_OK; return false;
+    case ZF_DELIMITED_FAILED: *status = r->error->status; return false;
+    case ZF_DELIMITED_BAD: break;
     }
-    zf_column_data *column = zf_table_data_find(r->data, name, length);
+    r->row_line = r->scan.bad_line;
+    *status = fail(r, ZFC_BAD_TEXT, r->scan.message, NULL);
+    return false;
+}
+
+// ---- The header ----
+
+// Takes the next name of the header. A name that the table lacks is a field to skip.
+static zf_status add_name(reader *r, const char *name, size_t length) {
+    if (r->field_count == MOST_FIELDS) return fail(r, ZFC_FIELD_COUNT, "more than 4096 fields", NULL);
+    zf_column_data *column = zf_table_data_find_field(r->data, name, length);
     for (unsigned i = 0; column && i < r->field_count; i++) {
-        if (r->fields[i] == column) {
-            r->at = r->field_count;
-            if (r->header)
-                r->status = zf_fail(r->error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--header names `%s` twice", column->name);
-            else
-                fail(r, ZFC_GIVEN_TWICE, "the header names this column twice", column->name);
-            return;
-        }
+        if (r->fields[i] != column) continue;
+        r->at = r->field_count;
+        if (!r->options->header) return fail(r, ZFC_GIVEN_TWICE, "the header names this column twice", column->name);
+        return zf_fail(r->error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--header names `%s` twice", column->field);
     }
     r->fields[r->field_count++] = column;
+    return ZF_OK;
 }
 
 static bool is_field(const reader *r, const zf_column_data *column) {
@@ -100,199 +109,197 @@ static zf_status claim(reader *r) {
         ZF_TRY(zf_column_claim(column, ZF_PART_VALIDITY, r->path, true, r->error));
     }
     if (any) return ZF_OK;
-    if (r->header) {
+    if (r->options->header) {
         zf_status status = zf_fail(r->error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "no name of --header is a column of the table");
         return zf_fail_hint(r->error, status, "the names are separated by commas, whatever the delimiter");
     }
     zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");
-    zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line 1", r->path);
+    zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line %llu", r->path, (unsigned long long)r->row_line);
     return zf_fail_hint(r->error, ZF_ERR_INPUT,
-                        "is the delimiter right (--delimiter)? Text without a header row needs --header NAMES");
+                        "--field COLUMN=FIELD takes a field of another name, --delimiter another character between fields, "
+                        "and --header NAMES text without a header row");
 }
 
-// A field is handed over at its end; it began as many lines before.
-static uint64_t newlines(const char *text, size_t length) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < length; i++) count += text[i] == '\n';
-    return count;
+static zf_status skip_rows(reader *r) {
+    zf_field field;
+    zf_status status = ZF_OK;
+    r->scan.lenient = true;
+    for (uint64_t row = 0; row < r->options->skip_rows; row++) {
+        do {
+            if (next_field(r, &field, &status)) continue;
+            if (status != ZF_OK) return status;
+            zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "--skip-rows %llu, but the text has %llu row%s",
+                    (unsigned long long)r->options->skip_rows, (unsigned long long)row, row == 1 ? "" : "s");
+            return zf_fail_place(r->error, ZF_ERR_INPUT, "%s", r->path);
+        } while (!field.ends_row);
+    }
+    r->scan.lenient = false;
+    return ZF_OK;
 }
 
-static void on_field(void *bytes, size_t length, void *user) {
-    reader *r = user;
-    if (r->status != ZF_OK) return;
-    bool unquoted_empty = bytes == NULL;
-    const char *text = bytes ? bytes : "";
-    if (r->at == 0) r->row_line = r->line - newlines(text, length);
-    r->ended_by = 0;
-    if (r->blank_line > 0) {
-        // Blank lines may end a file. Before more rows of a table of one field they would be rows that went missing.
-        r->row_line = r->blank_line;
-        r->blank_line = 0;
-        if (r->field_count == 1)
-            fail(r, ZFC_NULL, "a blank line: an empty field, but the column is not nullable",
-                 r->fields[0] ? r->fields[0]->name : NULL);
-        if (r->status != ZF_OK) return;
-        r->row_line = r->line - newlines(text, length);
-    }
-    if (r->in_header) {
-        add_name(r, text, length);
-        r->at++;
-        return;
-    }
-    if (r->at >= r->field_count) {
-        // One empty field more is the delimiter at the end of a line, as TPC-H's own files have it.
-        if (r->at > r->field_count || length > 0) fail(r, ZFC_FIELD_COUNT, "more fields than the header names", NULL);
-        r->at++;
-        return;
-    }
-    zf_column_data *column = r->fields[r->at];
-    if (column) {
-        const char *reason = NULL;
-        zf_status status = zf_column_append_text(column, text, length, unquoted_empty, &reason, r->error);
-        if (status != ZF_OK && !reason) {
-            r->status = status;
-        } else if (status != ZF_OK) {
-            char message[512];
-            char shown[4 * 60 + 1];
-            zf_printable(text, length > 60 ? 60 : length, shown);
-            bool null = length == 0 && !column->type.nullable;
-            if (null)
-                snprintf(message, sizeof message, "an empty field, but the column is not nullable");
-            else if (length == 0)
-                snprintf(message, sizeof message, "an empty field in quotes is %s", reason);
-            else
-                snprintf(message, sizeof message, "`%s%s` is %s", shown, length > 60 ? "..." : "", reason);
-            fail(r, null ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
-            if (length == 0 && !null) zf_fail_hint(r->error, r->status, "null is an empty field without quotes");
+static zf_status read_header(reader *r) {
+    if (r->options->header) {
+        for (const char *name = r->options->header; name;) {
+            size_t length = strcspn(name, ",");
+            ZF_TRY(add_name(r, name, length));
+            name = name[length] ? name + length + 1 : NULL;
         }
+        r->at = 0;
+        return claim(r);
     }
-    r->at++;
+    zf_field field;
+    zf_status status;
+    while (next_field(r, &field, &status)) {
+        if (r->at == 0 && field.ends_row && field.length == 0 && !field.quoted) continue; // a blank line
+        ZF_TRY(add_name(r, field.text, field.length));
+        r->at++;
+        if (!field.ends_row) continue;
+        r->at = 0;
+        return claim(r);
+    }
+    if (status != ZF_OK) return status;
+    zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no header row: the file is empty%s",
+            r->options->skip_rows > 0 ? " behind the skipped rows" : "");
+    return zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line %llu", r->path, (unsigned long long)r->scan.line);
 }
 
-// In a table of one nullable column a blank line is a row: that is how a null is written.
-static void on_blank_line(reader *r) {
-    if (r->in_header) return;
-    if (r->field_count == 1 && r->fields[0] && r->fields[0]->type.nullable) {
-        const char *reason = NULL;
-        r->status = zf_column_append_text(r->fields[0], "", 0, true, &reason, r->error);
-    } else if (r->blank_line == 0) {
-        r->blank_line = r->line;
+// ---- Rows ----
+
+// With --header, a header row would become data without a word where all of its fields can be read. It is recognised by a name
+// that
+// --header has, too.
+static zf_status check_first_row(reader *r, const zf_field *field) {
+    if (!r->options->header || r->options->skip || r->rows > 1 || field->length == 0) return ZF_OK;
+    for (unsigned i = 0; i < r->field_count; i++) {
+        const zf_column_data *column = r->fields[i];
+        if (!column || strlen(column->field) != field->length || memcmp(column->field, field->text, field->length) != 0) continue;
+        zf_status status =
+            fail(r, ZFC_BAD_TEXT, "the first row looks like a header: this field is a name that --header has", column->field);
+        return zf_fail_hint(r->error, status, "--skip-rows 1 skips a header row; --skip-rows 0 says that there is none");
     }
+    return ZF_OK;
 }
 
-static void on_row(int terminator, void *user) {
-    reader *r = user;
-    if (r->status != ZF_OK) return;
-    int before = r->ended_by;
-    r->ended_by = terminator;
-    if (r->at == 0) {
-        if (!(before == '\r' && terminator == '\n')) on_blank_line(r); // the two characters of one line's end are no line
-        return;
+static bool is_null_word(const zf_delimited_options *options, const zf_field *field) {
+    if (field->quoted) return false;
+    for (size_t i = 0; i < options->null_count; i++) {
+        if (strlen(options->null_words[i]) == field->length && memcmp(options->null_words[i], field->text, field->length) == 0)
+            return true;
     }
-    if (r->in_header) {
-        r->in_header = false;
-        r->status = claim(r);
-    } else if (r->at < r->field_count) {
-        char message[96];
-        snprintf(message, sizeof message, "the row has %u field%s, the header %u", r->at, r->at == 1 ? "" : "s", r->field_count);
-        fail(r, ZFC_FIELD_COUNT, message, NULL);
-    }
-    r->at = 0;
+    return options->null_count == 0 && field->length == 0;
 }
 
-static int keep_spaces(unsigned char c) {
-    (void)c;
-    return 0; // spaces belong to the field
-}
-
-// Recognises files of other kinds by their first bytes.
-static void refuse_binary(reader *r, const char *bytes, size_t count) {
-    static const struct {
-        const char *begin, *what;
-    } kinds[] = {{"PAR1", "Parquet"}, {"ARROW1", "Arrow"},   {"\x1f\x8b", "gzip"},  {"\x28\xb5\x2f\xfd", "zstd"},
-                 {"PK\x03", "zip"},   {"\x93NUMPY", ".npy"}, {"\x89ZFD", "zipflow"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && r->status == ZF_OK; i++) {
-        const char *begin = kinds[i].begin;
-        size_t length = strlen(begin);
-        if (count <= length || memcmp(bytes, begin, length) != 0) continue;
-        // A column may be called PAR1; what follows a name is no control character but the end of the line or a tab.
-        if (begin[0] >= 'A' && begin[0] <= 'Z' &&
-            ((unsigned char)bytes[length] >= ' ' || (bytes[length] && strchr("\t\r\n", bytes[length]))))
-            continue;
-        char message[64];
-        snprintf(message, sizeof message, "a %s file, not delimited text", kinds[i].what);
-        fail(r, ZFC_BAD_TEXT, message, NULL);
-        zf_fail_hint(r->error, r->status,
-                     strcmp(kinds[i].what, ".npy") == 0 ? "give it as COLUMN=FILE" : "unpack it, or convert it to text first");
-    }
-}
-
-// Bytes of a UTF-8 mark at the start of a file, which is no part of the first name. UTF-16 is refused by its own.
-static size_t byte_order_mark(reader *r, const char *bytes, size_t count) {
-    if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) return 3;
-    if (count >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0)) {
-        fail(r, ZFC_BAD_TEXT, "the text is UTF-16; convert it to UTF-8", NULL);
-    }
-    refuse_binary(r, bytes, count);
-    return 0;
-}
-
-// The text is no delimited text. The error is where the field that is being read began: a quote that was left open swallows
-// lines, and what is wrong shows only at the next quote, or at the end of the file.
-static void fail_broken(reader *r, const struct csv_parser *parser, bool at_end) {
-    uint64_t found = r->line, began = found - newlines((const char *)parser->entry_buf, parser->entry_pos);
-    char message[160];
-    if (at_end)
-        snprintf(message, sizeof message, "a quoted field that does not end");
-    else if (began == found)
-        snprintf(message, sizeof message, "a quote in the middle of a field");
+static zf_status fail_value(reader *r, const zf_column_data *column, const zf_field *field, const char *reason, bool blank_line) {
+    char message[512], shown[4 * 60 + 1];
+    size_t length = field->length < 60 ? field->length : 60;
+    zf_printable(field->text, length, shown);
+    bool empty = field->length == 0 && !field->quoted, missing = field->length == 0 && !column->type.nullable;
+    if (missing)
+        snprintf(message, sizeof message, "%san empty field, but the column is not nullable", blank_line ? "a blank line: " : "");
+    else if (empty)
+        snprintf(message, sizeof message, "%san empty field is %s", blank_line ? "a blank line: " : "", reason);
+    else if (field->length == 0)
+        snprintf(message, sizeof message, "an empty field in quotes is %s", reason);
     else
-        snprintf(message, sizeof message, "a quoted field with a quote in its middle, at line %llu: is its own quote left open?",
-                 (unsigned long long)found);
-    r->row_line = began;
-    fail(r, ZFC_BAD_TEXT, message, NULL);
+        snprintf(message, sizeof message, "`%s%s` is %s", shown, field->length > 60 ? "..." : "", reason);
+    zf_status status = fail(r, missing ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
+    if (r->options->header && !r->options->skip && r->rows == 1)
+        return zf_fail_hint(r->error, status, "with --header the first row is data; if it is a header, --skip-rows 1 skips it");
+    if (empty && column->type.nullable)
+        return zf_fail_hint(r->error, status, "nulls are the words of --null alone; add --null '' for empty fields");
+    if (field->length == 0 && column->type.nullable)
+        return zf_fail_hint(r->error, status, "null is an empty field without quotes");
+    if (column->type.nullable && !field->quoted) return zf_fail_hint(r->error, status, "if this word is null, give it by --null");
+    return status;
 }
 
-static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool progress) {
-    char *buffer = malloc(BUFFER);
-    if (!buffer) return zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", r->path);
-    uint64_t total = 0;
+// In a table of one field each line is a row, a blank one too.
+static zf_status add_value(reader *r, const zf_field *field) {
+    zf_column_data *column = r->fields[r->at];
+    ZF_TRY(check_first_row(r, field));
+    if (!column) return ZF_OK;
+    bool blank_line = r->field_count == 1 && field->length == 0 && !field->quoted;
+    bool word = is_null_word(r->options, field), null = word && column->type.nullable;
+    if (word && !null && field->length > 0) {
+        char message[256], shown[4 * 32 + 1];
+        zf_printable(field->text, field->length < 32 ? field->length : 32, shown);
+        snprintf(message, sizeof message, "`%s` is null (--null), but the column is not nullable", shown);
+        zf_status status = fail(r, ZFC_NULL, message, column->name);
+        if (column->type.element != ZF_STRING) return status;
+        return zf_fail_hint(r->error, status, "in quotes it is text; `string?` takes nulls");
+    }
+    const char *reason = NULL;
+    zf_status status = zf_column_append_text(column, field->text, field->length, null, &reason, r->error);
+    return status == ZF_OK || !reason ? status : fail_value(r, column, field, reason, blank_line);
+}
+
+static zf_status fail_count(reader *r, unsigned count) {
+    char message[96];
+    snprintf(message, sizeof message, "the row has %s%u field%s, the header %u", count > r->field_count ? "at least " : "", count,
+             count == 1 ? "" : "s", r->field_count);
+    return fail(r, ZFC_FIELD_COUNT, message, NULL);
+}
+
+static zf_status read_rows(reader *r) {
+    zf_field field;
+    zf_status status;
     double shown = zf_clock_seconds();
-    size_t count;
-    while (r->status == ZF_OK && (count = fread(buffer, 1, BUFFER, file)) > 0) {
-        size_t mark = total == 0 ? byte_order_mark(r, buffer, count) : 0;
-        // A line at a time, so that the line of an error is known.
-        for (size_t begin = mark; begin < count && r->status == ZF_OK;) {
-            const char *newline = memchr(buffer + begin, '\n', count - begin);
-            size_t end = newline ? (size_t)(newline - buffer) + 1 : count;
-            if (csv_parse(parser, buffer + begin, end - begin, on_field, on_row, r) != end - begin) {
-                if (csv_error(parser) == CSV_ENOMEM)
-                    r->status = zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a field of %s", r->path);
-                else
-                    fail_broken(r, parser, false);
-            }
-            if (newline) r->line++;
-            begin = end;
+    uint64_t read = r->scan.total;
+    while (next_field(r, &field, &status)) {
+        if (r->at == 0) {
+            if (field.ends_row && field.length == 0 && !field.quoted && r->field_count > 1) continue; // a blank line
+            r->rows++;
         }
-        total += count;
-        if (progress && zf_clock_seconds() - shown > 0.2) {
-            char text[32];
-            shown = zf_clock_seconds();
-            fprintf(stderr, "\rreading %s: %s\033[K", r->path, zf_bytes_text(total, text));
+        if (r->at < r->field_count) {
+            ZF_TRY(add_value(r, &field));
+        } else if (r->at > r->field_count || field.length > 0 || field.quoted || !field.ends_row) {
+            // One empty field more is the delimiter at the end of a line, as TPC-H's own files have it.
+            return fail_count(r, r->at + 1);
         }
+        r->at++;
+        if (!field.ends_row) continue;
+        if (r->at < r->field_count) return fail_count(r, r->at);
+        r->at = 0;
+        if (!r->options->progress || r->scan.total == read || zf_clock_seconds() - shown < 0.2) continue;
+        char text[32];
+        shown = zf_clock_seconds();
+        read = r->scan.total;
+        fprintf(stderr, "\rreading ");
+        zf_print_path(stderr, r->path);
+        fprintf(stderr, ": %s\033[K", zf_bytes_text(read, text));
     }
-    int reason = errno; // of a read that failed: what follows may change it
-    if (progress) fprintf(stderr, "\r\033[K");
-    free(buffer);
-    if (r->status == ZF_OK && ferror(file)) {
-        return zf_fail(r->error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", r->path, strerror(reason));
+    return status;
+}
+
+// ---- The file ----
+
+// Passes over a UTF-8 mark at the start of a file, which is no part of the first name. Refuses texts and files of other kinds.
+static zf_status check_head(reader *r) {
+    const char *bytes = r->scan.buffer + r->scan.begin;
+    size_t count = r->scan.end - r->scan.begin;
+    if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
+        r->scan.begin += 3;
+        return ZF_OK;
     }
-    if (r->status == ZF_OK && csv_fini(parser, on_field, on_row, r) != 0) fail_broken(r, parser, true);
-    if (r->status == ZF_OK && r->in_header) {
-        r->status = zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no header row: the file is empty");
-        zf_fail_place(r->error, r->status, "%s: line 1", r->path);
+    r->row_line = 1;
+    if (count >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
+        return fail(r, ZFC_BAD_TEXT, "the text is UTF-16; convert it to UTF-8", NULL);
+    if (count >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0) {
+        zf_fail(r->error, ZF_ERR_INPUT, ZFC_OTHER_FORMAT, "a .npy array, not delimited text");
+        zf_fail_place(r->error, ZF_ERR_INPUT, "%s", r->path);
+        return zf_fail_hint(r->error, ZF_ERR_INPUT, "give it as COLUMN=FILE");
     }
-    return r->status;
+    const zf_file_kind *kind = zf_file_kind_of(bytes, count, false);
+    return kind ? zf_file_kind_refuse(kind, r->path, "delimited text", "", r->error) : ZF_OK;
+}
+
+static zf_status read_text(reader *r) {
+    ZF_TRY(zf_delimited_start(&r->scan, r->error));
+    ZF_TRY(check_head(r));
+    ZF_TRY(skip_rows(r));
+    r->at = 0;
+    ZF_TRY(read_header(r));
+    return read_rows(r);
 }
 
 zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
@@ -303,30 +310,15 @@ zf_status zf_read_delimited(const char *path, const zf_delimited_options *option
         return zf_fail_hint(error, ZF_ERR_INPUT, "inputs are text files, or COLUMN=FILE");
     }
     reader *r = calloc(1, sizeof *r);
-    struct csv_parser parser;
-    if (!r || csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL | CSV_REPALL_NL) != 0) {
-        free(r);
+    if (!r) {
         fclose(file);
         return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", path);
     }
-    csv_set_delim(&parser, (unsigned char)options->delimiter);
-    csv_set_space_func(&parser, keep_spaces);
-    *r = (reader){.path = path,
-                  .data = data,
-                  .error = error,
-                  .in_header = !options->header,
-                  .header = options->header,
-                  .line = 1,
-                  .row_line = 1};
-    for (const char *name = options->header; name;) {
-        size_t length = strcspn(name, ",");
-        add_name(r, name, length);
-        name = name[length] ? name + length + 1 : NULL;
-    }
-    r->at = 0;
-    if (options->header && r->status == ZF_OK) r->status = claim(r);
-    zf_status status = r->status == ZF_OK ? read_all(r, &parser, file, options->progress) : r->status;
-    csv_free(&parser);
+    *r = (reader){.path = path, .options = options, .data = data, .error = error, .row_line = 1};
+    r->scan = (zf_delimited_scan){.file = file, .path = path, .delimiter = options->delimiter, .memory = &data->memory};
+    zf_status status = read_text(r);
+    if (options->progress) fprintf(stderr, "\r\033[K");
+    zf_delimited_free(&r->scan);
     free(r);
     fclose(file);
     return status;

@@ -4,30 +4,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/base/read_whole.h"
+#include "zfc/data/file_kind.h"
+#include "zfc/data/npy_times.h"
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
 
-/// A file's bytes; elements begin at `offset`.
+/// A file's bytes, which a column takes over.
 typedef struct bytes {
-    zf_text text;
-    size_t offset;
-    bool is_array; ///< of a .npy file
+    char *data;
+    size_t length, capacity;
+    size_t offset;    ///< byte of the file where the elements begin; `data` begins there, too
+    bool is_array;    ///< of a .npy file
+    zf_npy_time time; ///< of an array of times
 } bytes;
 
-static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
-    *out = (bytes){0};
+static zf_status cannot_read(const char *path, int reason, zf_error *error) {
+    return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(reason));
+}
+
+// Reads all of it into one buffer: of a regular file one of its size.
+static zf_status read_open(int file, const char *path, zf_input_memory *memory, bytes *out, zf_error *error) {
+    struct stat facts;
+    if (fstat(file, &facts) != 0) return cannot_read(path, errno, error);
+    size_t first = S_ISREG(facts.st_mode) && facts.st_size > 0 ? (size_t)facts.st_size + 1 : 1 << 16;
+    for (;;) {
+        if (out->length == out->capacity) {
+            size_t wish = out->capacity ? 2 * out->capacity : first;
+            char *data =
+                zf_input_grow(memory, path, out->data, &out->capacity, out->capacity ? out->capacity + 1 : first, wish, error);
+            if (!data) return ZF_ERR_MEMORY;
+            out->data = data;
+        }
+        ssize_t count = read(file, out->data + out->length, out->capacity - out->length);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return cannot_read(path, errno, error);
+        if (count == 0) return ZF_OK;
+        out->length += (size_t)count;
+    }
+}
+
+static zf_status read_whole(const char *path, zf_input_memory *memory, bytes *out, zf_error *error) {
     int file = open(path, O_RDONLY | O_CLOEXEC); // which may be a pipe
-    if (file < 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
-    int failed = zf_read_whole(file, SIZE_MAX, &out->text);
+    if (file < 0) return cannot_read(path, errno, error);
+    zf_status status = read_open(file, path, memory, out, error);
     close(file);
-    if (failed == 0) return ZF_OK;
-    zf_text_free(&out->text);
-    if (failed == ENOMEM) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", path);
-    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(failed));
+    return status;
 }
 
 // ---- .npy: "\x93NUMPY", version, length of the header, a Python dictionary as text ----
@@ -72,23 +97,39 @@ static zf_status wrong_npy_type(zf_error *error, const char *path, const wanted_
     char what[160], shown[4 * 24 + 1];
     zf_printable(code, length < 24 ? length : 24, shown);
     snprintf(what, sizeof what, "elements of type %s, but %s %c%s", shown, array->what, wanted[1] == '1' ? '|' : '<', wanted);
-    zf_status status = bad_npy(error, path, what);
-    if (length < 3 || memcmp(code + 1, "M8", 2) != 0) return status;
-    if (type.logical == ZF_LOGICAL_DATE32)
-        return zf_fail_hint(error, status, "dates are days since 1970: a.astype('datetime64[D]').astype('int32')");
-    return zf_fail_hint(error, status, "timestamps are microseconds since 1970: a.astype('datetime64[us]').astype('int64')");
+    return bad_npy(error, path, what);
 }
 
+// `shape` is Python's tuple.
+static zf_status wrong_npy_shape(zf_error *error, const char *path, const char *shape) {
+    unsigned dimensions = 0;
+    bool number = false;
+    for (; *shape && *shape != ')'; shape++) {
+        bool digit = *shape >= '0' && *shape <= '9';
+        dimensions += digit && !number;
+        number = digit;
+    }
+    if (dimensions == 0) {
+        zf_status status = bad_npy(error, path, "a single value (an array without a dimension), but a column has one dimension");
+        return zf_fail_hint(error, status, "of one row: a.reshape(1)");
+    }
+    char what[96];
+    snprintf(what, sizeof what, "an array of %u dimensions, but a column has one", dimensions);
+    zf_status status = bad_npy(error, path, what);
+    return zf_fail_hint(error, status, "give each column as an array of its own, such as a[:, 0]");
+}
+
+// Reads the header, which becomes no part of the data.
 static zf_status skip_npy_header(const char *path, const wanted_array *array, bytes *file, zf_error *error) {
-    if (file->text.length < 12) return bad_npy(error, path, "the file is cut short");
-    unsigned char major = (unsigned char)file->text.data[6];
-    const unsigned char *at = (const unsigned char *)file->text.data + 8;
+    if (file->length < 12) return bad_npy(error, path, "the file is cut short");
+    unsigned char major = (unsigned char)file->data[6];
+    const unsigned char *at = (const unsigned char *)file->data + 8;
     size_t length = major == 1 ? at[0] + 256u * at[1] : at[0] + 256u * at[1] + 65536u * at[2] + 16777216u * at[3];
     size_t begin = major == 1 ? 10 : 12;
     if (major < 1 || major > 3) return bad_npy(error, path, "an unknown version of the .npy format");
-    if (length > file->text.length - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
+    if (length > file->length - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
     char header[65537];
-    memcpy(header, file->text.data + begin, length);
+    memcpy(header, file->data + begin, length);
     header[length] = 0;
     const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"),
                *descr = npy_value(header, "'descr'");
@@ -96,16 +137,22 @@ static zf_status skip_npy_header(const char *path, const wanted_array *array, by
     if (strncmp(descr, "'>", 2) == 0) return bad_npy(error, path, "big-endian elements");
     if (*descr != '\'') return bad_npy(error, path, "an array of records; give each column a file of its own");
     size_t code = strcspn(descr + 1, "'");
-    if (code != 3 || strncmp(descr + 2, npy_code(array->type), 2) != 0)
+    unsigned size = zf_element_size(array->type.element);
+    file->time = zf_npy_time_of(array->type, descr + 1, code);
+    if (file->time.unit)
+        size = sizeof(int64_t);
+    else if (code != 3 || strncmp(descr + 2, npy_code(array->type), 2) != 0)
         return wrong_npy_type(error, path, array, descr + 1, code);
     char *end;
     unsigned long long count = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
-    if (*shape != '(' || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')')) {
-        return bad_npy(error, path, "an array that has not one dimension");
-    }
+    if (*shape != '(') return bad_npy(error, path, "a shape that is no tuple");
+    if (end == shape + 1 || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')'))
+        return wrong_npy_shape(error, path, shape);
     file->offset = begin + length;
-    if (count != (file->text.length - file->offset) / zf_element_size(array->type.element))
+    file->length -= file->offset;
+    if (count != file->length / size || file->length % size != 0)
         return bad_npy(error, path, "shape and size of the file differ");
+    memmove(file->data, file->data + file->offset, file->length);
     return ZF_OK;
 }
 
@@ -116,83 +163,104 @@ static bool ends_with(const char *name, size_t length, const char *end) {
     return length > part && memcmp(name + length - part, end, part) == 0;
 }
 
-// Sets where the elements begin: behind the header of a .npy file.
-static zf_status find_elements(const zf_column_data *column, zf_column_part part, const char *path, bytes *file,
+// Leaves the elements alone in `file`, without the header of a .npy file.
+static zf_status find_elements(const zf_column_data *column, zf_column_part part, const char *path, bool any_format, bytes *file,
                                zf_error *error) {
-    if (file->text.length >= 6 && memcmp(file->text.data, "\x93NUMPY", 6) == 0) {
+    if (file->length >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) {
         wanted_array array = wanted_of(column, part);
         file->is_array = true;
         return skip_npy_header(path, &array, file, error);
     }
-    if (!ends_with(path, strlen(path), ".npy")) return ZF_OK;
+    const zf_file_kind *kind = any_format ? NULL : zf_file_kind_of(file->data, file->length, true);
+    if (kind) return zf_file_kind_refuse(kind, path, "raw elements", "; --raw takes files of any format as raw elements", error);
+    if (any_format || !ends_with(path, strlen(path), ".npy")) return ZF_OK;
     bad_npy(error, path, "the file is called .npy and does not begin as one");
-    return zf_fail_hint(error, ZF_ERR_INPUT, "raw elements are read from a file of another name");
+    return zf_fail_hint(error, ZF_ERR_INPUT, "--raw takes files of any format as raw elements");
 }
 
-static zf_status take_values(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
-    size_t size = zf_element_size(column->type.element), length = file->text.length - file->offset;
-    if (size > 0 && length % size != 0) {
-        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + length / size * size);
+static zf_status check_booleans(const zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
+    for (size_t i = 0; i < file->length; i++) {
+        if ((unsigned char)file->data[i] <= 1) continue;
+        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean of column `%s` that is %u, not 0 or 1", column->name,
+                (unsigned char)file->data[i]);
+        zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+        return zf_fail_hint(error, ZF_ERR_INPUT,
+                            "a raw boolean is a byte here, not a bit as `zfc decode` writes it; what "
+                            "`--format npy` and `csv` write can be encoded");
     }
-    const char *data = file->text.data + file->offset;
-    for (size_t i = 0; column->type.element == ZF_BOOL && i < length; i++) {
-        if ((unsigned char)data[i] > 1) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean of column `%s` that is %u, not 0 or 1", column->name,
-                    (unsigned char)data[i]);
-            zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
-            return zf_fail_hint(error, ZF_ERR_INPUT,
-                                "a raw boolean is a byte here, not a bit as `zfc decode` writes it; what "
-                                "`--format npy` and `csv` write can be encoded");
-        }
-    }
-    column->used = 0;
-    ZF_TRY(zf_column_reserve(column, length + 1, false, error));
-    if (length > 0) memcpy(column->values, data, length);
-    column->used = length;
-    if (size > 0) column->rows = length / size;
     return ZF_OK;
 }
 
-static zf_status take_offsets(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
-    size_t length = file->text.length - file->offset;
-    if (length % 8 != 0 || length == 0)
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
-    column->rows = length / 8 - 1;
+static zf_status take_values(zf_column_data *column, const char *what, const char *path, bytes *file, zf_error *error) {
+    size_t size = zf_element_size(column->type.element);
+    if (file->time.unit) {
+        uint8_t **validity = NULL;
+        if (column->type.nullable) { // NaT is null, so the array gives both
+            ZF_TRY(zf_column_claim(column, ZF_PART_VALIDITY, what, false, error));
+            size_t capacity = 0;
+            column->raw_valid_bytes = (file->length / sizeof(int64_t) + 7) / 8;
+            column->validity = zf_input_grow(column->memory, path, NULL, &capacity, column->raw_valid_bytes + 1,
+                                             column->raw_valid_bytes + 1, error);
+            if (!column->validity) return ZF_ERR_MEMORY;
+            validity = &column->validity;
+        }
+        size_t rows = file->length / sizeof(int64_t);
+        ZF_TRY(zf_npy_times_convert(&file->time, path, column->name, rows, file->data, validity ? *validity : NULL, error));
+        file->length = rows * size;
+    }
+    if (size > 0 && file->length % size != 0) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", file->length, size);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->length / size * size);
+    }
+    if (column->type.element == ZF_BOOL) ZF_TRY(check_booleans(column, path, file, error));
+    column->values = file->data;
+    column->used = file->length;
+    column->capacity = file->capacity;
+    if (size > 0) column->rows = file->length / size;
+    *file = (bytes){0};
+    return ZF_OK;
+}
+
+static zf_status take_offsets(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
+    if (file->length % 8 != 0 || file->length == 0) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes are no offsets: those are rows + 1 numbers of 8 bytes",
+                file->length);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+    }
+    column->rows = file->length / 8 - 1;
     column->raw_offsets_at = file->offset;
-    column->offsets = malloc(length);
-    if (!column->offsets) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
-    memcpy(column->offsets, file->text.data + file->offset, length);
+    column->offsets = (int64_t *)(void *)file->data;
+    *file = (bytes){0};
     return ZF_OK;
 }
 
-// A bitmap is kept, with its memory; an array of booleans becomes one.
+// A bitmap is kept, with its memory; an array of booleans becomes one, in place.
 static zf_status take_validity(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
-    if (!file->is_array) {
-        column->validity = (uint8_t *)file->text.data;
-        column->raw_valid_bytes = file->text.length;
-        file->text = (zf_text){0};
-        return ZF_OK;
-    }
-    const uint8_t *rows = (const uint8_t *)file->text.data + file->offset;
-    size_t count = file->text.length - file->offset;
-    column->validity = calloc(count / 8 + 1, 1);
-    if (!column->validity) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
-    column->raw_valid_bytes = (count + 7) / 8;
-    column->valid_is_array = true;
-    column->valid_rows = count;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i] > 1) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "the validity of a row of column `%s` that is %u, not 0 or 1",
-                    column->name, rows[i]);
-            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+    if (file->is_array) {
+        uint8_t *rows = (uint8_t *)file->data, eight = 0;
+        column->valid_is_array = true;
+        column->valid_rows = file->length;
+        for (size_t i = 0; i < file->length; i++) {
+            if (rows[i] > 1) {
+                zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "the validity of a row of column `%s` that is %u, not 0 or 1",
+                        column->name, rows[i]);
+                return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+            }
+            eight = (uint8_t)(eight | rows[i] << (i % 8));
+            if (i % 8 < 7 && i + 1 < file->length) continue;
+            rows[i / 8] = eight;
+            eight = 0;
         }
-        column->validity[i / 8] |= (uint8_t)(rows[i] << (i % 8));
+        file->length = (file->length + 7) / 8;
     }
+    column->validity = (uint8_t *)file->data;
+    column->raw_valid_bytes = file->length;
+    *file = (bytes){0};
     return ZF_OK;
 }
 
-zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_error *error) {
+zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bool any_format, zf_table_data *data,
+                      zf_error *error) {
     zf_column_data *column = zf_table_data_find(data, what, name_length);
     bool is_offsets = !column && ends_with(what, name_length, ".offsets"),
          is_valid = !column && ends_with(what, name_length, ".valid");
@@ -214,12 +282,9 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
         return zf_fail_hint(error, ZF_ERR_INPUT, "give its elements, %s=FILE", column->name);
     }
     if (!column) {
-        const char *names[256];
-        size_t count = 0;
-        for (; count < data->count && count < 256; count++) names[count] = data->columns[count].name;
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)(name_length < 100 ? name_length : 100), what);
-        const char *nearest = zf_nearest_name(name, names, count);
+        const char *nearest = zf_table_data_nearest(data, name);
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
         zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
         return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
@@ -232,14 +297,14 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
     zf_column_part part = is_offsets ? ZF_PART_OFFSETS : is_valid ? ZF_PART_VALIDITY : ZF_PART_VALUES;
     ZF_TRY(zf_column_claim(column, part, what, false, error));
     bytes file = {0};
-    ZF_TRY(read_whole(path, &file, error));
-    zf_status status = find_elements(column, part, path, &file, error);
+    zf_status status = read_whole(path, &data->memory, &file, error);
+    if (status == ZF_OK) status = find_elements(column, part, path, any_format, &file, error);
     if (status == ZF_OK && is_offsets)
         status = take_offsets(column, path, &file, error);
     else if (status == ZF_OK && is_valid)
         status = take_validity(column, path, &file, error);
     else if (status == ZF_OK)
-        status = take_values(column, path, &file, error);
-    zf_text_free(&file.text);
+        status = take_values(column, what, path, &file, error);
+    zf_input_release(&data->memory, file.data, file.capacity);
     return status;
 }

@@ -17,6 +17,8 @@ zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_err
         zf_type type = column->type;
         out->columns[out->count++] = (zf_column_data){
             .name = column->name,
+            .field = column->name,
+            .memory = &out->memory,
             .type = {(zf_element)type.kind, type.logical, type.precision, type.scale, type.nullable},
         };
     }
@@ -40,6 +42,56 @@ zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t
     return NULL;
 }
 
+zf_column_data *zf_table_data_find_field(zf_table_data *data, const char *field, size_t length) {
+    for (size_t i = 0; i < data->count; i++) {
+        if (strlen(data->columns[i].field) == length && memcmp(data->columns[i].field, field, length) == 0)
+            return &data->columns[i];
+    }
+    return NULL;
+}
+
+const char *zf_table_data_nearest(const zf_table_data *data, const char *name) {
+    const char *names[256];
+    size_t count = 0;
+    for (; count < data->count && count < 256; count++) names[count] = data->columns[count].name;
+    return zf_nearest_name(name, names, count);
+}
+
+zf_status zf_table_data_map(zf_table_data *data, const char *mapping, zf_error *error) {
+    size_t length = strcspn(mapping, "=");
+    if (!mapping[length] || length == 0) {
+        zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--field needs COLUMN=FIELD, not `%.64s`", mapping);
+        return zf_fail_hint(error, ZF_ERR_USAGE, "the column's name, and that of its field in the header");
+    }
+    zf_column_data *column = zf_table_data_find(data, mapping, length);
+    if (!column) {
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)(length < 255 ? length : 255), mapping);
+        const char *nearest = zf_table_data_nearest(data, name);
+        zf_fail(error, ZF_ERR_USAGE, ZFC_NO_SUCH_COLUMN, "--field: the table has no column `%.64s`", name);
+        return nearest ? zf_fail_hint(error, ZF_ERR_USAGE, "did you mean `%s`?", nearest) : ZF_ERR_USAGE;
+    }
+    if (column->field != column->name)
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--field gives column `%s` twice: `%.64s` and `%.64s`",
+                       column->name, column->field, mapping + length + 1);
+    column->field = mapping + length + 1;
+    return ZF_OK;
+}
+
+zf_status zf_table_data_check_fields(const zf_table_data *data, zf_error *error) {
+    for (size_t i = 0; i < data->count; i++) {
+        const zf_column_data *mapped = &data->columns[i];
+        for (size_t k = 0; k < data->count && mapped->field != mapped->name; k++) {
+            const zf_column_data *other = &data->columns[k];
+            if (k == i || strcmp(other->field, mapped->field) != 0) continue;
+            zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--field: the field `%.64s` is for columns `%s` and `%s`",
+                    mapped->field, mapped->name, other->name);
+            return zf_fail_hint(error, ZF_ERR_USAGE, "a field gives one column; --field %s=FIELD names another", other->name);
+        }
+    }
+    return ZF_OK;
+}
+
 zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error) {
     static const char *const parts[] = {"column `%s` is", "the offsets of column `%s` are", "the validity of column `%s` is"};
     zf_part_giver *giver = &column->givers[part];
@@ -57,52 +109,53 @@ static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
     bool is_string = column->type.element == ZF_STRING;
     if (!is_string && !column->type.nullable) return ZF_OK;
     if (column->rows < column->row_capacity) return ZF_OK;
-    uint64_t capacity = column->row_capacity ? 2 * column->row_capacity : 4096;
+    const char *source = column->givers[ZF_PART_VALUES].source ? column->givers[ZF_PART_VALUES].source : column->name;
+    uint64_t before = column->row_capacity, rows = before ? 2 * before : 4096;
     if (is_string) {
-        int64_t *offsets = realloc(column->offsets, (capacity + 1) * sizeof *offsets);
-        if (!offsets) return no_memory(error);
+        size_t held = before ? (before + 1) * sizeof(int64_t) : 0, size = (rows + 1) * sizeof(int64_t);
+        int64_t *offsets = zf_input_grow(column->memory, source, column->offsets, &held, size, size, error);
+        if (!offsets) return ZF_ERR_MEMORY;
         if (!column->offsets) offsets[0] = 0;
         column->offsets = offsets;
     }
     if (column->type.nullable) {
-        size_t size = (capacity + 7) / 8, before = (column->row_capacity + 7) / 8;
-        uint8_t *validity = realloc(column->validity, size);
-        if (!validity) return no_memory(error);
-        memset(validity + before, 0, size - before);
+        size_t held = (before + 7) / 8, from = held, size = (rows + 7) / 8;
+        uint8_t *validity = zf_input_grow(column->memory, source, column->validity, &held, size, size, error);
+        if (!validity) return ZF_ERR_MEMORY;
+        memset(validity + from, 0, size - from);
         column->validity = validity;
     }
-    column->row_capacity = capacity;
+    column->row_capacity = rows;
     return ZF_OK;
 }
 
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error) {
     if (bytes > column->capacity - column->used) {
-        size_t capacity = 2 * column->capacity > 65536 ? 2 * column->capacity : 65536;
-        if (capacity - column->used < bytes) capacity = column->used + bytes;
-        char *values = realloc(column->values, capacity);
-        if (!values) return no_memory(error);
+        const char *source = column->givers[ZF_PART_VALUES].source ? column->givers[ZF_PART_VALUES].source : column->name;
+        size_t least = column->used + bytes, wish = 2 * column->capacity > 65536 ? 2 * column->capacity : 65536;
+        char *values =
+            zf_input_grow(column->memory, source, column->values, &column->capacity, least, wish > least ? wish : least, error);
+        if (!values) return ZF_ERR_MEMORY;
         column->values = values;
-        column->capacity = capacity;
     }
     return row ? reserve_rows(column, error) : ZF_OK;
 }
 
-zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool null, const char **reason,
                                 zf_error *error) {
     *reason = NULL;
     bool is_string = column->type.element == ZF_STRING;
     unsigned size = zf_element_size(column->type.element);
     ZF_TRY(zf_column_reserve(column, is_string ? length : size, true, error));
-    bool null = column->type.nullable && length == 0 && empty_unquoted;
     if (is_string) {
-        if (length > 0) memcpy(column->values + column->used, text, length);
-        column->used += length;
+        if (length > 0 && !null) memcpy(column->values + column->used, text, length);
+        if (!null) column->used += length;
         column->offsets[column->rows + 1] = (int64_t)column->used;
     } else {
         if (null)
             memset(column->values + column->used, 0, size);
         else if (!zf_parse_value(column->type, text, length, column->values + column->used, reason))
-            return ZF_ERR_INPUT;
+            return *reason ? ZF_ERR_INPUT : no_memory(error);
         column->used += size;
     }
     if (column->type.nullable && !null) column->validity[column->rows / 8] |= (uint8_t)(1u << (column->rows % 8));
@@ -163,7 +216,11 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
             zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
             const char *text = first_text(data);
             if (text) zf_fail_place(error, ZF_ERR_INPUT, "%s", text);
-            return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
+            if (text && column->field != column->name)
+                return zf_fail_hint(error, ZF_ERR_INPUT, "no header has the field `%.64s` of --field", column->field);
+            if (!text) return zf_fail_hint(error, ZF_ERR_INPUT, "give %s=FILE, or a text with that field", column->name);
+            return zf_fail_hint(error, ZF_ERR_INPUT, "--field %s=FIELD takes a field of another name; or give %s=FILE",
+                                column->name, column->name);
         }
         if (!first) first = column;
         if (column->rows != first->rows) {

@@ -3,7 +3,7 @@
 #define ZF_ZFC_TABLE_DATA_H
 
 #include "frontend/spec/spec.h"
-#include "runtime/base/error.h"
+#include "zfc/data/input_memory.h"
 
 /// The parts of a column. A raw file gives one part; delimited text gives all, and several texts give rows in turn.
 typedef enum zf_column_part { ZF_PART_VALUES, ZF_PART_OFFSETS, ZF_PART_VALIDITY, ZF_PART_COUNT } zf_column_part;
@@ -17,7 +17,9 @@ typedef struct zf_part_giver {
 /// One column. Its buffers grow by doubling.
 typedef struct zf_column_data {
     const char *name;
+    const char *field; ///< its name in the headers of texts: the column's, or that of `--field`
     zf_column_type type;
+    zf_input_memory *memory; ///< of the table
     uint64_t rows;
     char *values;           ///< elements; bool one byte each; of strings the characters
     size_t used, capacity;  ///< bytes of `values`
@@ -35,12 +37,21 @@ typedef struct zf_table_data {
     zf_column_data *columns;
     size_t count;
     uint64_t rows;
+    zf_input_memory memory; ///< of all buffers of the columns, and of those that read them
 } zf_table_data;
 
-/// Makes empty columns for a table, which names them. Free `out` with zf_table_data_free.
+/// Makes empty columns for a table, which names them. Free `out` with zf_table_data_free; it stays where it is until then.
 zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error);
 void zf_table_data_free(zf_table_data *data);
 zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length);
+/// The column name that is most like another one; NULL: none is like it.
+const char *zf_table_data_nearest(const zf_table_data *data, const char *name);
+/// The column whose name in headers this is.
+zf_column_data *zf_table_data_find_field(zf_table_data *data, const char *field, size_t length);
+/// Reads `COLUMN=FIELD`: the column's name in headers.
+zf_status zf_table_data_map(zf_table_data *data, const char *mapping, zf_error *error);
+/// Checks, after all zf_table_data_map, that no two columns have one name in headers.
+zf_status zf_table_data_check_fields(const zf_table_data *data, zf_error *error);
 
 /// Notes that `source` gives a part. An error where another input gave it. A second text adds to the first, which stays the
 /// source.
@@ -48,22 +59,27 @@ zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const cha
 
 /// Makes room for `bytes` more bytes of values, and with `row` for one more row of offsets or validity.
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error);
-/// Appends one field of text. If it does not parse, sets `reason` and returns ZF_ERR_INPUT without filling `error`; otherwise
-/// `reason` is NULL.
-zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
+/// Appends one field of text, or a null to a nullable column. If the text does not parse, sets `reason` and returns ZF_ERR_INPUT
+/// without filling `error`; otherwise `reason` is NULL.
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool null, const char **reason,
                                 zf_error *error);
 
 typedef struct zf_delimited_options {
     char delimiter;
-    const char *header; ///< names separated by commas; NULL: the first row
-    bool progress;      ///< show progress on standard error
+    const char *header;            ///< names separated by commas; NULL: the first row
+    bool skip;                     ///< `skip_rows` was given, if only as 0
+    uint64_t skip_rows;            ///< rows of each text before its header or, with `header`, its data
+    const char *const *null_words; ///< fields that are nulls, unless they are in quotes
+    size_t null_count;
+    bool progress; ///< show progress on standard error
 } zf_delimited_options;
 
 /// Reads a file of delimited text into the columns that its header names.
 zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error);
 
-/// Reads `COLUMN[.offsets|.bytes|.valid]=FILE`, raw or `.npy`.
-zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_error *error);
+/// Reads `COLUMN[.offsets|.bytes|.valid]=FILE`, raw or `.npy`. Files of other formats are refused, unless `any_format`.
+zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bool any_format, zf_table_data *data,
+                      zf_error *error);
 
 /// Checks, after all files, that every column is given once and has as many rows as the others.
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error);

@@ -92,34 +92,70 @@ static bool read_date(const char **at, const char *end, int64_t *days) {
     return true;
 }
 
-static bool read_timestamp(const char *at, const char *end, int64_t *micros, bool *inside) {
-    int64_t days;
+// A zone behind a time, after at most one space: Z, UTC, or the seconds of +HH, +HHMM, +HH:MM, +HH:MM:SS.
+static bool read_zone(const char **at, const char *end, int64_t *seconds) {
+    unsigned hour = 0, minute = 0, second = 0;
+    *seconds = 0;
+    if (*at == end) return true;
+    read_char(at, end, ' ');
+    if (end - *at == 3 && memcmp(*at, "UTC", 3) == 0) {
+        *at = end;
+        return true;
+    }
+    if (read_char(at, end, 'Z')) return true;
+    bool negative = read_char(at, end, '-');
+    if ((!negative && !read_char(at, end, '+')) || !read_digits(at, end, 2, &hour)) return false;
+    if (*at < end) {
+        bool colon = read_char(at, end, ':');
+        if (!read_digits(at, end, 2, &minute)) return false;
+        if (colon && *at < end && (!read_char(at, end, ':') || !read_digits(at, end, 2, &second))) return false;
+    }
+    *seconds = hour * 3600 + minute * 60 + second;
+    if (negative) *seconds = -*seconds;
+    return hour < 24 && minute < 60 && second < 60;
+}
+
+/// Digits of a fraction of a second, as microseconds. False where more digits than those are not 0.
+static bool read_fraction(const char **at, const char *end, unsigned *micros, bool *exact) {
+    int digits = 0;
+    *micros = 0;
+    for (; *at < end && **at >= '0' && **at <= '9'; (*at)++, digits++) {
+        if (digits < 6)
+            *micros = *micros * 10 + (unsigned)(**at - '0');
+        else
+            *exact = *exact && **at == '0';
+    }
+    for (int i = digits; i < 6; i++) *micros *= 10;
+    return digits > 0;
+}
+
+static const char *const not_a_timestamp = "not a timestamp (YYYY-MM-DD HH:MM:SS.ffffff, a zone such as Z or +01:00 may follow)";
+
+/// Returns NULL, or why the text is no timestamp.
+static const char *read_timestamp(const char *at, const char *end, int64_t *micros) {
+    int64_t days, zone = 0;
     unsigned hour = 0, minute = 0, second = 0, fraction = 0;
-    if (!read_date(&at, end, &days)) return false;
+    bool exact = true;
+    if (!read_date(&at, end, &days)) return not_a_timestamp;
     if (at < end) {
-        if (*at != ' ' && *at != 'T') return false;
+        if (*at != ' ' && *at != 'T') return not_a_timestamp;
         at++;
         if (!read_digits(&at, end, 2, &hour) || !read_char(&at, end, ':') || !read_digits(&at, end, 2, &minute) ||
             !read_char(&at, end, ':') || !read_digits(&at, end, 2, &second)) {
-            return false;
+            return not_a_timestamp;
         }
-        if (read_char(&at, end, '.')) {
-            int digits = 0;
-            for (; at < end && *at >= '0' && *at <= '9' && digits < 6; at++, digits++)
-                fraction = fraction * 10 + (unsigned)(*at - '0');
-            if (digits == 0) return false;
-            for (; digits < 6; digits++) fraction *= 10;
-        }
-        read_char(&at, end, 'Z');
+        if (read_char(&at, end, '.') && !read_fraction(&at, end, &fraction, &exact)) return not_a_timestamp;
+        if (!read_zone(&at, end, &zone)) return not_a_timestamp;
     }
-    if (at != end || hour > 23 || minute > 59 || second > 59) return false;
-    int64_t seconds = days * 86400 + hour * 3600 + minute * 60 + second, rest = fraction;
+    if (at != end || hour > 23 || minute > 59 || second > 59) return not_a_timestamp;
+    if (!exact) return "finer than the microseconds of a timestamp";
+    int64_t seconds = days * 86400 + hour * 3600 + minute * 60 + second - zone, rest = fraction;
     if (seconds < 0 && rest > 0) { // from above, so that the first second that the type has is reached without leaving it
         seconds++;
         rest -= 1000000;
     }
-    *inside = !__builtin_mul_overflow(seconds, INT64_C(1000000), micros) && !__builtin_add_overflow(*micros, rest, micros);
-    return true;
+    bool inside = !__builtin_mul_overflow(seconds, INT64_C(1000000), micros) && !__builtin_add_overflow(*micros, rest, micros);
+    return inside ? NULL : "outside its type";
 }
 
 // ---- Numbers ----
@@ -180,20 +216,27 @@ static bool is_decimal_real(const char *text, size_t length) {
 }
 
 static bool read_real(zf_element element, const char *text, size_t length, void *out, const char **reason) {
-    char copy[400];
+    char few[64], *copy = few;
     *reason = "not a number";
-    if (!is_decimal_real(text, length) || length >= sizeof copy) return false;
+    if (!is_decimal_real(text, length)) return false;
+    if (length >= sizeof few) copy = malloc(length + 1);
+    *reason = NULL;
+    if (!copy) return false;
     memcpy(copy, text, length);
     copy[length] = 0;
     char *end = copy;
     errno = 0;
     double f64 = element == ZF_F64 ? strtod(copy, &end) : 0;
     float f32 = element == ZF_F32 ? strtof(copy, &end) : 0;
-    if (*end || end == copy) return false;
-    // Infinity and 0 are said to be out of range only where the text is neither.
     double value = element == ZF_F32 ? (double)f32 : f64;
-    *reason = "outside its type";
-    if (errno == ERANGE && (isinf(value) || value == 0)) return false;
+    if (*end || end == copy)
+        *reason = "not a number";
+    else if (errno == ERANGE && isinf(value)) // infinity and 0 only where the text is neither
+        *reason = "too large for its type";
+    else if (errno == ERANGE && value == 0)
+        *reason = "not 0, but too small for its type";
+    if (copy != few) free(copy);
+    if (*reason) return false;
     if (element == ZF_F32)
         memcpy(out, &f32, sizeof f32);
     else
@@ -202,8 +245,8 @@ static bool read_real(zf_element element, const char *text, size_t length, void 
 }
 
 static bool read_bool(const char *text, size_t length, void *out) {
-    static const char *const words[] = {"0", "1", "f", "t", "false", "true"};
-    for (unsigned i = 0; i < 6; i++) {
+    static const char *const words[] = {"0", "1", "f", "t", "F", "T", "false", "true", "False", "True", "FALSE", "TRUE"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i]) == length && memcmp(words[i], text, length) == 0) {
             *(uint8_t *)out = i & 1;
             return true;
@@ -234,17 +277,15 @@ bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *
         return true;
     }
     case ZF_LOGICAL_TIMESTAMP:
-        *reason = "not a timestamp (YYYY-MM-DD HH:MM:SS.ffffff)";
-        if (!read_timestamp(text, end, &number, &inside)) return false;
-        *reason = "outside its type";
-        if (!inside) return false;
+        *reason = read_timestamp(text, end, &number);
+        if (*reason) return false;
         memcpy(out, &number, sizeof number);
         return true;
     case ZF_LOGICAL_DECIMAL:
     case ZF_LOGICAL_NONE: break;
     }
     if (type.element == ZF_BOOL) {
-        *reason = "not a boolean (true, false, t, f, 1, 0)";
+        *reason = "not a boolean (true, false, True, False, TRUE, FALSE, t, f, T, F, 1, 0)";
         return read_bool(text, length, out);
     }
     if (type.element == ZF_F32 || type.element == ZF_F64) return read_real(type.element, text, length, out, reason);

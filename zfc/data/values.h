@@ -9,7 +9,7 @@
 unsigned zf_element_size(zf_element element);
 
 /// Parses one field as an element of `type` (not a string) into `out` (its size in bytes, little-endian; bool one byte).
-/// Returns false with a reason ("not a date", "does not fit i32") if it does not parse.
+/// Returns false with a reason ("not a date", "outside its type") if it does not parse, and with NULL without memory.
 bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *out, const char **reason);
 
 /// Returns 10^precision, the limit of a decimal.

@@ -53,7 +53,8 @@ static bool add(zf_arguments *out, const zf_option *option, const char *value) {
                 option->choices, value);
         return false;
     }
-    if (option->argument && !*value) {
+    bool may_be_empty = strcmp(option->name, "null") == 0; // an empty field is a null word
+    if (option->argument && !*value && !may_be_empty) {
         fprintf(stderr, "zfc %s: error[%s]: --%s is given nothing: it needs %s\n", out->verb->name, ZFC_BAD_ARGUMENT,
                 option->name, option->argument);
         return false;

@@ -73,20 +73,6 @@ static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, const zf_files_read *files,
-                             zf_table_data *data, zf_error *error) {
-    for (int i = 0; i < arguments->operand_count; i++) {
-        const char *input = arguments->operands[i], *equals = equals_sign(input);
-        if (equals)
-            ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, data, error));
-        else
-            ZF_TRY(zf_read_delimited(input, options, data, error));
-    }
-    ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
-    ZF_TRY(zf_table_data_finish(data, error));
-    return check_decimals(data, error);
-}
-
 static bool show_progress(void *user, uint64_t done, uint64_t all) {
     (void)user;
     fprintf(stderr, "\rencoding: block %llu of %llu\033[K", (unsigned long long)done, (unsigned long long)all);
@@ -146,8 +132,88 @@ static void print_table(const zf_table *table, const zf_encode_stats *stats) {
     }
 }
 
+/// The options that say how inputs are read.
+typedef struct input_options {
+    zf_delimited_options text;
+    const char *null_words[MOST_GIVEN];
+    uint64_t memory; ///< bytes that inputs may take
+    bool any_format; ///< raw files may be of any format
+} input_options;
+
+static bool is_given(const zf_arguments *arguments, int i, const char *name) {
+    return strcmp(arguments->given[i].option->name, name) == 0;
+}
+
+/// Refuses options that no input would use.
+static const char *unused_option(const zf_arguments *arguments) {
+    static const char *const of_text[][2] = {
+        {"header", "--header is for delimited text, and no input is text"},
+        {"skip-rows", "--skip-rows is for delimited text, and no input is text"},
+        {"field", "--field is for delimited text, and no input is text"},
+        {"delimiter", "--delimiter is for delimited text, and no input is text"},
+        {"null", "--null is for delimited text, and no input is text"},
+    };
+    bool text = false, raw = false;
+    for (int i = 0; i < arguments->operand_count; i++) {
+        bool is_raw = equals_sign(arguments->operands[i]) != NULL;
+        raw = raw || is_raw;
+        text = text || !is_raw;
+    }
+    for (size_t i = 0; !text && i < sizeof of_text / sizeof *of_text; i++) {
+        if (zf_argument(arguments, of_text[i][0])) return of_text[i][1];
+    }
+    return raw || !zf_argument(arguments, "raw") ? NULL : "--raw is for inputs COLUMN=FILE, and there is none";
+}
+
+/// Reads the options for inputs. False after printing what is wrong.
+static bool read_intake(const zf_arguments *arguments, input_options *out) {
+    *out = (input_options){.text = {.header = zf_argument(arguments, "header")},
+                           .any_format = zf_argument(arguments, "raw") != NULL};
+    const char *wrong = delimiter_of(arguments, &out->text.delimiter);
+    if (!wrong) wrong = unused_option(arguments);
+    const char *skip = zf_argument(arguments, "skip-rows");
+    if (!wrong && skip) {
+        size_t digits = strspn(skip, "0123456789");
+        out->text.skip = true;
+        if (skip[digits] || digits > 18) wrong = "--skip-rows needs a number of rows, such as 1";
+        out->text.skip_rows = strtoull(skip, NULL, 10);
+    }
+    if (wrong) {
+        usage(wrong);
+        return false;
+    }
+    out->text.null_words = out->null_words;
+    for (int i = 0; i < arguments->given_count; i++) {
+        if (is_given(arguments, i, "null")) out->null_words[out->text.null_count++] = arguments->given[i].value;
+    }
+    return zf_argument_number(arguments, "input-memory", 1, INT64_MAX, zf_input_memory_most(), &out->memory);
+}
+
+static zf_status map_fields(const zf_arguments *arguments, zf_table_data *data, zf_error *error) {
+    for (int i = 0; i < arguments->given_count; i++) {
+        if (is_given(arguments, i, "field")) ZF_TRY(zf_table_data_map(data, arguments->given[i].value, error));
+    }
+    return zf_table_data_check_fields(data, error);
+}
+
+static zf_status read_inputs(const zf_arguments *arguments, const input_options *intake, const zf_files_read *files,
+                             zf_table_data *data, zf_error *error) {
+    data->memory.most = intake->memory;
+    ZF_TRY(map_fields(arguments, data, error));
+    for (int i = 0; i < arguments->operand_count; i++) {
+        const char *input = arguments->operands[i], *equals = equals_sign(input);
+        if (equals)
+            ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, intake->any_format, data, error));
+        else
+            ZF_TRY(zf_read_delimited(input, &intake->text, data, error));
+    }
+    ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
+    ZF_TRY(zf_table_data_finish(data, error));
+    return check_decimals(data, error);
+}
+
 static int encode(const zf_arguments *arguments, zf_session *session, zf_program *program, const zf_table *table,
-                  const zf_delimited_options *text, const zf_encode_options *options, const char *path) {
+                  const input_options *intake, const zf_encode_options *options, const char *path) {
     zf_error error;
     zf_table_data data;
     if (zf_table_data_create(table, &data, &error) != ZF_OK) return zf_report("encode", &error);
@@ -158,7 +224,7 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
     for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
         status = zf_files_note(&files, file_of(arguments->operands[i]), &error);
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), &files, path, &error);
-    if (status == ZF_OK) status = read_inputs(arguments, text, &files, &data, &error);
+    if (status == ZF_OK) status = read_inputs(arguments, intake, &files, &data, &error);
     zf_files_free(&files);
     for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
         const zf_column_data *column = &data.columns[i];
@@ -182,9 +248,8 @@ int zf_run_encode(zf_arguments *arguments) {
     if (!path) return usage("where to? Give -o OUT.zfd");
     zf_program_name name;
     if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
-    zf_delimited_options text = {.header = zf_argument(arguments, "header")};
-    const char *wrong = delimiter_of(arguments, &text.delimiter);
-    if (wrong) return usage(wrong);
+    input_options intake;
+    if (!read_intake(arguments, &intake)) return EXIT_BAD_USAGE;
     zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
     if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
         return EXIT_BAD_USAGE;
@@ -197,14 +262,14 @@ int zf_run_encode(zf_arguments *arguments) {
     if (!zf_session_open(arguments, &session, &status)) return status;
     options.threads = session.threads;
     bool terminal = isatty(STDERR_FILENO) && !session.quiet;
-    text.progress = terminal;
+    intake.text.progress = terminal;
     if (terminal) options.progress = show_progress;
     zf_program *program = NULL;
     zf_error error;
     zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
     if (loaded == ZF_OK) {
         const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.path, name.name);
-        status = table ? encode(arguments, &session, program, table, &text, &options, path) : EXIT_BAD_INPUT;
+        status = table ? encode(arguments, &session, program, table, &intake, &options, path) : EXIT_BAD_INPUT;
     } else if (program) {
         zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;

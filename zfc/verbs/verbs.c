@@ -30,7 +30,20 @@ static const zf_option
     no_lines = {"no-lines", 0, NULL, NULL, "print code of GPU kernels without line numbers of the program"},
     codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table if it has several"},
     output = {"output", 'o', "PATH", NULL, "where to write the result"},
-    header = {"header", 0, "NAMES", NULL, "names of the fields, separated by commas, for text without a header row"},
+    header = {"header", 0, "NAMES", NULL,
+              "names of the fields, separated by commas, for text without a header row; the first row is data (but see "
+              "--skip-rows)"},
+    skip_rows = {"skip-rows", 0, "N", NULL,
+                 "skip the first N rows of each text: rows above the header row or, with --header, that row itself (default: 0)"},
+    field = {"field", 0, "COLUMN=FIELD", NULL,
+             "take the column from the field that the header calls FIELD (default: the column's name); once for each column"},
+    null_word =
+        {"null", 0, "WORD", NULL,
+         "a field that is null if it is not in quotes, such as NULL, NA or \\N; may be given several times, and '' is the "
+         "empty field (default: only the empty field)"},
+    raw = {"raw", 0, NULL, NULL, "take files of other formats in COLUMN=FILE as raw elements instead of refusing them"},
+    input_memory = {"input-memory", 0, "BYTES", NULL,
+                    "memory that inputs may take (default: three quarters of the machine's or of its container's)"},
     delimiter = {"delimiter", 0, "CHAR", NULL, "character between fields of delimited text (default: a comma; `tab` for a tab)"},
     rows_per_block = {"rows-per-block", 0, "N", NULL, "rows of a block, a multiple of 4096 (default: 16 MiB of plain data)"},
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
@@ -133,24 +146,24 @@ const zf_verb zf_verbs[] = {
      "INPUT...",
      "encode tables",
      "Inputs are delimited text files, or `COLUMN=FILE` with a `.npy` array; any other file is taken as raw little-endian "
-     "elements. Text is CSV as in RFC 4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; "
-     "bytes of strings are kept unchanged. The first row names the fields. With `--header` the first row is data: give it for "
-     "text without a header row. Fields that the table does not have are skipped. Several text "
+     "elements, unless it begins as one of another format (Parquet, Arrow, ORC, zip, gzip, zstd and others). Text is CSV as in "
+     "RFC 4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; bytes of strings are kept "
+     "unchanged. The first row names the fields. With `--header` the first row is data: give it for text without a header row, or "
+     "with `--skip-rows 1` in place of the header row. Fields that the table does not have are skipped. Several text "
      "files with the same columns are parts of one table, one after the other. Text files with different columns are side by "
-     "side: they have no column in common and the same number of rows. Numbers are decimal. Dates are `YYYY-MM-DD`. Timestamps "
-     "are `YYYY-MM-DD HH:MM:SS[.ffffff]`, stored as microseconds since 1970. Booleans are `true`, `false`, `t`, `f`, `1`, `0`. A "
-     "field of one character that is not a digit is its byte in a u8 column. An empty field is null in a nullable column and an "
-     "empty string in a column of strings that are not nullable; `\"\"` is always an empty string. A blank line is skipped in a "
-     "table of several columns, a null in a table of one nullable column, and an error otherwise. A raw boolean is one byte, 0 "
+     "side: they have no column in common and the same number of rows. docs/types.md says how fields are read as values, nulls "
+     "and rows. A raw boolean is one byte, 0 "
      "or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
-     "`COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also be the `.npy` array that `decode` writes. "
+     "`COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also be the `.npy` array that `decode` writes, "
+     "and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
      "Values of null rows are not kept. Every block is decoded and compared before it is written, and the file gets its name "
      "when it is complete.",
      1,
      -1,
      zf_run_encode,
-     {&codec, &output, &header, &delimiter, &rows_per_block, &seek_interval, &unfused_stages, &force, &threads, &json, &quiet,
-      &verbose, &time_passes, &no_cache, NULL}},
+     {&codec, &output,       &header,         &skip_rows,     &field,          &delimiter, &null_word,
+      &raw,   &input_memory, &rows_per_block, &seek_interval, &unfused_stages, &force,     &threads,
+      &json,  &quiet,        &verbose,        &time_passes,   &no_cache,       NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, so that files decode without a compiler",
