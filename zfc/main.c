@@ -32,7 +32,7 @@ static int unknown_verb(const char *name) {
     size_t count = 0;
     for (; count < zf_verb_count && count < 32; count++) names[count] = zf_verbs[count].name;
     const char *nearest = zf_nearest_name(name, names, count);
-    fprintf(stderr, "zfc: error[%s]: no verb `%s`\n", ZFC_BAD_ARGUMENT, name);
+    zf_print_line(stderr, "zfc: error[%s]: no verb `%s`", ZFC_BAD_ARGUMENT, name);
     if (nearest) fprintf(stderr, "  did you mean `zfc %s`?\n", nearest);
     fprintf(stderr, "  see: zfc --help\n");
     return EXIT_BAD_USAGE;

@@ -35,13 +35,13 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 // A program made by a machine may have more tables than a terminal has lines.
 void zf_print_names(const char *const *names, size_t count) {
     enum { MOST = 32 };
-    for (size_t i = 0; i < count && i < MOST; i++) fprintf(stderr, "  %s\n", names[i]);
+    for (size_t i = 0; i < count && i < MOST; i++) zf_print_line(stderr, "  %s", names[i]);
     if (count > MOST) fprintf(stderr, "  and %zu more\n", count - MOST);
 }
 
 void zf_report_names(const char *name, const char *const *names, size_t count) {
     const char *nearest = zf_nearest_name(name, names, count);
-    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    if (nearest) zf_print_line(stderr, "  hint: did you mean `%s`?", nearest);
     if (count) fprintf(stderr, "  there is:\n");
     zf_print_names(names, count);
 }
@@ -72,7 +72,7 @@ static void report_no_table(zf_spec *spec, const char *name) {
     else
         zf_spec_algorithm_use(spec, algorithm ? algorithm : "bitpack", &use);
     if (name)
-        fprintf(stderr, "the program has no table `%s`, and no other\n", name);
+        zf_print_line(stderr, "the program has no table `%s`, and no other", name);
     else
         fprintf(stderr, "the program has no table\n");
     if (use.data) fprintf(stderr, "  hint: columns are in tables: add one, such as `table t { c: %s; }`\n", use.data);
@@ -95,7 +95,7 @@ const zf_table *zf_find_table_or_report(const char *verb, zf_spec *spec, const c
         zf_print_names(names, count);
         return NULL;
     }
-    fprintf(stderr, "the program has no table `%s`\n", name);
+    zf_print_line(stderr, "the program has no table `%s`", name);
     if (strchr(name, '.')) fprintf(stderr, "  hint: columns cannot be named here: FILE:TABLE\n");
     zf_report_names(name, names, count);
     return NULL;

@@ -1,5 +1,6 @@
 #include "zfc/report.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,6 +35,31 @@ void zf_print_path(FILE *out, const char *path) {
         path += step;
         left -= step;
     }
+}
+
+static void print_line(FILE *out, const char *format, va_list arguments) {
+    zf_text text = {0};
+    zf_text_vprintf(&text, format, arguments);
+    zf_print_path(out, text.data && !text.failed ? text.data : "no memory for this message");
+    putc('\n', out);
+    zf_text_free(&text);
+}
+
+void zf_print_line(FILE *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(out, format, arguments);
+    va_end(arguments);
+}
+
+int zf_report_usage(const char *verb, const char *format, ...) {
+    va_list arguments;
+    fprintf(stderr, "zfc %s: error[%s]: ", verb, ZFC_BAD_ARGUMENT);
+    va_start(arguments, format);
+    print_line(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "  see: zfc %s --help\n", verb);
+    return EXIT_BAD_USAGE;
 }
 
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
@@ -79,5 +105,10 @@ const char *zf_bytes_text(uint64_t bytes, char out[32]) {
         unit++;
     }
     snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return out;
+}
+
+const char *zf_rows_text(uint64_t rows, char out[32]) {
+    snprintf(out, 32, "%llu row%s", (unsigned long long)rows, rows == 1 ? "" : "s");
     return out;
 }

@@ -14,6 +14,13 @@ int zf_report(const char *verb, const zf_error *error);
 /// Prints that an output exists, and returns the exit status. The hint differs where it is not a regular file.
 int zf_report_exists(const char *verb, const char *path);
 
+/// Prints a usage error (ZF2014) of a verb, and where its help is. Returns EXIT_BAD_USAGE.
+int zf_report_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/// Prints a line, which gets its line feed here. Characters in it that could drive a terminal become `?`: users' words may hold
+/// them.
+void zf_print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /// Prints diagnostics in the form of `--format`: JSON to standard output, other forms to standard error.
 void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
 
@@ -25,6 +32,9 @@ bool zf_colour(FILE *stream);
 
 /// Writes a size as "12.3 MB" or "999 B" to `out`, and returns it.
 const char *zf_bytes_text(uint64_t bytes, char out[32]);
+
+/// Writes "1 row" or "2 rows" to `out`, and returns it.
+const char *zf_rows_text(uint64_t rows, char out[32]);
 
 /// Appends an item to a report and takes it over. NULL is an item that could not be made: an error.
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error);

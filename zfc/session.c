@@ -99,10 +99,17 @@ bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *
 
 zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_session *session, const char *device, zf_error *error) {
     zf_device found;
-    if (!zf_argument(arguments, "choose")) return ZF_OK;
+    // Tuned results and threads of chunks may be given wherever there is a GPU or not; beside a named CPU they are a mistake.
+    bool named = zf_argument(arguments, "device") && strcmp(zf_argument(arguments, "device"), "auto") != 0;
+    const char *option = zf_argument(arguments, "choose")                   ? "choose"
+                         : named && zf_argument(arguments, "tuned")         ? "tuned"
+                         : named && zf_argument(arguments, "chunk-threads") ? "chunk-threads"
+                                                                            : NULL;
+    if (!option) return ZF_OK;
     ZF_TRY(zf_device_find(session->context, device ? device : "auto", &found, error));
     if (found.ops->start) return ZF_OK;
-    zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--choose is for kernels of GPUs, and the device is `%s`", found.ops->name);
+    zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--%s is for kernels of GPUs, and the device is `%s`", option,
+            found.ops->name);
     return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
 }
 

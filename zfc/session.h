@@ -25,7 +25,8 @@ unsigned zf_chunk_threads(const zf_arguments *arguments);
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status);
 /// Opens a session whose compiler starts its plans from `request`.
 bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session, int *status);
-/// Refuses `--choose` (ZF2014) where `device` (NULL: the first choice) has no choices of kernels.
+/// Refuses `--choose`, and beside `--device` also `--tuned` and `--chunk-threads`, where `device` (NULL: the first choice) has no
+/// kernels of GPUs: ZF2014.
 zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_session *session, const char *device, zf_error *error);
 void zf_session_close(zf_session *session);
 

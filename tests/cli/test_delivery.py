@@ -252,7 +252,7 @@ class Strings(Case):
         encode(says=["ZF2009", "elements of type |b1, but the bytes of strings need |u1\n", "bytes.npy"], bytes=array("|b1", bytes(6)))
         encode(says=["ZF2009", "elements of type |u1, but validity needs |b1\n", "valid.npy"], valid=array("|u1", b"\3"))
         for rows in (0, 1, 3, 8):
-            encode(says=["ZF2006", f"valid.npy) has {rows} rows, but", "bytes.npy) has 2\n"], valid=array("|b1", b"\1" * rows))
+            encode(says=["ZF2006", f"valid.npy) has {rows} row{'s' * (rows != 1)}, but", "bytes.npy) has 2\n"], valid=array("|b1", b"\1" * rows))
         encode(says=["ZF2002", "the validity of a row of column `a` that is 2, not 0 or 1", f"valid.npy: byte {len(good['valid']) - 1}\n"],
                valid=array("|b1", b"\1\2"))
         encode(says=["ZF2017", "offset 1", f"offsets.npy: byte {begin + 8}\n"], offsets=array("<i8", struct.pack("<3q", 0, 7, 6)))

@@ -128,8 +128,8 @@ static zf_status skip_rows(reader *r) {
         do {
             if (next_field(r, &field, &status)) continue;
             if (status != ZF_OK) return status;
-            zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "--skip-rows %llu, but the text has %llu row%s",
-                    (unsigned long long)r->options->skip_rows, (unsigned long long)row, row == 1 ? "" : "s");
+            zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "--skip-rows %llu, but the text has %s",
+                    (unsigned long long)r->options->skip_rows, zf_rows_text(row, (char[32]){0}));
             return zf_fail_place(r->error, ZF_ERR_INPUT, "%s", r->path);
         } while (!field.ends_row);
     }

@@ -6,6 +6,7 @@
 
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
+#include "zfc/report.h"
 
 static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for the columns"); }
 
@@ -224,22 +225,22 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         }
         if (!first) first = column;
         if (column->rows != first->rows) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu",
-                           column->name, source, (unsigned long long)column->rows, first->name,
-                           first->givers[ZF_PART_VALUES].source, (unsigned long long)first->rows);
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %s, but `%s` (%s) has %llu", column->name,
+                           source, zf_rows_text(column->rows, (char[32]){0}), first->name, first->givers[ZF_PART_VALUES].source,
+                           (unsigned long long)first->rows);
         }
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
         const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
         if (column->valid_is_array && column->valid_rows != column->rows) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER,
-                           "the validity of `%s` (%s) has %llu rows, but the column (%s) has %llu", column->name,
-                           validity->source, (unsigned long long)column->valid_rows, source, (unsigned long long)column->rows);
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "the validity of `%s` (%s) has %s, but the column (%s) has %llu",
+                           column->name, validity->source, zf_rows_text(column->valid_rows, (char[32]){0}), source,
+                           (unsigned long long)column->rows);
         }
         if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
-                           "the validity bitmap of `%s` has %zu bytes, but %llu rows need %llu", column->name,
-                           column->raw_valid_bytes, (unsigned long long)column->rows,
+                           "the validity bitmap of `%s` has %zu bytes, but those of %s are %llu", column->name,
+                           column->raw_valid_bytes, zf_rows_text(column->rows, (char[32]){0}),
                            (unsigned long long)((column->rows + 7) / 8));
         }
     }

@@ -4,7 +4,7 @@
 
 #include "frontend/diag/diag.h"
 #include "zfc/driver_codes.h"
-#include "zfc/verbs/verbs.h"
+#include "zfc/report.h"
 
 static const zf_option *find_long(const zf_verb *verb, const char *name, size_t length) {
     for (int i = 0; verb->options[i]; i++) {
@@ -22,9 +22,12 @@ static const zf_option *find_letter(const zf_verb *verb, char letter) {
 }
 
 static bool usage(const zf_verb *verb, const char *what, const char *word, const char *nearest) {
-    fprintf(stderr, "zfc %s: error[%s]: %s %s\n", verb->name, ZFC_BAD_ARGUMENT, what, word);
-    if (nearest) fprintf(stderr, "  did you mean --%s?\n", nearest);
-    fprintf(stderr, "  see: zfc %s --help\n", verb->name);
+    if (!nearest) {
+        zf_report_usage(verb->name, "%s %s", what, word);
+        return false;
+    }
+    zf_print_line(stderr, "zfc %s: error[%s]: %s %s", verb->name, ZFC_BAD_ARGUMENT, what, word);
+    fprintf(stderr, "  did you mean --%s?\n  see: zfc %s --help\n", nearest, verb->name);
     return false;
 }
 
@@ -48,20 +51,18 @@ static bool is_choice(const char *choices, const char *value) {
 }
 
 static bool add(zf_arguments *out, const zf_option *option, const char *value) {
+    const char *verb = out->verb->name;
+    bool may_be_empty = strcmp(option->name, "null") == 0; // an empty field is a null word
     if (option->choices && !is_choice(option->choices, value)) {
-        fprintf(stderr, "zfc %s: error[%s]: --%s takes one of %s, not `%s`\n", out->verb->name, ZFC_BAD_ARGUMENT, option->name,
-                option->choices, value);
+        zf_report_usage(verb, "--%s takes one of %s, not `%s`", option->name, option->choices, value);
         return false;
     }
-    bool may_be_empty = strcmp(option->name, "null") == 0; // an empty field is a null word
     if (option->argument && !*value && !may_be_empty) {
-        fprintf(stderr, "zfc %s: error[%s]: --%s is given nothing: it needs %s\n", out->verb->name, ZFC_BAD_ARGUMENT,
-                option->name, option->argument);
+        zf_report_usage(verb, "--%s is given nothing: it needs %s", option->name, option->argument);
         return false;
     }
     if (out->given_count == MOST_GIVEN) {
-        fprintf(stderr, "zfc %s: error[%s]: more than %d options, at --%s\n", out->verb->name, ZFC_BAD_ARGUMENT, MOST_GIVEN,
-                option->name);
+        zf_report_usage(verb, "more than %d options, at --%s", MOST_GIVEN, option->name);
         return false;
     }
     out->given[out->given_count].option = option;
@@ -108,12 +109,10 @@ bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_argument
     if (out->operand_count < verb->least) return usage(verb, "needs more:", verb->operands, NULL);
     if (verb->most >= 0 && out->operand_count > verb->most) {
         if (verb->most == 0) return usage(verb, "takes no operand, so this is too many:", words[0], NULL);
-        fprintf(stderr, "zfc %s: error[%s]: takes one %s, but `%s` is given too\n", verb->name, ZFC_BAD_ARGUMENT, verb->operands,
-                words[verb->most]);
-        fprintf(stderr, "  see: zfc %s --help\n", verb->name);
+        zf_report_usage(verb->name, "takes one %s, but `%s` is given too", verb->operands, words[verb->most]);
         return false;
     }
-    return true;
+    return zf_options_agree(out);
 }
 
 const char *zf_argument(const zf_arguments *arguments, const char *name) {
@@ -132,12 +131,10 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most || value % unit != 0) {
-        fprintf(stderr, "zfc %s: error[%s]: --%s needs a ", arguments->verb->name, ZFC_BAD_ARGUMENT, name);
-        if (unit > 1)
-            fprintf(stderr, "multiple of %llu", (unsigned long long)unit);
-        else
-            fputs("number", stderr);
-        fprintf(stderr, " from %llu to %llu, not `%s`\n", (unsigned long long)unit, (unsigned long long)most, text);
+        char kind[64] = "number";
+        if (unit > 1) snprintf(kind, sizeof kind, "multiple of %llu", (unsigned long long)unit);
+        zf_report_usage(arguments->verb->name, "--%s needs a %s from %llu to %llu, not `%s`", name, kind,
+                        (unsigned long long)unit, (unsigned long long)most, text);
         return false;
     }
     *out = value;

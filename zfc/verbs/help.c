@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "runtime/base/cache_limit.h"
-#include "zfc/driver_codes.h"
-#include "zfc/verbs/verbs.h"
+#include "zfc/report.h"
 
 void zf_print_help(FILE *out) {
     fprintf(out, "zfc: compile, encode, decode and tune column codecs written in .zf\n\nusage: zfc VERB [OPTIONS] ...\n\n");
@@ -159,7 +158,5 @@ int zf_run_manual(zf_arguments *arguments) {
 
 int zf_run_completion(zf_arguments *arguments) {
     if (zf_print_completion(arguments->operands[0], stdout)) return EXIT_GOOD;
-    fprintf(stderr, "zfc completion: error[%s]: no completion for `%s`; there is bash and zsh\n", ZFC_BAD_ARGUMENT,
-            arguments->operands[0]);
-    return EXIT_BAD_USAGE;
+    return zf_report_usage("completion", "no completion for `%s`; there is bash and zsh", arguments->operands[0]);
 }

@@ -20,10 +20,7 @@ typedef struct benching {
     int exit_status;
 } benching;
 
-static int usage(const char *message) {
-    fprintf(stderr, "zfc bench: error[%s]: %s\n  see: zfc bench --help\n", ZFC_BAD_ARGUMENT, message);
-    return EXIT_BAD_USAGE;
-}
+static int usage(const char *message) { return zf_report_usage("bench", "%s", message); }
 
 /// Reports an error, which makes the exit status, and goes on.
 static void fail(benching *b, const char *source, const char *name, const zf_error *failure) {
@@ -129,8 +126,8 @@ static int read_options(const zf_arguments *arguments, zf_measure_options *out) 
     if (generate && zf_argument(arguments, "module")) return usage("--generate compiles its columns: use it without --module");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {
-        fprintf(stderr, "zfc bench: error[%s]: no generator `%.*s`; there are\n", ZFC_BAD_ARGUMENT, (int)strcspn(unknown, ","),
-                unknown);
+        zf_print_line(stderr, "zfc bench: error[%s]: no generator `%.*s`; there are", ZFC_BAD_ARGUMENT,
+                      (int)strcspn(unknown, ","), unknown);
         zf_generators_select("all", print_generator, NULL, &unknown);
         return EXIT_BAD_USAGE;
     }

@@ -34,16 +34,19 @@ static int read_ignored(const zf_arguments *arguments, zf_diag_code out[IGNORED_
     const char *text = zf_argument(arguments, "ignore");
     int count = 0;
     for (const char *at = text; at; at = *at ? at + 1 : NULL) {
-        char *end;
-        bool prefixed = strncmp(at, "ZF", 2) == 0 && strspn(at + 2, "0123456789") == 4;
-        unsigned number = prefixed ? (unsigned)strtoul(at + 2, &end, 10) : 0;
-        if (!zf_diag_code_exists(number) || (*end && *end != ',') || count == IGNORED_MOST) {
-            fprintf(stderr, "zfc check: error[%s]: --ignore needs codes of warnings, such as ZF0806 or ZF0804,ZF0806, not `%s`\n",
-                    ZFC_BAD_ARGUMENT, text);
+        size_t length = strcspn(at, ",");
+        bool formed = length == 6 && strncmp(at, "ZF", 2) == 0 && strspn(at + 2, "0123456789") == 4;
+        unsigned number = formed ? (unsigned)strtoul(at + 2, NULL, 10) : 0;
+        const char *fault = !formed                        ? "a code of warnings, such as ZF0806 or ZF0804,ZF0806"
+                            : !zf_diag_code_exists(number) ? "a code of this version's language"
+                            : count == IGNORED_MOST        ? "one of at most 64 codes"
+                                                           : NULL;
+        if (fault) {
+            zf_report_usage("check", "--ignore: `%.*s` is not %s", (int)(length < 64 ? length : 64), at, fault);
             return -1;
         }
         out[count++] = (zf_diag_code)number;
-        at = end;
+        at += length;
     }
     return count;
 }
@@ -159,9 +162,7 @@ int zf_run_check(zf_arguments *arguments) {
     bool quiet = zf_argument(arguments, "quiet") || form != ZF_DIAG_HUMAN;
     int status = EXIT_GOOD;
     if (form == ZF_DIAG_JSON && arguments->operand_count > 1) {
-        fprintf(stderr, "zfc check: error[%s]: --format json takes one file, so that its output is one array\n",
-                ZFC_BAD_ARGUMENT);
-        return EXIT_BAD_USAGE;
+        return zf_report_usage("check", "--format json takes one file, so that its output is one array");
     }
     zf_diag_code ignored[IGNORED_MOST];
     int ignored_count = read_ignored(arguments, ignored);

@@ -16,10 +16,7 @@
 
 typedef unsigned long long ull;
 
-static int usage(const char *message) {
-    fprintf(stderr, "zfc compile: error[%s]: %s\n  see: zfc compile --help\n", ZFC_BAD_ARGUMENT, message);
-    return EXIT_BAD_USAGE;
-}
+static int usage(const char *message) { return zf_report_usage("compile", "%s", message); }
 
 /// Reports columns that are left out, also under --quiet: users of the module meet them.
 static void print_note(void *user, const char *line) {
@@ -161,6 +158,7 @@ int zf_run_compile(zf_arguments *arguments) {
     options.state_count = read_states(arguments, states);
     if (options.state_count > MOST_STATES) return usage("--seek-interval and --unfused make more than 17 combinations");
     if (given > 1) return usage("--target is given more than once: both are --target host,nvptx");
+    if (options.cpu && options.no_host) return usage("--cpu is for native code: it needs --target host");
     if (!options.overwrite && access(path, F_OK) == 0) {
         return zf_report_exists("compile", path);
     }

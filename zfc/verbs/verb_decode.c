@@ -59,9 +59,9 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
             error);
     }
     if (!j->quiet) {
-        printf("%-18s %12llu rows %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
-               zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels,
-               column->stats.kernels == 1 ? "" : "s", gigabytes);
+        printf("%-18s %12llu %-4s %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
+               column->rows == 1 ? "row" : "rows", zf_bytes_text(column->sizes.values, bytes),
+               (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
         if (j->verbose) {
             printf("%-18s waited %.3f s: %.3f for the device to start, %.3f compiling (%s), %.3f for it to load the code, %.3f "
                    "decoding\n",
@@ -149,8 +149,8 @@ static zf_status decode_text(const job *j, zf_error *error) {
     uint64_t rows = zf_container_rows(j->container), end = rows;
     if (j->options->some_rows && j->options->row_count != UINT64_MAX) end = j->options->row_begin + j->options->row_count;
     if (j->options->row_begin > rows || end > rows) {
-        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows goes beyond the %llu rows of the table",
-                       (unsigned long long)rows);
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows goes beyond the table, which has %s",
+                       zf_rows_text(rows, (char[32]){0}));
     }
     zf_decoded *columns = calloc(j->count + 1, sizeof *columns);
     if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
@@ -181,7 +181,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     zf_watch_outputs(NULL);
     if (status == ZF_OK && !j->quiet && !j->json) {
         zf_print_path(stdout, path);
-        printf(": %llu rows\n", (unsigned long long)(end - j->options->row_begin));
+        printf(": %s\n", zf_rows_text(end - j->options->row_begin, (char[32]){0}));
     }
     return status;
 }
@@ -193,8 +193,7 @@ int zf_run_decode(zf_arguments *arguments) {
              .overwrite = zf_argument(arguments, "force") != NULL,
              .json = zf_argument(arguments, "json") != NULL};
     if (!j.directory) {
-        fprintf(stderr, "zfc decode: error[%s]: where to? Give -o DIR\n  see: zfc decode --help\n", ZFC_BAD_ARGUMENT);
-        return EXIT_BAD_USAGE;
+        return zf_report_usage("decode", "where to? Give -o DIR");
     }
     if (!j.device) j.device = "auto";
     if (!j.format) j.format = "raw";
@@ -202,8 +201,7 @@ int zf_run_decode(zf_arguments *arguments) {
     const char *rows = zf_argument(arguments, "rows");
     const char *wrong = rows ? zf_rows_option(rows, &options) : NULL;
     if (wrong) {
-        fprintf(stderr, "zfc decode: error[%s]: %s, not `%s`\n", ZFC_BAD_ARGUMENT, wrong, rows);
-        return EXIT_BAD_USAGE;
+        return zf_report_usage("decode", "%s, not `%s`", wrong, rows);
     }
     zf_session session;
     int exit_status = EXIT_GOOD;

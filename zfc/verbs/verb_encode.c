@@ -15,10 +15,7 @@
 #include "zfc/report.h"
 #include "zfc/session.h"
 
-static int usage(const char *message) {
-    fprintf(stderr, "zfc encode: error[%s]: %s\n  see: zfc encode --help\n", ZFC_BAD_ARGUMENT, message);
-    return EXIT_BAD_USAGE;
-}
+static int usage(const char *message) { return zf_report_usage("encode", "%s", message); }
 
 /// NULL, or what is wrong.
 static const char *delimiter_of(const zf_arguments *arguments, char *out) {

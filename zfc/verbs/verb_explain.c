@@ -28,7 +28,7 @@ static int no_such(const zf_spec *spec, const char *path, const char *name) {
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
     for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
     zf_report_no_such("explain", path);
-    fprintf(stderr, "the program has no table, column or codec `%s`\n", name);
+    zf_print_line(stderr, "the program has no table, column or codec `%s`", name);
     if (zf_report_algorithm(spec, name)) return EXIT_BAD_INPUT;
     const char *dot = strchr(name, '.');
     const zf_table *table = NULL;
@@ -144,28 +144,36 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     bool of_kernels = zf_argument(arguments, "choices") || zf_argument(arguments, "choose");
     if (!known && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) known = of_ptx;
     if (of_kernels && known->wave == 0) {
-        fprintf(stderr, "zfc explain: error[%s]: choices are for kernels of GPUs: --target %s or emu\n", ZFC_BAD_ARGUMENT,
-                of_ptx->name);
+        zf_report_usage("explain", "choices are for kernels of GPUs: --target %s or emu", of_ptx->name);
         return false;
     }
     if (stage && zf_argument(arguments, "choices")) {
-        fprintf(stderr, "zfc explain: error[%s]: --choices goes without --emit\n", ZFC_BAD_ARGUMENT);
+        zf_report_usage("explain", "--choices goes without --emit");
         return false;
     }
     bool makes_ptx = known && known->image == ZF_IMAGE_PTX;
     if (stage && strcmp(stage, "ptx") == 0 && !makes_ptx) {
-        fprintf(stderr, "zfc explain: error[%s]: PTX is of the target %s: for %s give --emit asm, or --target %s\n",
-                ZFC_BAD_ARGUMENT, of_ptx->name, known->name, of_ptx->name);
+        zf_report_usage("explain", "PTX is of the target %s: for %s give --emit asm, or --target %s", of_ptx->name, known->name,
+                        of_ptx->name);
         return false;
     }
     if (stage && strcmp(stage, "asm") == 0 && makes_ptx) {
-        fprintf(stderr, "zfc explain: error[%s]: the assembler of the target %s is PTX: give --emit ptx\n", ZFC_BAD_ARGUMENT,
-                known->name);
+        zf_report_usage("explain", "the assembler of the target %s is PTX: give --emit ptx", known->name);
         return false;
     }
     bool code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
+    bool for_gpu = known && known->wave > 0;
+    if (zf_argument(arguments, "no-lines") && !(code && for_gpu)) {
+        zf_report_usage("explain",
+                        "--no-lines is for code of GPU kernels: --emit ptx, or --emit llvm or asm with such a --target");
+        return false;
+    }
+    if (zf_argument(arguments, "chunk-threads") && stage && !for_gpu) {
+        zf_report_usage("explain", "--chunk-threads is for kernels of GPUs: with --emit it needs such a --target");
+        return false;
+    }
     if (values && !code) {
-        fprintf(stderr, "zfc explain: error[%s]: --shaping goes with --emit llvm, asm or ptx\n", ZFC_BAD_ARGUMENT);
+        zf_report_usage("explain", "--shaping goes with --emit llvm, asm or ptx");
         return false;
     }
     if (known) out->target = (zf_abi_target){known->family, known->arch};
@@ -173,7 +181,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     if (makes_ptx) {
         out->target = (zf_abi_target){.family = known->family, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
     } else if (arch) {
-        fprintf(stderr, "zfc explain: error[%s]: --arch is of the target %s\n", ZFC_BAD_ARGUMENT, of_ptx->name);
+        zf_report_usage("explain", "--arch is of the target %s", of_ptx->name);
         return false;
     }
     if (!values) {
@@ -191,7 +199,7 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         if (!*end) return true;
         at = end + 1;
     }
-    fprintf(stderr, "zfc explain: error[%s]: --shaping needs numbers separated by commas, not `%s`\n", ZFC_BAD_ARGUMENT, values);
+    zf_report_usage("explain", "--shaping needs numbers separated by commas, not `%s`", values);
     return false;
 }
 
@@ -239,8 +247,13 @@ int zf_run_explain(zf_arguments *arguments) {
     if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
     const char *stage = zf_argument(arguments, "emit");
     if (stage && zf_argument(arguments, "json")) {
-        fprintf(stderr, "zfc explain: error[%s]: --json goes without --emit: a stage is text of its own\n", ZFC_BAD_ARGUMENT);
-        return EXIT_BAD_USAGE;
+        return zf_report_usage("explain", "--json goes without --emit: a stage is text of its own");
+    }
+    static const char *const of_plans[] = {"target", "arch", "shaping", "no-lines", "chunk-threads", "choose", "choices"};
+    bool before_plans = stage && (strcmp(stage, "ast") == 0 || strcmp(stage, "spec") == 0 || strcmp(stage, "graph") == 0);
+    for (size_t i = 0; before_plans && i < sizeof of_plans / sizeof *of_plans; i++) {
+        if (zf_argument(arguments, of_plans[i]))
+            return zf_report_usage("explain", "--%s goes without --emit %s, a stage before plans and code", of_plans[i], stage);
     }
     zf_session session;
     int status;

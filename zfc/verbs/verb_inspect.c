@@ -268,8 +268,8 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     if (status == ZF_OK) status = zf_container_account(container, on_part, &all, error);
     if (status == ZF_OK && !as_json) {
         zf_print_path(stdout, zf_container_path(container));
-        printf(": table %s, %llu rows, %llu bytes\n", zf_container_table(container),
-               (unsigned long long)zf_container_rows(container), (unsigned long long)zf_container_bytes(container));
+        printf(": table %s, %s, %llu bytes\n", zf_container_table(container),
+               zf_rows_text(zf_container_rows(container), (char[32]){0}), (unsigned long long)zf_container_bytes(container));
     }
     for (size_t i = 0; i < selected_count && status == ZF_OK; i++) {
         status = show_column(container, selected[i], &all.columns[selected[i]], verbose, list, error);

@@ -39,10 +39,7 @@ typedef struct piping {
     int exit_status;
 } piping;
 
-static int usage(const char *message) {
-    fprintf(stderr, "zfc pipeline: error[%s]: %s\n  see: zfc pipeline --help\n", ZFC_BAD_ARGUMENT, message);
-    return EXIT_BAD_USAGE;
-}
+static int usage(const char *message) { return zf_report_usage("pipeline", "%s", message); }
 
 /// Reports an error, which makes the exit status.
 static void fail(piping *p, const zf_error *failure) {
@@ -72,8 +69,7 @@ static bool read_sizes(const zf_arguments *arguments, zf_pipeline_options *out) 
 static int read_options(const zf_arguments *arguments, piping *p) {
     const char *rows = zf_argument(arguments, "rows"), *wrong = rows ? zf_rows_option(rows, &p->decode_options) : NULL;
     if (wrong) {
-        fprintf(stderr, "zfc pipeline: error[%s]: %s, not `%s`\n", ZFC_BAD_ARGUMENT, wrong, rows);
-        return EXIT_BAD_USAGE;
+        return zf_report_usage("pipeline", "%s, not `%s`", wrong, rows);
     }
     if (!read_sizes(arguments, &p->pipeline_options)) return EXIT_BAD_USAGE;
     if (!zf_argument_number(arguments, "repeat", 1, 1000, 0, &p->repeat)) return EXIT_BAD_USAGE;
@@ -433,6 +429,7 @@ static zf_status tell(const piping *p, zf_error *error) {
 }
 
 static zf_status go(piping *p, zf_error *error) {
+    ZF_TRY(zf_session_check_choose(p->arguments, &p->session, p->device, error));
     ZF_TRY(open_files(p, error));
     ZF_TRY(select_columns(p, error));
     if (!p->plan) ZF_TRY(get_code(p, error)); // a plan wants none

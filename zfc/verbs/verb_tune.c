@@ -32,10 +32,7 @@ typedef struct tune_session {
     double budget; ///< seconds for all; 0: no limit
 } tune_session;
 
-static int usage(const char *message) {
-    fprintf(stderr, "zfc tune: error[%s]: %s\n  see: zfc tune --help\n", ZFC_BAD_ARGUMENT, message);
-    return EXIT_BAD_USAGE;
-}
+static int usage(const char *message) { return zf_report_usage("tune", "%s", message); }
 
 /// "5s", "500ms", "2m", or seconds: digits, perhaps with a point among them, and a unit, and none of what else strtod takes.
 static bool read_seconds(const char *text, double *out) {
@@ -204,8 +201,7 @@ static bool goes_with(const char *name, const char *const *others, const zf_argu
     for (int k = 0; k < arguments->given_count; k++) {
         const char *given = arguments->given[k].option->name;
         if (strcmp(given, name) == 0 || is_among(given, others)) continue;
-        fprintf(stderr, "zfc tune: error[%s]: --%s measures nothing: --%s does not go with it\n  see: zfc tune --help\n",
-                ZFC_BAD_ARGUMENT, name, given);
+        zf_report_usage("tune", "--%s measures nothing: --%s does not go with it", name, given);
         return false;
     }
     return true;
@@ -214,7 +210,7 @@ static bool goes_with(const char *name, const char *const *others, const zf_argu
 /// Checks which options go together, and reads those that are not the tuner's; prints what is wrong and returns EXIT_BAD_USAGE.
 static int read_options(const zf_arguments *arguments, tune_session *t) {
     static const char *const shown[] = {"device", "tuned", "json", "threads", "verbose", "time-passes", "no-cache", NULL};
-    static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", "threads", "no-cache", NULL};
+    static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", NULL};
     const char *budget = zf_argument(arguments, "budget");
     bool shows = zf_argument(arguments, "show") != NULL, replays = zf_argument(arguments, "replay") != NULL;
     if (budget != NULL && !read_seconds(budget, &t->budget)) return usage("--budget needs a time, such as 5s, 500ms or 2m");

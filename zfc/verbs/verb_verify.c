@@ -25,8 +25,9 @@ static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t
                               error);
     }
     if (!quiet) {
-        printf("%-18s %12llu rows  ratio %8.2f  %llu kernel%s  %7.2f GB/s  good\n", info->name, (unsigned long long)info->rows,
-               ratio, (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? " " : "s", gigabytes);
+        printf("%-18s %12llu %-4s  ratio %8.2f  %llu kernel%s  %7.2f GB/s  good\n", info->name, (unsigned long long)info->rows,
+               info->rows == 1 ? "row" : "rows", ratio, (unsigned long long)column->stats.kernels,
+               column->stats.kernels == 1 ? " " : "s", gigabytes);
     }
     return ZF_OK;
 }
@@ -59,6 +60,7 @@ static zf_status open_all(const zf_arguments *arguments, const zf_session *sessi
     zf_device found;
     ZF_TRY(zf_device_find(session->context, device, &found, error));
     ZF_TRY(zf_container_open(session->context, arguments->operands[0], container, error));
+    ZF_TRY(zf_session_check_choose(arguments, session, device, error));
     size_t *columns = zf_selected_columns(*container, zf_argument(arguments, "columns"), count, error);
     if (columns == NULL) return error->status;
     double seconds;

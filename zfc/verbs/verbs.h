@@ -51,6 +51,8 @@ extern const size_t zf_verb_count;
 
 /// Reads the words after the verb; operands are moved to the front of `words`. Prints what is wrong and returns false.
 bool zf_arguments_read(const zf_verb *verb, int count, char **words, zf_arguments *out);
+/// Checks that no option is given that another one makes useless. Prints what is wrong and returns false.
+bool zf_options_agree(const zf_arguments *arguments);
 /// The last value of an option of that name, or NULL ("" for a flag that was given).
 const char *zf_argument(const zf_arguments *arguments, const char *name);
 /// A multiple of `unit` up to `most`, not 0, from an option, or `by_default` when it was not given. False after printing what is

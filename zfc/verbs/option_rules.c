@@ -1,0 +1,37 @@
+// Options that would do nothing beside another one, or without it. The verbs check what depends on values.
+#include <string.h>
+
+#include "zfc/report.h"
+
+static const struct rule {
+    const char *verb, *option; // verb NULL: all that have the option
+    const char *needs[3];      // one of them
+    const char *excludes[3];   // none of them
+    const char *reason;
+} rules[] = {
+    {"fmt", "quiet", {"in-place"}, {0}, "the program is printed otherwise"},
+    {"pipeline", "force", {"trace", "svg"}, {0}, "nothing else is written"},
+    {"tune", "force", {"output"}, {0}, "nothing else is written"},
+    {"inspect", "program", {0}, {"json", "columns", "verbose"}, "the program is text, of all columns"},
+    {NULL, "module", {0}, {"untuned", "chunk-threads"}, "a module's code is fixed"},
+};
+
+bool zf_options_agree(const zf_arguments *arguments) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *rule = &rules[i];
+        const char *verb = arguments->verb->name;
+        if ((rule->verb && strcmp(rule->verb, verb) != 0) || !zf_argument(arguments, rule->option)) continue;
+        const char *first = rule->needs[0], *second = rule->needs[1];
+        if (first && !zf_argument(arguments, first) && !(second && zf_argument(arguments, second))) {
+            zf_report_usage(verb, "--%s goes with --%s%s%s: %s", rule->option, first, second ? " or --" : "",
+                            second ? second : "", rule->reason);
+            return false;
+        }
+        for (size_t k = 0; k < 3 && rule->excludes[k]; k++) {
+            if (!zf_argument(arguments, rule->excludes[k])) continue;
+            zf_report_usage(verb, "--%s goes without --%s: %s", rule->option, rule->excludes[k], rule->reason);
+            return false;
+        }
+    }
+    return true;
+}
