@@ -1,5 +1,5 @@
-// The decoders of a compiler, shared by everybody who asks for the same: containers of one table, all blocks of an encode, modules
-// that are made, and `zfc explain`.
+// The decoders of a compiler, shared by everybody who asks for the same: containers of one table, all blocks of an encode,
+// modules that are made, and `zfc explain`.
 //
 // A decoder is found by its identity: the text of the codecs, the column, the branches and the plan request. The hash of the
 // identity finds candidates, and all of its bytes are compared. Holders are counted. A decoder that nobody holds stays until the
@@ -54,7 +54,8 @@ void zf_codec_text_release(zf_decoder_cache *cache, zf_codec_text *text);
 void zf_codec_text_drop(zf_decoder_cache *cache, zf_codec_text *text);
 
 /// Finds or makes the decoder of a column of a held text, and holds it. Release it with zf_cached_decoder_release.
-/// Callers may hold locks: decoders that this evicts are freed by zf_decoder_cache_sweep. Arguments and errors are those of zf_decoder_create. A failure is not kept. Columns of one text are planned one at a time.
+/// Callers may hold locks: decoders that this evicts are freed by zf_decoder_cache_sweep. Arguments and errors are those of
+/// zf_decoder_create. A failure is not kept. Columns of one text are planned one at a time.
 zf_status zf_cached_decoder_hold(zf_decoder_cache *cache, zf_codec_text *text, const zf_column *column, const uint8_t *branches,
                                  size_t branch_count, const zf_plan_request *request, zf_cached_decoder **out, zf_error *error);
 /// Releases a held decoder (NULL: nothing). Its code may be freed at once: no decode may use it any more. Callers may hold locks,
