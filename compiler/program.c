@@ -20,10 +20,7 @@ zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, co
     return zf_fail(error, status, name, "%s", message);
 }
 
-zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
-    if (out == NULL || compiler == NULL || path == NULL) {
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load needs a compiler, a path and a place for the program");
-    }
+static zf_status create(zf_compiler *compiler, zf_program **out, zf_error *error) {
     *out = NULL;
     zf_program *program = calloc(1, sizeof *program);
     if (program == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
@@ -42,10 +39,27 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
     }
     *out = program;
-    bool added = zf_spec_add_file(program->spec, path);
+    return ZF_OK;
+}
+
+static zf_status check(zf_program *program, bool added, zf_error *error) {
     program->checked = zf_spec_check(program->spec) && added;
     if (program->checked) return ZF_OK;
     return zf_diag_status(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
+}
+
+zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
+    if (out == NULL || compiler == NULL || path == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load needs a compiler, a path and a place for the program");
+    }
+    ZF_TRY(create(compiler, out, error));
+    return check(*out, zf_spec_add_file((*out)->spec, path), error);
+}
+
+zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, zf_program **out,
+                               zf_error *error) {
+    ZF_TRY(create(compiler, out, error));
+    return check(*out, zf_spec_add_text((*out)->spec, name, text, length), error);
 }
 
 void zf_program_free(zf_program *program) {

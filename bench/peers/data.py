@@ -38,4 +38,7 @@ def make_tables(generator, directory, scale, tables):
     directory.mkdir(parents=True, exist_ok=True)
     for table in tables:
         if not (directory / f"{table}.csv").exists():
-            subprocess.run([generator, "csv", "-s", str(scale), "--tables", table, "--output-dir", directory], check=True, capture_output=True)
+            try:
+                subprocess.run([generator, "csv", "-s", str(scale), "--tables", table, "--output-dir", directory], check=True, capture_output=True)
+            except FileNotFoundError:
+                raise ValueError(f"there is no {generator}: script/bootstrap installs it, and --tpchgen names another") from None

@@ -82,7 +82,8 @@ class Session:
 
     def programs(self):
         if self.options.zfc:
-            return needed(self.options.zfc, "--zfc names the program"), shutil.which(self.options.tpchgen) or self.options.tpchgen
+            generator = shutil.which(self.options.tpchgen) or self.options.tpchgen
+            return needed(self.options.zfc, "--zfc names the program"), str(pathlib.Path(generator).absolute())  # programs run elsewhere
         with tarfile.open(needed(self.options.pack, "script/pack makes it; --zfc does without")) as archive:
             archive.extractall(self.tree, filter="data")
         pack = self.tree / "zipflow-pack"
@@ -413,6 +414,8 @@ def part_lanes(s, report):
 
 def table2_program(path, only_marked, wants):
     """A program of examples/tpch with the columns of table 2 alone that are wanted, and {table: {column: type}} of them."""
+    if not path.exists():
+        raise Failed(f"there is no {path}: this part needs zipflow's tree")
     kept, tables, table = [], {}, None
     for line in path.read_text().splitlines():
         begins, column = re.match(r"table (\w+) \{", line), re.match(r"\s+(\w+):\s+(\w+)\s*=", line)

@@ -67,7 +67,12 @@ def make(generator, directory, scale, wanted):
         missing = {name: how for name, how in columns.items() if name not in there}
         if not missing:
             continue
-        subprocess.run([generator, "parquet", "-s", str(scale), "--tables", table, "--output-dir", directory], check=True, capture_output=True)
+        try:
+            subprocess.run([generator, "parquet", "-s", str(scale), "--tables", table, "--output-dir", directory], check=True, capture_output=True, text=True)
+        except FileNotFoundError:
+            raise ValueError(f"there is no {generator}: script/bootstrap installs it, and --tpchgen names another") from None
+        except (OSError, subprocess.CalledProcessError) as why:
+            raise ValueError(f"{generator}: {getattr(why, 'stderr', None) or why}") from None
         source = directory / f"{table}.parquet"
         for name, (kind, numbered) in missing.items():
             for ending, array in plain(pyarrow.parquet.read_table(source, columns=[name]).column(0), kind, numbered).items():

@@ -597,9 +597,15 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     if (status == ZF_OK) {
         status = make_output(&r, error);
         if (status == ZF_OK) status = finish(&r, &f, shape, started, out, error);
-        if (status == ZF_ERR_INPUT && error != NULL && zf_error_is(error, ZF_E_V09)) // the states are ours
+        if (status == ZF_ERR_INPUT && error != NULL && zf_error_is(error, ZF_E_V09)) {
+            zf_error of_state = *error; // no file has one yet: the encoder's sizes led to another
+            bool text = job->column->type.kind == ZF_K_STRING;
+            zf_raise(error, ZF_E_SIZES, "the encoder made sizes that do not add up to the block's rows%s",
+                     text ? " or characters" : "");
+            zf_fail_place(error, status, "%s", of_state.place);
             zf_fail_hint(error, status, "the sizes of an algorithm's groups must add up to the elements of its result%s",
-                         job->column->type.kind == ZF_K_STRING ? ", and its strings' lengths to the bytes of the rows" : "");
+                         text ? ", and its strings' lengths to the bytes of the rows" : "");
+        }
         free_output(&r);
     }
     zf_program_decoder_release(job->program, r.held);

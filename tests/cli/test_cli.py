@@ -356,8 +356,11 @@ class BadInput(Case):
         for size in ("1", "3"):
             program = ("algorithm pairs(v: i32[]) -> i32[] group_parallel { groups = v.len; size(g) = %s; decode(g, j) = v[g];"
                        " encode(x) { for i in 0..x.len { if i %% 2 == 0 { v.push(x[i]); } } } } table s { a: i32 = pairs; }" % size)
-            message = self.encode_text("a\n" + "5\n5\n" * 9000, 1, "ZF1309", program=program)
+            message = self.encode_text("a\n" + "5\n5\n" * 9000, 1, "ZF0607", program=program)
+            self.assertIn("the encoder made sizes that do not add up to the block's rows\n", message)
+            self.assertRegex(message, r"at: column a, block 0, row \d+")
             self.assertIn("hint: the sizes of an algorithm's groups must add up", message)
+            self.assertNotIn("state", message)
             self.assertNotIn("strings", message)
 
     def test_lengths_that_do_not_add_up(self):
@@ -366,8 +369,9 @@ class BadInput(Case):
                        " fn start(i) = sum(k in 0..i: n[k] as u64); decode(i) = bytes[start(i)..start(i) + n[i]];"
                        " encode(x) { for s in x { n.push(s.len as u32 %s); bytes.append(s); bytes.push(65); } } }"
                        "\ntable s { a: string = texts; }" % by)
-            message = self.encode_text("a\n" + "abc\nd\n" * 9000, 1, "ZF1309", program=program)
+            message = self.encode_text("a\n" + "abc\nd\n" * 9000, 1, "ZF0607", program=program)
             self.assertRegex(message, r"column a, block 0, row \d+, the column's codec \(texts\), .*s.zf:2:")
+            self.assertIn("the encoder made sizes that do not add up to the block's rows or characters\n", message)
             self.assertIn("and its strings' lengths to the bytes of the rows", message)
 
     def test_files(self):

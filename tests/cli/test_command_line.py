@@ -1,5 +1,6 @@
 """Command lines: words that would drive a terminal, and options that would do nothing. Usage: test_command_line.py ZFC"""
 
+import pathlib
 import re
 import sys
 import unittest
@@ -87,6 +88,21 @@ class Terminal(Case):
                       *(["decode", *more, "-o", self.dir / f"{ESCAPE}out", container] for more in (["-v"], ["-f", "--format", "csv"], [], ["--module", broken])),
                       *([verb, file] for verb in ("verify", "inspect", "bench", "pipeline", "tune") for file in (container, broken, names["zf"]))):
             self.calm(*words)
+
+
+class Explain(Case):
+    def test_algorithms_of_the_library_without_a_file(self):
+        library = pathlib.Path(__file__).resolve().parents[2] / "dsl/std"
+        names = sorted({name for page in library.glob("*.zf") for name in re.findall(r"(?m)^algorithm (\w+)", page.read_text())})
+        self.assertIn("bitpack", names)
+        for name in names:
+            shown = self.good("explain", name, cwd=self.dir)
+            self.assertRegex(shown, rf"(?m)^example: .* = {name}\b")
+            self.assertIn("kernels on host", shown)
+        self.assertIn("example", self.good("explain", "--json", "bitpack", cwd=self.dir))
+        self.bad(1, "explain", "bitpak", cwd=self.dir, says=["bitpak", "No such file"])
+        self.file("bitpack", PROGRAM) # a file comes first
+        self.assertIn("a: i32 = bitpack", self.good("explain", "bitpack", cwd=self.dir))
 
 
 class Useless(Case):

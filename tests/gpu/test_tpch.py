@@ -135,6 +135,8 @@ def what_is_missing(tree):
     """Programs that are not there, and sets that nobody knows, are told in a line, before anything is made."""
     for script, words, said in (("tpch/queries.py", ["--zfc", "nowhere"], "there is no"), ("tpch/queries.py", ["--pack", "nowhere"], "script/pack makes it"),
                                 ("tpch/queries.py", ["--zfc", ZFC, "--measure", "nowhere"], "a build with tests makes it"),
+                                ("tpch/queries.py", ["--zfc", ZFC, "--measure", MEASURE, "--links", LINKS, "--tpchgen", "nowhere", "--only", "q6", "--data", "none", "--device", "cpu"],
+                                 "nowhere: script/bootstrap installs it"),
                                 ("tpch/queries.py", ["--zfc", ZFC, "--only", "q6,q99"], "there is no set q99"),
                                 ("speed/speed.py", ["--zfc", "nowhere"], "there is no"), ("speed/speed.py", ["--pack", "nowhere"], "script/pack makes it")):
         out = tree / "nothing"

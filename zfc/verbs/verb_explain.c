@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "compiler/compiler.h"
@@ -242,6 +243,29 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
     return diags->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
 }
 
+/// Whether the operand can be an algorithm's name, and is no file.
+static bool is_name(const char *operand) {
+    size_t length = strspn(operand, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return length > 0 && operand[length] == 0 && access(operand, F_OK) != 0;
+}
+
+/// Loads a program with one codec: the library's algorithm of this name, for a type that it takes. `*out` stays NULL where there
+/// is none.
+static zf_status load_algorithm(const zf_session *session, const char *name, zf_program **out, zf_error *error) {
+    static const char any[] = "codec example: u32 = plain;\n";
+    zf_program *library = NULL;
+    zf_text text = {0};
+    *out = NULL;
+    zf_status status = zf_program_load_text(session->compiler, "library", any, sizeof any - 1, &library, error);
+    zf_text_puts(&text, "codec example: ");
+    bool found = status == ZF_OK && zf_spec_algorithm_use(zf_program_spec(library), name, &text);
+    zf_text_puts(&text, ";\n");
+    zf_program_free(library);
+    if (found && !text.failed) status = zf_program_load_text(session->compiler, "library", text.data, text.length, out, error);
+    zf_text_free(&text);
+    return status;
+}
+
 int zf_run_explain(zf_arguments *arguments) {
     zf_program_name name;
     if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
@@ -260,7 +284,11 @@ int zf_run_explain(zf_arguments *arguments) {
     if (!zf_session_open(arguments, &session, &status)) return status;
     zf_program *program = NULL;
     zf_error error;
-    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    zf_status loaded = is_name(arguments->operands[0]) ? load_algorithm(&session, name.path, &program, &error) : ZF_OK;
+    if (program)
+        name.name = "example";
+    else if (loaded == ZF_OK)
+        loaded = zf_program_load(session.compiler, name.path, &program, &error);
     target what = {0};
     if (!program) {
         status = zf_report("explain", &error);

@@ -131,9 +131,11 @@ const zf_verb zf_verbs[] = {
      zf_run_fmt,
      {&in_place, &quiet, NULL}},
     {"explain",
-     "FILE[:CODEC|:TABLE[.COLUMN]]",
+     "FILE[:CODEC|:TABLE[.COLUMN]]|ALGORITHM",
      "show how a codec is compiled: fusion, kernels, checks",
-     "Takes a codec, a table (all of its columns) or a column; the name may be omitted if the program has one table. For each "
+     "Takes a codec, a table (all of its columns) or a column; the name may be omitted if the program has one table. An "
+     "algorithm "
+     "of the library, such as `bitpack`, is shown for a type that it takes, without a file. For each "
      "column it prints the graph with the access, capability and decision of each edge, the kernels, the bytes that an element "
      "costs, and the checks that stay. It prints how each kernel runs on a GPU, and for a kernel that is not parallel the reason "
      "and a rewrite. It shows the first alternative of a column. `--emit` prints a stage of the compilation instead, "

@@ -158,6 +158,8 @@ typedef enum zf_error_code {
     ZF_ERROR_DECODED_DIFFERS = 601,
     /// data that every alternative of a codec refuses
     ZF_ERROR_ALL_REFUSED = 602,
+    /// an encoder whose sizes or lengths do not add up to the rows
+    ZF_ERROR_SIZES = 607,
     /// an invalid argument
     ZF_ERROR_ARGUMENT = 1101,
     /// no memory
