@@ -409,9 +409,10 @@ static zf_status lay_and_run(running *r, const zf_block_data *block, uint32_t mo
     return status;
 }
 
-/// Room for a block's values.
+/// Room for a block's values as a decode delivers them.
 static size_t out_bytes(const source *s) {
-    uint64_t bytes = s->input.type.kind == ZF_K_STRING ? s->characters : s->rows * 8;
+    zf_kind kind = s->input.type.kind;
+    uint64_t bytes = kind == ZF_K_STRING ? s->characters : kind == ZF_K_BOOL ? (s->rows + 7) / 8 : s->rows * zf_kind_size(kind);
     return (bytes + 127) / 64 * 64;
 }
 
@@ -587,6 +588,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
         out->encode_seconds += cpu_seconds() - started;
         return refused(job, s, task, place, error);
     }
+    zf_encode_tree_release(*tree);
     flat f = {0};
     running r = {.job = job, .source = s, .place = place};
     uint32_t shape = 0;

@@ -35,6 +35,15 @@ void zf_encode_tree_free(zf_encode_node *node) {
     free(node);
 }
 
+void zf_encode_tree_release(zf_encode_node *node) {
+    bool needed = false;
+    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
+        if (node->children[s] != NULL) zf_encode_tree_release(node->children[s]);
+        needed = needed || node->children[s] == NULL || node->streams[s].start_count > 0;
+    }
+    if (!needed) zf_encode_clear(&node->frame);
+}
+
 /// Iterations of all loops of a body together.
 static uint64_t work_limit(uint64_t rows) { return 1024 * rows + (UINT64_C(1) << 27); }
 
