@@ -95,6 +95,7 @@ zf_status gpu_decode_queue(gpu_decode *d, zf_error *error) {
     ZF_TRY(poison(d, &d->values, error));
     ZF_TRY(poison(d, &d->offsets, error));
     ZF_TRY(poison(d, &d->validity, error));
+    if (d->canary > 0) ZF_TRY(poison(d, &d->workspace, error)); // exact buffers are for tools that see what nobody wrote
     return zf_decode_async(d->prepared, d->stream, &d->buffers, error);
 }
 

@@ -28,7 +28,7 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
                           uint64_t canary, void *stream, gpu_decode *out, zf_error *error);
 void gpu_decode_close(gpu_decode *decode);
 
-/// Queues: poison for the output, then the decode.
+/// Queues: poison for output and workspace, then the decode.
 zf_status gpu_decode_queue(gpu_decode *decode, zf_error *error);
 /// Waits for the stream; what the kernels found.
 zf_status gpu_decode_wait(gpu_decode *decode, zf_decode_stats *stats, zf_error *error);

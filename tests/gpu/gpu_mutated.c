@@ -1,54 +1,66 @@
 // Mutated containers, their checksums made right again, on an accelerator: each gives an error that names a place, the same as on
-// the CPU, or the CPU's output. Nothing outside the buffers is touched, the accelerator still works afterwards, and no decode
-// takes more than ten times as long as that of the column before it was changed.
-//   gpu_mutated --device emu|cuda --count N --seed S --canary BYTES --general 0|1 --slow 0|1
+// the CPU, or the CPU's output. Nothing outside the buffers is touched, and the accelerator still works afterwards. On a GPU no
+// decode takes more than ten times as long as that of the column before it was changed.
+//   gpu_mutated --device emu|cuda --tables forms,states,library --count N --seed S --ranges N --canary BYTES --general 0|1 --slow
+//   0|1
 #include "emulator/emu.h"
-#include "tests/gpu/gpu_decode.h"
-#include "tests/hostile/mutate.h"
+#include "tests/gpu/mutated_source.h"
 
 typedef unsigned long long ull;
 
 enum {
-    BLOCK = 4096,
-    ROWS = 2 * BLOCK + 500,
-    PARTS_MOST = 4096,
+    SOURCES_MOST = 3,
     GOOD_EVERY = 50,
+    GOOD_ROUNDS = 9,
     TRIES = 6,
     VALUES_MOST = 1 << 24, ///< bytes that a caller would still give for a file this small
     WORK_MOST = 1 << 26,
-    HOST_CANARY = 256,
     OTHERS_SHARE = 50, ///< of so many failures of kernels one may name another violation than the CPU does, and one more
+    CODES_MOST = 64,
+    FAILURES_MOST = 20,
 };
-/// Where a good decode takes less than this, it is the least time that counts, on a GPU and on the emulator: then what is
-/// measured is calls of the driver and of the system.
-static const double least_good_seconds[2] = {3e-4, 1e-3}, slowest = 10;
+/// Where a good decode takes less than this, it is the least time that counts: then what is measured is calls of the driver and
+/// of the system.
+static const double least_good_seconds = 3e-4, slowest = 10;
 static const double text_seconds = 1e-2; ///< that a text takes to be parsed: each decode of a damaged one parses it
 
 static gpu_machine machine;
-static mutated file;
-static zf_container_part parts[PARTS_MOST];
-static size_t part_count, column_count;
-static const gpu_column *columns;
-static double good_seconds[64];
-static zf_container *good;
-static uint64_t canary = 4096, slow_counts = 1; ///< 0: times are not judged, as where a tool makes them long
+static mutated_source sources[SOURCES_MOST];
+static size_t source_count;
+static uint64_t canary = 4096, ranges = 4;
+static uint64_t slow_counts = 2; ///< 0: times are not judged, as where a tool makes them long; 2: on GPUs alone
+static bool lost;                ///< the context: nothing works from here on
 
 static struct {
-    uint64_t decodes, closed, refused, launched, failed, same, right, good, slow, too_large, canaries, other_violation;
+    uint64_t decodes, ranges, closed, refused, launched, failed, same, right, good, slow, too_large, canaries, touched;
+    uint64_t other_violation, behind;
     double worst; ///< by the good one's time
     uint64_t worst_number;
+    struct {
+        char code[sizeof((zf_error *)0)->code];
+        uint64_t count;
+    } codes[CODES_MOST];
+    size_t code_count;
 } tally;
 
 static uint64_t state;
 static uint64_t next(uint64_t below) { return gpu_mix(state++) % below; }
 
-// ---- Both devices ---------------------------------------------------------------------------------------------
+// ---- Errors ---------------------------------------------------------------------------------------------------
+
+static void count_code(const char *code) {
+    size_t k = 0;
+    while (k < tally.code_count && strcmp(tally.codes[k].code, code) != 0) k++;
+    if (k == CODES_MOST) return;
+    if (k == tally.code_count) snprintf(tally.codes[tally.code_count++].code, sizeof tally.codes[k].code, "%s", code);
+    tally.codes[k].count++;
+}
 
 static void check_whole(const char *device, const zf_error *error, ull number) {
     bool good_error = strncmp(error->code, "ZF", 2) == 0 && error->message[0] != 0 && error->place[0] != 0;
     CHECK(good_error && error->status != ZF_ERR_INTERNAL && error->status != ZF_ERR_DEVICE, "%llu, %s: %s %s (%s)", number,
           device, error->code, error->message, error->place);
-    if (strcmp(error->code, "ZF1109") == 0) exit(check_result()); // nothing works from here on
+    lost |= strcmp(error->code, "ZF1109") == 0;
 }
 
 /// How much of a violation's place names column, block and row.
@@ -60,10 +72,11 @@ static size_t place_bytes(const char *place) {
 
 /// Whether a device need not tell of a violation (docs/internals/gpu-kernels.md): the column's rows are checked one by one, and
 /// this one, which is not wanted, lies in a tile of the CPU's with rows that are.
-static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_decode_options *options) {
+static bool elsewhere(const mutated_source *s, size_t column, const zf_error *error, const zf_decode_options *options) {
     const uint64_t tile = 4096; // and so is a block
     const char *row = strstr(error->place, ", row ");
-    if (row == NULL || !options->some_rows || !column->fewer_checked || strcmp(error->code, "ZF1301") != 0) return false;
+    bool fewer = s->columns == NULL || s->columns[column].fewer_checked;
+    if (row == NULL || !options->some_rows || !fewer || strcmp(error->code, "ZF1301") != 0) return false;
     uint64_t at = strtoull(row + strlen(", row "), NULL, 10), end = options->row_begin + options->row_count;
     bool wanted = at >= options->row_begin && at < end;
     return !wanted && options->row_begin < at / tile * tile + tile && end > at / tile * tile;
@@ -71,109 +84,46 @@ static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_
 
 /// Whether both report the same. If a tile of groups has several violations, the devices may meet another one first
 /// (tests/differential): then the place is the same up to the row.
-static bool alike(const gpu_column *column, const zf_error *a, const zf_error *b) {
+static bool alike(const mutated_source *s, size_t column, const zf_error *a, const zf_error *b) {
     if (strcmp(a->code, b->code) == 0 && strcmp(a->place, b->place) == 0 && strcmp(a->message, b->message) == 0) return true;
     size_t length = place_bytes(a->place);
     bool violations = strncmp(a->code, "ZF13", 4) == 0 && strncmp(b->code, "ZF13", 4) == 0;
-    if (!column->groups || !violations || length != place_bytes(b->place) || memcmp(a->place, b->place, length) != 0)
-        return false;
+    bool groups = s->columns == NULL || s->columns[column].groups;
+    if (!groups || !violations || length != place_bytes(b->place) || memcmp(a->place, b->place, length) != 0) return false;
     tally.other_violation++;
     return true;
 }
 
-/// On the CPU, between canaries. The values are the caller's to free; NULL after an error.
-static uint8_t *decode_here(zf_container *container, size_t column, const zf_decode_options *options,
-                            const zf_decode_sizes *sizes, ull number, zf_error *error) {
-    const size_t bytes[2] = {sizes->values, sizes->workspace};
-    uint8_t *maps[2];
-    for (int k = 0; k < 2; k++) {
-        maps[k] = aligned_alloc(64, (2 * HOST_CANARY + bytes[k] + 63) / 64 * 64);
-        memset(maps[k], 0x5c, 2 * HOST_CANARY + bytes[k]);
-    }
-    zf_decode_buffers buffers = {.values = maps[0] + HOST_CANARY, .workspace = maps[1] + HOST_CANARY, ZF_DECODE_BYTES(*sizes)};
-    zf_status status = zf_decode(container, column, "cpu", options, &buffers, NULL, error);
-    for (int k = 0; k < 2; k++) {
-        unsigned touched = 0;
-        for (size_t i = 0; i < HOST_CANARY; i++) touched += maps[k][i] != 0x5c || maps[k][HOST_CANARY + bytes[k] + i] != 0x5c;
-        if (touched > 0) CHECK(false, "%llu: the CPU's code wrote outside buffer %d", number, k);
-    }
-    uint8_t *values = status == ZF_OK ? malloc(sizes->values + 1) : NULL;
-    if (values != NULL) memcpy(values, maps[0] + HOST_CANARY, sizes->values);
-    free(maps[0]);
-    free(maps[1]);
-    return values;
-}
-
-typedef struct outcome {
-    zf_status status;
-    zf_error error;
-    uint64_t launches;
-    double seconds;
-    uint8_t *values; ///< as zf_decode gives them
-} outcome;
-
-/// Booleans: bits behind the last row are nobody's.
-static void take_values(gpu_decode *d, unsigned bits, uint64_t rows, size_t bytes, outcome *out) {
-    out->values = calloc(1, bytes + 1);
-    if (bits != 1) {
-        memcpy(out->values, d->copy + d->sizes.skip, bytes);
-        return;
-    }
-    for (uint64_t i = 0; i < rows; i++) {
-        uint64_t at = d->sizes.skip + i;
-        out->values[i / 8] |= (uint8_t)((d->copy[at / 8] >> (at % 8) & 1) << (i % 8));
-    }
-}
-
-static void decode_there(zf_container *container, size_t column, const zf_decode_options *options, unsigned bits, uint64_t rows,
-                         size_t bytes, ull number, outcome *out) {
-    gpu_decode d;
-    zf_decode_stats stats = {0};
-    *out = (outcome){0};
-    out->status = gpu_decode_open(&machine, container, column, options, canary, NULL, &d, &out->error);
-    out->seconds = d.prepare_seconds;
-    if (out->status == ZF_OK) {
-        double begin = gpu_work_seconds(&machine);
-        out->status = gpu_decode_queue(&d, &out->error);
-        zf_error waited;
-        zf_status status = gpu_decode_wait(&d, &stats, &waited);
-        if (out->status == ZF_OK) out->status = status, out->error = waited;
-        out->seconds += gpu_work_seconds(&machine) - begin;
-        out->launches = stats.launches;
-        const char *touched = gpu_decode_touched(&d);
-        CHECK(touched == NULL, "%llu: a canary of %s was touched", number, touched);
-        tally.canaries += canary > 0 ? 6 : 0;
-        if (out->status == ZF_OK) {
-            out->status = gpu_decode_fetch(&d, &out->error);
-            if (out->status == ZF_OK) take_values(&d, bits, rows, bytes, out);
-        }
-    }
-    gpu_decode_close(&d);
-}
-
 // ---- Good decodes ---------------------------------------------------------------------------------------------
 
-static void decode_good(size_t column) {
-    outcome o;
-    decode_there(good, column, NULL, columns[column].bits, ROWS, gpu_column_bytes(&columns[column], ROWS), 0, &o);
+/// The file as it was: the context is whole.
+static void decode_good(mutated_source *s, size_t column) {
+    zf_error error = {0};
+    zf_decode_sizes sizes = {0};
+    zf_decode_options options = {.threads = 1};
+    outcome o = {0};
+    if (lost) return;
+    o.status = zf_decode_size(s->good, column, &options, &sizes, &error);
+    if (o.status == ZF_OK) outcome_there(&machine, s->good, column, &options, &sizes, canary, &o);
     CHECK(o.status == ZF_OK, "the file as it was: %s %s (%s)", o.error.code, o.error.message, o.error.place);
-    if (o.status != ZF_OK) exit(check_result());
-    uint64_t wrong = gpu_column_wrong(&columns[column], 0, ROWS, 0, o.values, 0, 1);
-    CHECK(wrong == 0, "the file as it was: %llu rows of column %s are wrong", (ull)wrong, columns[column].name);
-    if (good_seconds[column] == 0 || o.seconds < good_seconds[column]) good_seconds[column] = o.seconds;
-    free(o.values);
+    lost |= o.status != ZF_OK;
+    if (o.status == ZF_OK)
+        CHECK(outcome_same(&s->wanted[column], &o), "the file as it was: %s, column %d", s->table, (int)column);
+    if (s->good_seconds[column] == 0 || o.seconds < s->good_seconds[column]) s->good_seconds[column] = o.seconds;
+    outcome_free(&o);
     tally.good++;
+}
+
+static void decode_all_good(void) {
+    for (size_t k = 0; k < source_count; k++) {
+        for (size_t c = 0; c < sources[k].column_count; c++) decode_good(&sources[k], c);
+    }
 }
 
 // ---- Mutations ------------------------------------------------------------------------------------------------
 
-static void note_part(void *user, const zf_container_part *part) {
-    (void)user;
-    if (part->bytes > 0 && part_count < PARTS_MOST) parts[part_count++] = *part;
-}
-
 /// A part of the file, by how far a change there leads: most where it reaches kernels.
-static const zf_container_part *choose_part(void) {
+static const zf_container_part *choose_part(const mutated_source *s) {
     static const struct {
         const char *kind;
         unsigned weight;
@@ -182,174 +132,231 @@ static const zf_container_part *choose_part(void) {
     unsigned k = 0;
     while (at >= kinds[k].weight) at -= kinds[k++].weight;
     size_t of_kind = 0;
-    for (size_t p = 0; p < part_count; p++) of_kind += strcmp(parts[p].kind, kinds[k].kind) == 0;
+    for (size_t p = 0; p < s->part_count; p++) of_kind += strcmp(s->parts[p].kind, kinds[k].kind) == 0;
     size_t chosen = next(of_kind);
-    for (size_t p = 0; p < part_count; p++) {
-        if (strcmp(parts[p].kind, kinds[k].kind) == 0 && chosen-- == 0) return &parts[p];
+    for (size_t p = 0; p < s->part_count; p++) {
+        if (strcmp(s->parts[p].kind, kinds[k].kind) == 0 && chosen-- == 0) return &s->parts[p];
     }
-    return &parts[0];
+    return &s->parts[0];
 }
 
-static void edit(const zf_container_part *part) {
+static void edit(const mutated *file, const zf_container_part *part) {
     static const uint64_t edges[] = {0, 1, UINT64_MAX, UINT64_C(1) << 31, UINT32_MAX, UINT64_C(1) << 63, 4096, 255};
-    uint8_t *bytes = file.bytes + part->offset;
+    uint8_t *bytes = file->bytes + part->offset;
     uint64_t at = next(part->bytes), left = part->bytes - at, size = left >= 8 && next(2) == 0 ? 8 : left >= 4 ? 4 : 1;
     switch (next(6)) {
     case 0: bytes[at] = (uint8_t)next(256); break;
     case 1: bytes[at] ^= (uint8_t)(1u << next(8)); break;
     case 2: bytes[at] = (uint8_t)(bytes[at] + (next(2) == 0 ? 1 : -1)); break;
     case 3: memcpy(bytes + at, &edges[next(sizeof edges / sizeof edges[0])], size); break;
-    case 4: memcpy(bytes + at, file.original + part->offset + next(part->bytes - size + 1), size); break;
+    case 4: memcpy(bytes + at, file->original + part->offset + next(part->bytes - size + 1), size); break;
     default:
         for (uint64_t i = 0; i < size; i++) bytes[at + i] = (uint8_t)gpu_mix(state++);
     }
 }
 
-static void check_times(zf_container *container, size_t column, const zf_decode_options *options, const outcome *first,
-                        unsigned bits, uint64_t rows, size_t bytes, ull number) {
-    uint64_t good_bytes = gpu_column_bytes(&columns[column], ROWS);
-    double larger = bytes > good_bytes ? (double)bytes / (double)good_bytes : 1, seconds = first->seconds;
-    double usual = larger * good_seconds[column], least = larger * least_good_seconds[machine.emulated];
+/// A changed file's column, and how it is decoded.
+typedef struct attempt {
+    mutated_source *source;
+    zf_container *container;
+    size_t column;
+    zf_decode_options options;
+    zf_decode_sizes sizes;
+    ull number;
+} attempt;
+
+static void check_times(const attempt *a, const outcome *first) {
+    const mutated_source *s = a->source;
+    double good_bytes = (double)(s->wanted[a->column].bytes + 1), bytes = first->status == ZF_OK ? (double)first->bytes : 0;
+    double larger = bytes > good_bytes ? bytes / good_bytes : 1, seconds = first->seconds;
+    double usual = larger * s->good_seconds[a->column], least = larger * least_good_seconds;
     if (first->status != ZF_OK && first->launches == 0) least += text_seconds; // refused by the host, perhaps for its text
-    for (int k = 1; k < TRIES && seconds > slowest * usual && slow_counts != 0; k++) {
+    if (usual < least) usual = least;
+    for (int k = 1; k < TRIES && seconds > slowest * usual && !lost; k++) {
         outcome again; // the first one may have compiled, or waited for the machine
-        decode_there(container, column, options, bits, rows, bytes, number, &again);
+        outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, &again);
         CHECK(again.status == first->status && strcmp(again.error.message, first->error.message) == 0,
-              "%llu: another outcome the next time: %s %s", number, again.error.code, again.error.message);
+              "%llu: another outcome the next time: %s %s", a->number, again.error.code, again.error.message);
         if (again.seconds < seconds) seconds = again.seconds;
-        free(again.values);
+        outcome_free(&again);
     }
-    bool slow = seconds > slowest * (usual > least ? usual : least);
+    bool slow = seconds > slowest * usual;
     tally.slow += slow;
-    if (seconds / usual > tally.worst) tally.worst = seconds / usual, tally.worst_number = number;
-    CHECK(!slow || slow_counts == 0, "%llu: column %zu took %g s, where %g s are usual", number, column, seconds, usual);
+    if (seconds / usual > tally.worst) tally.worst = seconds / usual, tally.worst_number = a->number;
+    CHECK(!slow, "%llu: %s, column %d took %g s, where %g s are usual", a->number, s->table, (int)a->column, seconds, usual);
+}
+
+/// Whether a violation is in an element of an edge, of which a device may decode what the rows of a range want.
+static bool of_an_edge(const attempt *a, const zf_error *error) {
+    return a->options.some_rows && strstr(error->place, ", element ") != NULL && strncmp(error->code, "ZF13", 4) == 0;
+}
+
+/// Whether a range has nothing of a violation, and whoever decodes all rows is told.
+static bool behind_the_range(const attempt *a, const zf_error *error) {
+    outcome all;
+    zf_decode_sizes sizes = {0};
+    zf_decode_options options = {.threads = 1};
+    if (!of_an_edge(a, error) || zf_decode_size(a->container, a->column, &options, &sizes, &all.error) != ZF_OK) return false;
+    outcome_there(&machine, a->container, a->column, &options, &sizes, canary, &all);
+    bool told = all.status == ZF_ERR_INPUT;
+    outcome_free(&all);
+    tally.behind += told;
+    return told;
+}
+
+static void judge(const attempt *a, const char *name, const outcome *here, const outcome *there) {
+    const mutated_source *s = a->source;
+    const zf_error *error = &here->error;
+    if (here->status != ZF_OK) {
+        check_whole("cpu", error, a->number);
+        bool told = there->status != ZF_OK || elsewhere(s, a->column, error, &a->options) || behind_the_range(a, error);
+        CHECK(told, "%llu: rows %llu.. (%llu) of column %s decode, where the CPU says: %s %s (%s)", a->number,
+              (ull)a->options.row_begin, (ull)a->options.row_count, name, error->code, error->message, error->place);
+        tally.refused += there->launches == 0;
+        tally.failed += there->launches > 0;
+    } else {
+        bool beside =
+            there->status != ZF_OK && (elsewhere(s, a->column, &there->error, &a->options) || of_an_edge(a, &there->error));
+        tally.behind += beside;
+        CHECK(there->status == ZF_OK || beside, "%llu: column %s does not decode, as it does on the CPU", a->number, name);
+        if (there->status == ZF_OK) {
+            CHECK(outcome_same(here, there), "%llu: column %s has other values than on the CPU", a->number, name);
+            tally.same++;
+            tally.right += !a->options.some_rows && outcome_same(&s->wanted[a->column], there);
+        }
+    }
+    if (there->status == ZF_OK) return;
+    count_code(there->error.code);
+    check_whole(machine.device, &there->error, a->number);
+    if (here->status == ZF_OK) return;
+    // The CPU's is in a row that is not wanted: the device may report the first one that is.
+    bool unwanted = elsewhere(s, a->column, error, &a->options) || of_an_edge(a, error);
+    bool other = unwanted && strncmp(there->error.code, "ZF13", 4) == 0;
+    CHECK(alike(s, a->column, error, &there->error) || other,
+          "%llu: column %s, rows %llu.. (%llu): the CPU says %s %s (%s), %s says %s %s (%s)", a->number, name,
+          (ull)a->options.row_begin, (ull)a->options.row_count, error->code, error->message, error->place, machine.device,
+          there->error.code, there->error.message, there->error.place);
 }
 
 /// False where the file asks for more memory than anybody would give.
-static bool compare(zf_container *container, size_t column, ull number) {
-    zf_error error = {0};
-    zf_decode_sizes sizes = {0};
+static bool compare(attempt *a) {
     zf_column_info info = {0};
-    zf_decode_options options = {.threads = 1};
-    uint64_t all = zf_container_rows(container);
-    if (next(4) == 0 && all > 0) {
-        options.some_rows = true;
-        options.row_begin = next(all);
-        options.row_count = next(all - options.row_begin) + 1;
+    uint64_t all = zf_container_rows(a->container);
+    outcome here = {0}, there;
+    a->options = (zf_decode_options){.threads = 1};
+    if (next(ranges) == 0 && all > 0) {
+        a->options.some_rows = true;
+        a->options.row_begin = next(all);
+        a->options.row_count = next(all - a->options.row_begin) + 1;
+        tally.ranges++;
     }
-    CHECK(zf_container_column(container, column, &info, &error) == ZF_OK, "%llu: %s", number, error.message);
-    zf_status status = zf_decode_size(container, column, &options, &sizes, &error);
-    if (status == ZF_OK && (sizes.values > VALUES_MOST || sizes.workspace > WORK_MOST)) return false;
-    uint8_t *values = status == ZF_OK ? decode_here(container, column, &options, &sizes, number, &error) : NULL;
-    uint64_t rows = options.some_rows ? options.row_count : all;
-    unsigned bits = info.type.element == ZF_BOOL ? 1 : columns[column].bits;
-    size_t bytes = status == ZF_OK ? sizes.values : 0;
-    outcome there;
-    if (machine.emulated) zf_emu_set_seed(machine.accelerator, number % 8);
-    decode_there(container, column, &options, bits, rows, bytes, number, &there);
+    CHECK(zf_container_column(a->container, a->column, &info, &here.error) == ZF_OK, "%llu: %s", a->number, here.error.message);
+    here.status = zf_decode_size(a->container, a->column, &a->options, &a->sizes, &here.error);
+    if (here.status == ZF_OK && (a->sizes.values > VALUES_MOST || a->sizes.workspace > WORK_MOST)) return false;
+    if (here.status == ZF_OK) outcome_here(a->container, a->column, &a->options, &a->sizes, &here);
+    CHECK(!here.outside, "%llu: the CPU's code wrote outside the buffers of column %s", a->number, info.name);
+    if (machine.emulated) zf_emu_set_seed(machine.accelerator, a->number % 8);
+    outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, &there);
     tally.decodes++;
     tally.launched += there.launches > 0;
-    if (values == NULL) {
-        check_whole("cpu", &error, number);
-        CHECK(there.status != ZF_OK || elsewhere(&columns[column], &error, &options),
-              "%llu: rows %llu.. (%llu) of column %s decode, where the CPU says: %s %s (%s)", number, (ull)options.row_begin,
-              (ull)options.row_count, info.name, error.code, error.message, error.place);
-        tally.refused += there.launches == 0;
-        tally.failed += there.launches > 0;
-    } else {
-        CHECK(there.status == ZF_OK, "%llu: column %s does not decode, as it does on the CPU", number, info.name);
-        if (there.status == ZF_OK) {
-            CHECK(memcmp(values, there.values, bytes) == 0, "%llu: column %s has other values than on the CPU", number,
-                  info.name);
-            tally.same++;
-            tally.right += rows == ROWS && gpu_column_wrong(&columns[column], 0, ROWS, 0, there.values, 0, 1) == 0;
-        }
-    }
-    if (there.status != ZF_OK) {
-        check_whole(machine.device, &there.error, number);
-        CHECK(values != NULL || alike(&columns[column], &error, &there.error),
-              "%llu: the CPU says %s %s (%s), %s says %s %s (%s)", number, error.code, error.message, error.place, machine.device,
-              there.error.code, there.error.message, there.error.place);
-    }
-    check_times(container, column, &options, &there, bits, rows, bytes, number);
-    free(values);
-    free(there.values);
+    tally.canaries += canary > 0;
+    tally.touched += here.outside + there.outside;
+    judge(a, info.name, &here, &there);
+    if (slow_counts == 1 || (slow_counts == 2 && !machine.emulated)) check_times(a, &there);
+    outcome_free(&here);
+    outcome_free(&there);
     return true;
 }
 
-static bool attack(const char *path, ull number) {
+static bool attack(ull number) {
     zf_error error = {0};
-    zf_container *container = NULL;
-    memcpy(file.bytes, file.original, file.size);
-    const zf_container_part *part = choose_part();
-    size_t column = part->column >= 0 ? (size_t)part->column : next(column_count);
-    for (uint64_t edits = 1 + next(3); edits > 0; edits--) edit(part);
-    if (memcmp(file.bytes, file.original, file.size) == 0) return false;
-    mutate_repair(&file);
-    mutate_write(path, file.bytes, file.size);
+    mutated_source *s = &sources[next(source_count)];
+    attempt a = {.source = s, .number = number};
+    memcpy(s->file.bytes, s->file.original, s->file.size);
+    const zf_container_part *part = choose_part(s);
+    a.column = part->column >= 0 ? (size_t)part->column : next(s->column_count);
+    for (uint64_t edits = 1 + next(3); edits > 0; edits--) edit(&s->file, part);
+    if (memcmp(s->file.bytes, s->file.original, s->file.size) == 0) return false;
+    mutate_repair(&s->file);
     bool counts = true;
-    if (zf_container_open(machine.context, path, &container, &error) != ZF_OK) {
+    if (zf_container_open_memory(machine.context, s->file.bytes, s->file.size, NULL, &a.container, &error) != ZF_OK) {
         check_whole("opening", &error, number);
+        count_code(error.code);
         tally.closed++;
-    } else if (column < zf_container_columns(container)) {
-        counts = compare(container, column, number);
+    } else if (a.column < zf_container_columns(a.container)) {
+        counts = compare(&a);
         tally.too_large += !counts;
     }
-    zf_container_close(container);
+    zf_container_close(a.container);
     return counts;
 }
 
-int main(int argc, char **argv) {
-    const char *device = "emu", *names[2];
-    uint64_t count = 2000, seed = 1, general = 0;
-    char paths[2][400];
-    const gpu_option options[] = {{"device", NULL, &device},
-                                  {"count", &count, NULL},
-                                  {"seed", &seed, NULL},
-                                  {"canary", &canary, NULL},
-                                  {"general", &general, NULL},
-                                  {"slow", &slow_counts, NULL},
-                                  {0}};
-    if (!gpu_options_read(argc, argv, options)) return 2;
-    double begin = gpu_seconds();
-    columns = gpu_columns(&column_count);
-    gpu_machine_open(&machine, device, general != 0);
-    zf_error error = {0};
-    names[0] = "good.zfd", names[1] = "mutated.zfd";
-    for (int k = 0; k < 2; k++) snprintf(paths[k], sizeof paths[k], "%s", gpu_machine_path(&machine, names[k]));
-    CHECK(gpu_encode(&machine, "forms", ROWS, BLOCK, 0, paths[0], &error) == ZF_OK, "%s %s (%s)", error.code, error.message,
-          error.place);
-    if (check_failures > 0 || !mutate_read(paths[0], &file)) return 1 + check_result();
-    good = gpu_model_open(&machine, paths[0]);
-    CHECK(zf_container_account(good, note_part, NULL, &error) == ZF_OK && part_count < PARTS_MOST, "%s", error.message);
-    close(open(paths[1], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    for (int round = 0; round < 9; round++) {
-        for (size_t c = 0; c < column_count; c++) decode_good(c);
-    }
-    double prepared = gpu_seconds() - begin;
+// ---- The run --------------------------------------------------------------------------------------------------
+
+static void report(const char *tables, ull seed, ull done, double prepared, double seconds) {
+    size_t columns = 0;
+    for (size_t k = 0; k < source_count; k++) columns += sources[k].column_count;
+    printf(
+        "{\"program\": \"gpu_mutated\", \"device\": \"%s\", \"tables\": \"%s\", \"columns\": %zu, \"seed\": %llu, \"mutated\": "
+        "%llu, \"not_opened\": %llu, \"refused_by_the_host\": %llu, \"launched\": %llu, \"failed_in_a_kernel\": %llu, "
+        "\"another_violation_of_the_tile\": %llu, \"behind_the_range\": %llu, \"same_as_cpu\": %llu, \"of_these_right\": %llu, "
+        "\"ranges\": %llu, "
+        "\"too_large\": %llu, \"good_decodes\": %llu, \"between_canaries\": %llu, \"canaries_touched\": %llu, "
+        "\"contexts_lost\": %d, \"slow\": %llu, \"slowest_by_the_good_one\": [%.2f, %llu], \"errors\": {",
+        machine.device, tables, columns, seed, done, (ull)tally.closed, (ull)tally.refused, (ull)tally.launched,
+        (ull)tally.failed, (ull)tally.other_violation, (ull)tally.behind, (ull)tally.same, (ull)tally.right, (ull)tally.ranges,
+        (ull)tally.too_large, (ull)tally.good, (ull)tally.canaries, (ull)tally.touched, lost, (ull)tally.slow, tally.worst,
+        (ull)tally.worst_number);
+    for (size_t k = 0; k < tally.code_count; k++)
+        printf("%s\"%s\": %llu", k == 0 ? "" : ", ", tally.codes[k].code, (ull)tally.codes[k].count);
+    printf("}, \"preparing_seconds\": %.2f, \"seconds\": %.2f, \"failures\": %d}\n", prepared, seconds, check_failures);
+}
+
+static uint64_t mutate_all(uint64_t count, uint64_t seed) {
     uint64_t done = 0, number = 0;
-    for (; done < count && check_failures < 20; number++) {
+    for (; done < count && check_failures < FAILURES_MOST && !lost; number++) {
         state = gpu_mix(seed + number);
-        done += attack(paths[1], number);
-        if (number % GOOD_EVERY == GOOD_EVERY - 1) decode_good(next(column_count));
+        done += attack(number);
+        mutated_source *s = &sources[number / GOOD_EVERY % source_count];
+        if (number % GOOD_EVERY == GOOD_EVERY - 1) decode_good(s, next(s->column_count));
         CHECK(number < 4 * count + 100, "most mutations change nothing, or ask for too much");
         if (number >= 4 * count + 100) break;
     }
-    for (size_t c = 0; c < column_count; c++) decode_good(c);
+    decode_all_good();
     CHECK(tally.launched * 2 >= done, "of %llu mutations %llu launched a kernel", (ull)done, (ull)tally.launched);
     // A few: were it the rule, the devices would not check the same.
     CHECK(tally.other_violation * OTHERS_SHARE <= tally.failed + OTHERS_SHARE, "%llu of %llu failures are of another violation",
           (ull)tally.other_violation, (ull)tally.failed);
-    printf("{\"program\": \"gpu_mutated\", \"device\": \"%s\", \"seed\": %llu, \"mutated\": %llu, \"not_opened\": %llu, "
-           "\"refused_by_the_host\": %llu, \"launched\": %llu, \"failed_in_a_kernel\": %llu, \"another_violation_of_the_tile\": "
-           "%llu, \"same_as_cpu\": %llu, "
-           "\"of_these_right\": %llu, \"too_large\": %llu, \"good_decodes\": %llu, \"canaries_checked\": %llu, \"slow\": %llu, "
-           "\"slowest_by_the_good_one\": [%.2f, %llu], \"preparing_seconds\": %.2f, \"seconds\": %.2f, \"failures\": %d}\n",
-           device, (ull)seed, (ull)done, (ull)tally.closed, (ull)tally.refused, (ull)tally.launched, (ull)tally.failed,
-           (ull)tally.other_violation, (ull)tally.same, (ull)tally.right, (ull)tally.too_large, (ull)tally.good,
-           (ull)tally.canaries, (ull)tally.slow, tally.worst, (ull)tally.worst_number, prepared, gpu_seconds() - begin,
-           check_failures);
-    mutate_free(&file);
+    CHECK(!lost, "the accelerator's context was lost");
+    return done;
+}
+
+static bool open_sources(const char *tables) {
+    static char names[200];
+    snprintf(names, sizeof names, "%s", tables);
+    for (char *rest = NULL, *name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        CHECK(source_count < SOURCES_MOST, "too many tables");
+        if (source_count == SOURCES_MOST || !source_open(&machine, name, &sources[source_count])) return false;
+        source_count++;
+    }
+    return source_count > 0;
+}
+
+int main(int argc, char **argv) {
+    const char *device = "emu", *tables = "forms";
+    uint64_t count = 2000, seed = 1, general = 0;
+    const gpu_option options[] = {{"device", NULL, &device},   {"tables", NULL, &tables},    {"count", &count, NULL},
+                                  {"seed", &seed, NULL},       {"ranges", &ranges, NULL},    {"canary", &canary, NULL},
+                                  {"general", &general, NULL}, {"slow", &slow_counts, NULL}, {0}};
+    if (!gpu_options_read(argc, argv, options) || ranges == 0) return 2;
+    double begin = gpu_seconds();
+    gpu_machine_open(&machine, device, general != 0);
+    if (!open_sources(tables)) return 1 + check_result();
+    for (int round = 0; round < (machine.emulated ? 1 : GOOD_ROUNDS); round++) decode_all_good();
+    double prepared = gpu_seconds() - begin;
+    uint64_t done = mutate_all(count, seed);
+    report(tables, (ull)seed, (ull)done, prepared, gpu_seconds() - begin);
+    for (size_t k = 0; k < source_count; k++) source_close(&sources[k]);
     gpu_machine_close(&machine);
     return check_result();
 }

@@ -58,14 +58,31 @@ static int prose(uint64_t row, char *out) {
 static bool some(uint64_t row) { return gpu_mix(row) % 4 == 0; }
 static bool stretches(uint64_t row) { return row / 40 % 3 == 1; }
 
+static int order(uint64_t row, char *out) { return snprintf(out, TEXT, "Order#%06llu", (unsigned long long)row * 3 + 17); }
+static int url(uint64_t row, char *out) {
+    return snprintf(out, TEXT, "www.site%llu.org/p%llu", (unsigned long long)gpu_mix(row) % 7,
+                    (unsigned long long)gpu_mix(row + 9) % 90);
+}
+static int64_t steady(uint64_t row) { return (int64_t)(row * row / 8); }
+static int64_t bits_of_fraction(uint64_t row) {
+    float value = (float)(gpu_mix(row) % 40) / 8;
+    int64_t bits = 0;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+static int64_t rare(uint64_t row) { return gpu_mix(row) % 50 == 0; }
+static int64_t uneven(uint64_t row) { return (int64_t)(gpu_mix(row) % 2 == 0 ? 7 : gpu_mix(row) % 60); }
+
 /// A column: how its rows are made. Strings have a text, others a number of so many bytes, booleans of 0.
-static const struct {
+typedef struct made_column {
     const char *name;
     unsigned bytes;
     int64_t (*number)(uint64_t row);
     int (*text)(uint64_t row, char *out); ///< its length
     bool (*null)(uint64_t row);
-} columns[] = {
+} made_column;
+
+static const made_column columns[] = {
     {"orderkey", 8, orderkey, NULL, NULL}, {"keys", 8, keys, NULL, NULL},      {"partkey", 4, partkey, NULL, NULL},
     {"walk", 4, walk, NULL, NULL},         {"slopes", 8, slopes, NULL, NULL},  {"runs", 4, runs, NULL, NULL},
     {"rising", 8, rising, NULL, NULL},     {"gaps", 4, gaps, NULL, NULL},      {"amounts", 8, amounts, NULL, NULL},
@@ -77,52 +94,94 @@ static const struct {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
+static const made_column library[] = {
+    {"orders", 0, NULL, order, NULL},
+    {"urls", 0, NULL, url, NULL},
+    {"paths", 0, NULL, url, some},
+    {"entropy", 0, NULL, url, NULL},
+    {"sentences", 0, NULL, prose, NULL},
+    {"repeats", 0, NULL, repeated, stretches},
+    {"either", 0, NULL, kind, NULL},
+    {"dense", 0, members, NULL, NULL},
+    {"few", 0, rare, NULL, NULL},
+    {"maybe", 0, members, NULL, some},
+    {"days", 4, runs, NULL, stretches},
+    {"stamps", 8, steady, NULL, NULL},
+    {"money", 8, runs, NULL, NULL},
+    {"trees", 4, runs, NULL, NULL},
+    {"slopes", 2, slopes, NULL, NULL},
+    {"lookups", 8, rising, NULL, NULL},
+    {"floats", 4, bits_of_fraction, NULL, some},
+    {"patched", 8, amounts, NULL, some},
+    {"outliers", 4, gaps, NULL, NULL},
+    {"blocks", 4, runs, NULL, NULL},
+    {"sets", 4, walk, NULL, NULL},
+    {"planes", 8, runs, NULL, NULL},
+    {"coded", 1, uneven, NULL, some},
+    {"places", 8, walk, NULL, NULL},
+    {"lengths", 4, walk, NULL, NULL},
+    {"words", 4, runs, NULL, NULL},
+    {"shuffled", 4, runs, NULL, NULL},
+    {"prices", 8, amounts, NULL, NULL},
+};
+enum { LIBRARY = sizeof library / sizeof library[0] };
+
 const char *state_column_name(size_t column) { return columns[column].name; }
 
-static bool is_null(size_t c, uint64_t row) { return columns[c].null != NULL && columns[c].null(row); }
+static bool has_null(const made_column *c, uint64_t row) { return c->null != NULL && c->null(row); }
+static bool is_null(size_t c, uint64_t row) { return has_null(&columns[c], row); }
 
 static void set_bit(uint8_t *bits, uint64_t at, bool value) { bits[at / 8] |= (uint8_t)(value << (at % 8)); }
 static bool bit(const uint8_t *bits, uint64_t at) { return bits[at / 8] >> (at % 8) & 1; }
 
-static void make(size_t c, uint64_t rows, zf_encode_column *out) {
-    uint64_t size = columns[c].bytes > 0 ? columns[c].bytes : columns[c].text != NULL ? TEXT : 1, at = 0;
+static void make(const made_column *c, uint64_t rows, zf_encode_column *out) {
+    uint64_t size = c->bytes > 0 ? c->bytes : c->text != NULL ? TEXT : 1, at = 0;
     uint8_t *values = calloc(rows, size), *validity = calloc(1, rows / 8 + 1);
     int64_t *offsets = calloc(rows + 1, sizeof *offsets);
     for (uint64_t row = 0; row < rows; row++) {
-        bool null = is_null(c, row);
+        bool null = has_null(c, row);
         set_bit(validity, row, !null);
-        if (columns[c].text != NULL) {
+        if (c->text != NULL) {
             char written[TEXT];
-            int length = null ? 0 : columns[c].text(row, written);
+            int length = null ? 0 : c->text(row, written);
             memcpy(values + at, written, (size_t)length);
             at += (uint64_t)length;
             offsets[row + 1] = (int64_t)at;
         } else if (!null) {
-            int64_t value = columns[c].number(row);
+            int64_t value = c->number(row);
             memcpy(values + row * size, &value, size);
         }
     }
-    *out = (zf_encode_column){columns[c].name, values, columns[c].text != NULL ? offsets : NULL,
-                              columns[c].null != NULL ? validity : NULL};
+    *out = (zf_encode_column){c->name, values, c->text != NULL ? offsets : NULL, c->null != NULL ? validity : NULL};
     if (out->offsets == NULL) free(offsets);
     if (out->validity == NULL) free(validity);
 }
 
-zf_status state_encode(gpu_machine *m, uint64_t rows, uint64_t rows_per_block, const char *path, size_t *count, zf_error *error) {
-    zf_encode_column data[COLUMNS];
+/// The columns of the program's only table.
+static zf_status encode(gpu_machine *m, const char *text, const char *table, const made_column *from, size_t count, uint64_t rows,
+                        uint64_t rows_per_block, const char *path, zf_error *error) {
+    zf_encode_column data[STATE_COLUMNS_MOST];
     zf_program *program = NULL;
     zf_encode_options options = {.rows_per_block = rows_per_block, .threads = 1, .overwrite = true};
-    for (size_t c = 0; c < COLUMNS; c++) make(c, rows, &data[c]);
-    *count = COLUMNS;
-    zf_status status = zf_program_load(m->compiler, ZF_SOURCE_DIR "/tests/gpu/states.zf", &program, error);
-    if (status == ZF_OK) status = zf_encode(program, "states", data, COLUMNS, rows, &options, path, NULL, error);
-    for (size_t c = 0; c < COLUMNS; c++) {
+    for (size_t c = 0; c < count; c++) make(&from[c], rows, &data[c]);
+    zf_status status = zf_program_load(m->compiler, text, &program, error);
+    if (status == ZF_OK) status = zf_encode(program, table, data, count, rows, &options, path, NULL, error);
+    for (size_t c = 0; c < count; c++) {
         free((void *)(uintptr_t)data[c].values);
         free((void *)(uintptr_t)data[c].offsets);
         free((void *)(uintptr_t)data[c].validity);
     }
     zf_program_free(program);
     return status;
+}
+
+zf_status state_encode(gpu_machine *m, uint64_t rows, uint64_t rows_per_block, const char *path, size_t *count, zf_error *error) {
+    *count = COLUMNS;
+    return encode(m, ZF_SOURCE_DIR "/tests/gpu/states.zf", "states", columns, COLUMNS, rows, rows_per_block, path, error);
+}
+
+zf_status library_encode(gpu_machine *m, uint64_t rows, uint64_t rows_per_block, const char *path, zf_error *error) {
+    return encode(m, ZF_SOURCE_DIR "/tests/gpu/library.zf", "library", library, LIBRARY, rows, rows_per_block, path, error);
 }
 
 // ---- Decodes --------------------------------------------------------------------------------------------------

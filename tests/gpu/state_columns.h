@@ -1,4 +1,5 @@
-// Data for the columns of states.zf, and decodes of them, whole or in ranges, into memory that shows what is written beside it.
+// Data for the columns of states.zf and library.zf, and decodes of the former, whole or in ranges, into memory that shows what is
+// written beside it.
 #ifndef ZF_TESTS_STATE_COLUMNS_H
 #define ZF_TESTS_STATE_COLUMNS_H
 
@@ -11,6 +12,8 @@ enum { STATE_ROWS = 2 * 4096 + 700, STATE_BLOCK = 3 * 4096, STATE_COLUMNS_MOST =
 zf_status state_encode(gpu_machine *machine, uint64_t rows, uint64_t rows_per_block, const char *path, size_t *columns,
                        zf_error *error);
 const char *state_column_name(size_t column);
+/// The same of library.zf.
+zf_status library_encode(gpu_machine *machine, uint64_t rows, uint64_t rows_per_block, const char *path, zf_error *error);
 
 /// The result of a decode: the rows that were encoded, other ones, an error, or bytes beside its buffers.
 typedef enum state_verdict { STATE_RIGHT, STATE_WRONG, STATE_TOLD, STATE_BESIDE } state_verdict;

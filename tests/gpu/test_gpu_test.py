@@ -19,14 +19,17 @@ import gpu_test  # noqa: E402
 PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "gpu_sizes", "gpu_ranges", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_pipeline", "gpu_large", "gpu_module",
             "zf-differential", "differential_kernels", "query", "query.ptx", "tpchgen-cli", "compute-sanitizer", "ldd")
 # Steps that believe a program's exit status, and look at nothing else.
-BELIEVING = {"test_cuda", "test_runtime", "test_provider", "differential_kernels", "tpch", "memcheck", "racecheck"}
+BELIEVING = {"test_cuda", "test_runtime", "test_provider", "differential_kernels", "tpch"}
 # The output of any program, and the steps for which that is good.
 SAYS = (
     ("", set()),
     ("nothing of use", set()),
+    ("========= ERROR SUMMARY: 1 error", set()),
+    ("========= RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)", set()),
+    ("========= ERROR SUMMARY: 0 errors", {"memcheck", "racecheck", "synccheck", "initcheck"}),
     ("{broken", set()),
     ("[]", {"bench", "bench_general", "bench_columns"}),
-    ("{}", {"bench", "bench_general", "bench_columns", "sizes", "sizes_general", "ranges", "mutated", "states", "lies", "streams", "pipeline", "large"}),
+    ("{}", {"bench", "bench_general", "bench_columns", "sizes", "sizes_general", "ranges", "mutated", "hostile", "hostile_strings", "states", "lies", "streams", "pipeline", "large"}),
     ("[null]", {"bench", "bench_general", "bench_columns"}),
     ("7", {"bench", "bench_general", "bench_columns"}),
 )
