@@ -31,26 +31,43 @@ typedef struct zf_fault_sites {
     uint32_t room;
 } zf_fault_sites;
 
-/// Counts a site. True: it is to be left out. Without checks (`zf_cg.unchecked`) all of their kind are, and none is counted.
+/// Counts a site. True: it is to be left out. Without checks (`zf_cg.unchecked`) all of their kind are, and none is counted. In
+/// release builds nothing else is left out: the switch is not in them (tests/arch/no_fault_switch.sh).
+#ifdef NDEBUG
+static inline bool zf_cg_site(const zf_cg *cg, zf_fault_site_kind kind, const char *what) {
+    (void)what;
+    return cg->unchecked && kind == ZF_SITE_CHECK;
+}
+#else
 bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what);
+#endif
 
 /// A condition under which something is done, counts or is used; left out it always holds.
-LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
+static inline LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what) {
+    if (LLVMIsAConstantInt(v_if) && LLVMConstIntGetZExtValue(v_if) != 0) return v_if; // proved: nothing can be left out
+    return zf_cg_site(cg, kind, what) ? zf_cg_i1(cg, true) : v_if;
+}
 
 /// A condition that something lies inside an edge.
 static inline LLVMValueRef zf_cg_within(zf_cg *cg, LLVMValueRef v_if, const char *what) {
     return zf_cg_holds(cg, ZF_SITE_GUARD, v_if, what);
 }
 /// A condition for something that takes no part; left out it never holds.
-LLVMValueRef zf_cg_apart(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
+static inline LLVMValueRef zf_cg_apart(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what) {
+    return zf_cg_site(cg, kind, what) ? zf_cg_i1(cg, false) : v_if;
+}
 
 /// A condition for treating an edge in a way of its own.
 static inline LLVMValueRef zf_cg_edge(zf_cg *cg, LLVMValueRef v_if, const char *what) {
     return zf_cg_apart(cg, ZF_SITE_GUARD, v_if, what);
 }
 /// The smaller of two unsigned values, the second of which is a limit.
-LLVMValueRef zf_cg_clamp(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_most, const char *what);
+static inline LLVMValueRef zf_cg_clamp(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_most, const char *what) {
+    return zf_cg_site(cg, ZF_SITE_GUARD, what) ? v : zf_cg_umin(cg, v, v_most);
+}
 /// The bits of v that v_mask has.
-LLVMValueRef zf_cg_mask(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_mask, const char *what);
+static inline LLVMValueRef zf_cg_mask(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_mask, const char *what) {
+    return zf_cg_site(cg, ZF_SITE_MASK, what) ? v : zf_cg_and(cg, v, v_mask);
+}
 
 #endif
