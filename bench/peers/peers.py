@@ -1,6 +1,6 @@
 """zipflow and nvCOMP on the same bytes, in one run on one GPU; and zipflow's kernels with and without their checks.
 
-    peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks (default: all); OPTIONS: peers.py --help
+    peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks, damage (default: all); OPTIONS: peers.py --help
 
 Rows are written to OUT/PART.json as they come. Whatever fails or takes too long is a row that says so, and the next one is measured.
 Each file names the counted bytes under `counted`. The exit status is 0 when every row was measured and right.
@@ -31,6 +31,7 @@ import numpy as np  # noqa: E402
 
 import choices  # noqa: E402
 import data  # noqa: E402
+from damage import part_damage  # noqa: E402
 from gpu_test import machine, needed, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
 
@@ -554,7 +555,7 @@ def part_checks(s, report):
         print(f"{'':<72} {report.rows[-1]['cost_percent']:8.1f}% for checks", flush=True)
 
 
-PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks}
+PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks, "damage": part_damage}
 
 
 def add_programs(parser):
@@ -569,7 +570,7 @@ def add_programs(parser):
 
 def main():
     parser = argparse.ArgumentParser(prog="peers.py", description="Measures zipflow and nvCOMP on the same bytes.")
-    parser.add_argument("parts", nargs="*", help="lanes, table2, checks (default: all)")
+    parser.add_argument("parts", nargs="*", help="lanes, table2, checks, damage (default: all)")
     add_programs(parser)
     parser.add_argument("--out", default="peers", help="directory for the results (default: peers)")
     parser.add_argument("--bytes", default=1 << 29, type=int, help="bytes of plain data that a measurement decodes (default: 512 MiB)")
@@ -578,7 +579,8 @@ def main():
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--corpora", help="directory of texts, for a row of their own")
     parser.add_argument("--only", default="", help="only these data or columns, separated by commas")
-    parser.add_argument("--patience", default=40, type=float, help="seconds for one of nvCOMP's rows (default: 40)")
+    parser.add_argument("--patience", default=40, type=float, help="seconds for one of nvCOMP's rows, or one of its damaged decodes (default: 40)")
+    parser.add_argument("--every", default=1, type=int, help="damage: one of our columns in so many (default: 1)")
     parser.add_argument("--budget", default=540, type=float, help="seconds for everything (default: 540)")
     options = parser.parse_args()
     for part in options.parts:

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANARY = 0x5c, POISON = 0xa5 };
+enum { POISON = 0xa5 };
 
 static bool whole(const uint8_t *bytes, uint64_t count) {
-    return count == 0 || (bytes[0] == CANARY && memcmp(bytes, bytes + 1, count - 1) == 0);
+    return count == 0 || (bytes[0] == GPU_CANARY && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
 // ---- Memory ---------------------------------------------------------------------------------------------------
@@ -16,8 +16,8 @@ static zf_status take(gpu_decode *d, uint64_t bytes, gpu_memory *out, zf_error *
     ZF_TRY(ops->allocate(d->machine->accelerator, bytes + 2 * d->canary, &out->map, error));
     out->at = out->map + d->canary;
     out->bytes = bytes;
-    ZF_TRY(ops->fill(d->machine->accelerator, d->stream, out->map, CANARY, d->canary, error));
-    return ops->fill(d->machine->accelerator, d->stream, out->at + bytes, CANARY, d->canary, error);
+    ZF_TRY(ops->fill(d->machine->accelerator, d->stream, out->map, GPU_CANARY, d->canary, error));
+    return ops->fill(d->machine->accelerator, d->stream, out->at + bytes, GPU_CANARY, d->canary, error);
 }
 
 static bool untouched(gpu_decode *d, const gpu_memory *memory) {
@@ -62,8 +62,8 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
     ZF_TRY(take(d, d->sizes.workspace, &d->workspace, error));
     ZF_TRY(ops->host_allocate(machine->accelerator, d->sizes.staging + 2 * canary, &staging, error));
     d->staging_map = staging;
-    memset(d->staging_map, CANARY, canary);
-    memset(d->staging_map + canary + d->sizes.staging, CANARY, canary);
+    memset(d->staging_map, GPU_CANARY, canary);
+    memset(d->staging_map + canary + d->sizes.staging, GPU_CANARY, canary);
     d->buffers = (zf_device_buffers){.values = d->values.at,
                                      .workspace = d->workspace.at,
                                      .offsets = d->offsets.at,

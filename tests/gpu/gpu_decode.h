@@ -4,6 +4,8 @@
 
 #include "tests/gpu/gpu_machine.h"
 
+enum { GPU_CANARY = 0x5c }; ///< the bytes of canaries
+
 /// Memory of the device between canaries.
 typedef struct gpu_memory {
     uint64_t map, at, bytes; ///< `at` is aligned to 256

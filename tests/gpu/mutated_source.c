@@ -9,7 +9,6 @@
 enum {
     BLOCK = 4096,
     ROWS = 2 * BLOCK + 500,
-    CANARY = 0x5c,
     POISON = 0xa5,
 };
 
@@ -73,7 +72,7 @@ void outcome_here(zf_container *container, size_t column, const zf_decode_option
     *o = (outcome){.rows = rows_of(container, options)};
     for (int k = 0; k < 4; k++) {
         maps[k] = aligned_alloc(64, (2 * HOST_CANARY + bytes[k] + 63) / 64 * 64);
-        memset(maps[k], CANARY, 2 * HOST_CANARY + bytes[k]);
+        memset(maps[k], GPU_CANARY, 2 * HOST_CANARY + bytes[k]);
         memset(maps[k] + HOST_CANARY, POISON, bytes[k]);
     }
     zf_decode_buffers buffers = {.values = maps[0] + HOST_CANARY,
@@ -85,7 +84,7 @@ void outcome_here(zf_container *container, size_t column, const zf_decode_option
     if (o->status == ZF_OK) o->status = zf_decode(container, column, "cpu", options, &buffers, NULL, &o->error);
     for (int k = 0; k < 4; k++) {
         for (size_t i = 0; i < HOST_CANARY; i++)
-            o->outside |= maps[k][i] != CANARY || maps[k][HOST_CANARY + bytes[k] + i] != CANARY;
+            o->outside |= maps[k][i] != GPU_CANARY || maps[k][HOST_CANARY + bytes[k] + i] != GPU_CANARY;
     }
     raw_output raw = {.values = buffers.values, .validity = buffers.validity, .offsets = buffers.offsets, .room = sizes->values};
     if (o->status == ZF_OK) keep(&info, sizes, &raw, o);

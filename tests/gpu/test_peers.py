@@ -109,6 +109,24 @@ def checks():
         check(len(r["seconds_with_checks"]) == len(r["seconds_without"]) == 4 and abs(r["cost_percent"] - wanted) < 1e-6, r)
 
 
-for test in (good, faults, what_is_missing, checks):
+def damage():
+    code, report, printed = run("damage", "--only", "library,snappy,lz4,zstd,deflate,gdeflate", "--every", "14", "--patience", "8",
+                                faults="Snappy:odd-die,LZ4:empty-hang,Deflate:odd-beside,Zstd:odd-status,Gdeflate:die")
+    check(code == 1, printed)
+    ours = {r["name"]: r for r in report["results"] if r["by"] == "zipflow"}
+    check(set(ours) == {"damaged", "mended"} and all(r["verified"] and r["columns"] == 2 and r["outside"] == 0 for r in ours.values()), printed)
+    check(ours["damaged"]["trials"]["wrong"] == ours["mended"]["trials"]["wrong"] == ours["damaged"]["trials"]["other_rows"] == 0, printed)
+    check(ours["mended"]["trials"]["right"] > 0 and sum(ours["damaged"]["trials"].values()) == 2 * 23, printed)
+    theirs = {r["codec"].split()[0]: r for r in report["results"] if r["by"] == "nvcomp"}
+    check(not theirs["gdeflate"]["verified"] and "ended with 9" in theirs["gdeflate"]["message"], printed)
+    for codec, result, way, times in (("snappy", "lost", "size-minus-1", 2), ("lz4", "hung", "size-0", 1), ("zstd", "refused", "size-minus-1", 2),
+                                      ("deflate", "wrong", "size-minus-1", 2)):
+        of = theirs[codec]["ways"]
+        check(theirs[codec]["verified"] and of[way][result] == times and theirs[codec]["trials"][result] >= times, of)
+        check(sum(sum(way.values()) for way in of.values()) == 24 and of["flip-1-bit"]["wrong"] > 0 and of["none"]["right"] == 1, of)
+        check((theirs[codec]["outside"] >= 2) == (codec == "deflate"), theirs[codec])
+
+
+for test in (good, faults, what_is_missing, checks, damage):
     test()
     print(f"{test.__name__}: good")

@@ -1,6 +1,8 @@
 // The functions of nvCOMP that bench/peers calls, over the memory of fake_cuda.c: chunks are "compressed" as runs of bytes. The
 // environment says what goes wrong: FAKE_NVCOMP="Zstd:refuse,Snappy:status,LZ4:wrong,Bitcomp:die,Deflate:hang", separated by
-// commas.
+// commas. With `odd-` before die, status or beside (a byte behind an output) it does where a chunk has an odd size, which none
+// has that was compressed here; with `empty-` before hang where one has none.
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +72,12 @@ static int decompress(const char *codec, const void *const *from, const size_t *
     if (faulty(codec, "hang")) sleep(1000);
     for (size_t k = 0; k < count && result == SUCCESS; k++) {
         sizes[k] = grow(from[k], bytes[k], to[k], rooms[k]);
-        statuses[k] = k == count / 2 && faulty(codec, "status") ? CANNOT_DECOMPRESS : SUCCESS;
+        bool odd = bytes[k] % 2 != 0;
+        if (odd && faulty(codec, "odd-die")) _exit(9);
+        if (bytes[k] == 0 && faulty(codec, "empty-hang")) sleep(1000);
+        if (odd && faulty(codec, "odd-beside")) ((uint8_t *)to[k])[rooms[k]] ^= 1;
+        bool bad = (k == count / 2 && faulty(codec, "status")) || (odd && faulty(codec, "odd-status"));
+        statuses[k] = bad ? CANNOT_DECOMPRESS : SUCCESS;
         if (k == count - 1 && faulty(codec, "wrong")) ((uint8_t *)to[k])[sizes[k] - 1] ^= 1;
     }
     return result;
