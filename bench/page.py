@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md, docs/internals/measurements.md and README.md from the records in bench/results.
+"""Writes the tables of docs/performance.md, docs/safety.md, docs/internals/measurements.md and README.md from the records in bench/results.
 
     page.py ROOT            renews the tables
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
@@ -18,6 +18,7 @@ import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
 import links as simulation  # noqa: E402
 import rows as of_rows  # noqa: E402
+import safety_tables as of_safety  # noqa: E402
 import speed_tables as of_speed  # noqa: E402
 
 TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
@@ -687,7 +688,8 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "cpu_rows": cpu_rows}}
+         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "cpu_rows": cpu_rows},
+         "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table)}}
 
 
 def page(root, name, records):

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import record_text  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1])
-PAGE, SHORT = "docs/internals/measurements.md", "docs/performance.md"
+PAGE, SHORT, SAFETY = "docs/internals/measurements.md", "docs/performance.md", "docs/safety.md"
 
 
 def page(tree, *words):
@@ -138,6 +138,7 @@ with tempfile.TemporaryDirectory() as place:
     (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
     shutil.copy(ROOT / SHORT, tree / SHORT)
+    shutil.copy(ROOT / SAFETY, tree / SAFETY)
     text = (ROOT / PAGE).read_text()
     at = text.index("| bitpack-7-u32 |")
     digit = next(k for k in range(at + 20, len(text)) if text[k].isdigit())
@@ -169,6 +170,16 @@ with tempfile.TemporaryDirectory() as place:
             check("+ 0.20 ms. q1 exceeds 1.05 * its larger bound by the most. It takes 12.8 ms in total." in short, "the query that takes longest beside its bounds", short)
             check("fixed costs: " not in short and "staging buffers" not in short, "figures that the record does not have", short)
         path.unlink()
+    step = {"columns": 88, "mutated": 10000, "not_opened": 1, "refused_by_the_host": 2, "failed_in_a_kernel": 3, "same_as_cpu": 4, "canaries_touched": 0,
+            "contexts_lost": 0, "slowest_by_the_good_one": [3.25, 7]}
+    trials = {"right": 1, "refused": 1200, "wrong": 0, "other_rows": 3, "lost": 4, "hung": 5, "others": 0}
+    damaged = [{"by": "zipflow", "data": "forms", "name": "mended", "trials": trials, "outside": 0}, {"by": "zipflow", "data": "states", "message": "it died"},
+               {"by": "nvcomp", "data": "symbols", "codec": "lz4", "decoder": "", "trials": trials, "outside": 2}]
+    for name, made, wanted in (("hostile", {"steps": [{"step": "hostile", "result": step}, {"step": "devices", "result": []}]}, "| 88 | 10,000 | 1 | 2 | 3 | 4 | 0 | 0 | 3.2 |"),
+                               ("damage", {"bench": "peers damage", "results": damaged}, "| zipflow | `forms`, mended | 1,213 | 1 | 1,200 | 3 | 0 | 4 | 5 | 0 |\n| nvCOMP | `lz4` |")):
+        path = tree / f"bench/results/h100/2999-01-01-{name}.json"
+        path.write_text(json.dumps({"commit": "abc", "date": "2999-01-01T00:00:00Z", "device": "cuda", "machine": {"nvidia_smi": ["a GPU"]}, **made}))
+        check(page(tree).returncode == 0 and wanted in (tree / SAFETY).read_text(), name, (tree / SAFETY).read_text())
 
 
 def broken(rows, which, why="it died"):
@@ -188,6 +199,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
     shutil.copy(ROOT / SHORT, tree / SHORT)
+    shutil.copy(ROOT / SAFETY, tree / SAFETY)
     (tree / PAGE).write_text((ROOT / PAGE).read_text())
     measured = json.loads((ROOT / "bench/results/h200/2026-11-26-speed.json").read_text())
     work, runs, fusion, tuning = ([r for r in measured["results"] if r["part"] == part] for part in ("work", "rle", "fusion", "tuning"))

@@ -1,0 +1,43 @@
+"""Tables of docs/safety.md: changed files on GPUs, and damaged input beside nvCOMP. A table without a record is empty."""
+
+DEVICES = ("h100", "h200")
+STEPS = {"hostile": "numbers and the library's nests, whole columns and ranges", "hostile_strings": "strings, nulls, trees, chunk programs; every second decode is a range"}
+RESULTS = ("right", "refused", "other_rows", "wrong", "lost", "hung")
+
+
+def of_any(records, has):
+    """The newest record of any device, or None."""
+    found = [f for f in (records.newest(device, has) for device in DEVICES) if f]
+    return max(found, key=lambda pair: pair[1]["date"], default=None)
+
+
+def steps_of(record):
+    steps = record.get("steps")
+    return {s["step"]: s["result"] for s in steps if s.get("step") in STEPS and isinstance(s.get("result"), dict)} if isinstance(steps, list) else {}
+
+
+def hostile(records, table):
+    """Changed containers of script/gpu-test."""
+    found = of_any(records, steps_of)
+    if not found:
+        return None
+    heads = ("files", "columns", "changed files", "not opened", "refused by the host", "failed in a kernel", "as on the CPU", "canaries touched", "contexts lost",
+             "slowest, by the good one's time")
+    keys = ("columns", "mutated", "not_opened", "refused_by_the_host", "failed_in_a_kernel", "same_as_cpu", "canaries_touched", "contexts_lost")
+    rows = [[STEPS[name], *[f"{of[k]:,}" for k in keys], f"{of['slowest_by_the_good_one'][0]:.1f}"] for name, of in steps_of(found[1]).items()]
+    return *found, table(heads, rows)
+
+
+def damage(records, table):
+    """Trials of bench/peers."""
+    found = of_any(records, lambda r: r.get("bench") == "peers damage")
+    if not found:
+        return None
+    heads = ("library", "what", "trials", "right", "refused", "another valid file", "wrong, unnoticed", "context lost", "never ended", "wrote outside")
+    rows = []
+    for by, name in (("zipflow", "zipflow"), ("nvcomp", "nvCOMP")):
+        for r in [r for r in found[1]["results"] if r.get("by") == by and "trials" in r]:
+            what = f"`{r['data']}`, {r['name']}" if by == "zipflow" else " ".join(w for w in (f"`{r['codec']}`", r.get("decoder", "")) if w)
+            of = r["trials"]
+            rows.append([name, what, f"{sum(of.values()):,}", *[f"{of[k]:,}" for k in RESULTS], str(r["outside"])])
+    return *found, table(heads, rows)
