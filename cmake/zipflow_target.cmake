@@ -18,6 +18,11 @@ if(ZF_SANITIZE)
   set(CMAKE_ENABLE_EXPORTS ON)
 endif()
 
+if(ZF_SANITIZE_THREADS)
+  target_compile_options(zf_flags INTERFACE -fsanitize=thread)
+  target_link_options(zf_flags INTERFACE -fsanitize=thread)
+endif()
+
 # zf_component(name sources...): a static library of one directory, which programs and the shared libraries are made from.
 function(zf_component name)
   add_library(${name} STATIC ${ARGN})

@@ -88,7 +88,7 @@ static void stuck(zf_emu_block *block, uint32_t count) {
 
 // ---- Threads --------------------------------------------------------------------------------------------------
 
-static void enter(void *user) {
+ZF_FIBER_LEAVES static void enter(void *user) {
     zf_emu_thread_state *thread = user;
     zf_emu_block *block = thread->block;
     zf_fiber *fiber = &block->fibers[thread->number];

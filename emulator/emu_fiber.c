@@ -130,7 +130,7 @@ void zf_fiber_entered(zf_fiber *self, zf_fiber *host) {
 #endif
 }
 
-void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last) {
+ZF_FIBER_LEAVES void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last) {
 #if defined(ZF_SANITIZE)
     __sanitizer_start_switch_fiber(last ? NULL : &from->fake, to->stack, to->bytes);
 #else
@@ -142,7 +142,7 @@ void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last) {
 #endif
 }
 
-void zf_fiber_end(zf_fiber *self, zf_fiber *to) {
+ZF_FIBER_LEAVES void zf_fiber_end(zf_fiber *self, zf_fiber *to) {
     self->ended = true;
     zf_fiber_switch(self, to, true);
 }

@@ -7,6 +7,16 @@
 
 #include "runtime/base/error.h"
 
+/// Functions that a fiber may leave by a switch and never come back to. ThreadSanitizer counts calls and returns of a thread of
+/// the host, whichever stack they are on: those that do not return must not be counted.
+#define ZF_FIBER_LEAVES
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef ZF_FIBER_LEAVES
+#define ZF_FIBER_LEAVES __attribute__((disable_sanitizer_instrumentation))
+#endif
+#endif
+
 typedef struct zf_fiber {
     void *sp; ///< while it does not run
     uint8_t *stack;

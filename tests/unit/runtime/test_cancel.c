@@ -124,8 +124,9 @@ static bool meet(void *user) {
         pthread_cond_broadcast(&m->changed);
     }
     while (m->count < BLOCKS && !m->late) m->late = pthread_cond_timedwait(&m->changed, &m->lock, &end) != 0;
+    bool late = m->late;
     pthread_mutex_unlock(&m->lock);
-    return m->late;
+    return late;
 }
 
 /// A column has fewer blocks than half of the threads: a thread for each of them, and more for their tiles.
