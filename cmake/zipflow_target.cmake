@@ -17,6 +17,9 @@ if(ZF_SANITIZE)
   # Generated code is instrumented too, and finds the sanitizer's runtime in the program.
   set(CMAKE_ENABLE_EXPORTS ON)
 endif()
+if(ZF_FUZZ)
+  target_compile_options(zf_flags INTERFACE -fsanitize=fuzzer-no-link) # coverage of all rooms; main is libFuzzer's in tests/fuzz alone
+endif()
 
 if(ZF_SANITIZE_THREADS)
   target_compile_options(zf_flags INTERFACE -fsanitize=thread)
