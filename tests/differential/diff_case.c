@@ -516,7 +516,7 @@ diff_verdict diff_check_form(diff_case *c, const diff_expected *e, const diff_fo
                         .report = &e->report,
                         .wanted = e->wanted,
                         .may_violate = e->wanted != NULL && e->report.unreached,
-                        .random = {seed},
+                        .random = {.state = seed},
                         .message = message,
                         .same_number = true};
     if (form->level == DIFF_GPU) {
@@ -554,7 +554,7 @@ diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *bloc
                             .report = &report,
                             .wanted = status == INTERP_OK ? out : NULL,
                             .may_violate = status == INTERP_OK && report.unreached,
-                            .random = {seed},
+                            .random = {.state = seed},
                             .message = message,
                             .same_number = true};
         verdict = run_forms(&k);

@@ -183,7 +183,7 @@ static bool wrap(uint32_t *sizes, uint64_t count, uint64_t a, uint64_t b) {
 enum { EACH = 4, STATES = DIFF_STEP_ROWS, SIZE_DAMAGES = 9 }; // groups that a thread takes; rows between states; ways
 
 static bool damage_sizes(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
-    data_random random = {number * 1000 + (SIZE_DAMAGES + 2) * k + d + 700};
+    data_random random = {.state = number * 1000 + (SIZE_DAMAGES + 2) * k + d + 700};
     uint64_t count, into, rows = block->counts[0];
     uint32_t *sizes = sizes_of(in, graph, rows, block, 2, &count);
     if (sizes == NULL || rows < 2) return false;
@@ -214,7 +214,7 @@ static bool damage_sizes(interp *in, const zf_graph *graph, unsigned number, uns
 // ---- Damage of anything ---------------------------------------------------------------------------------------
 
 static bool damage_anything(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
-    data_random random = {number * 1000 + 2 * k + d + 500};
+    data_random random = {.state = number * 1000 + 2 * k + d + 500};
     unsigned turn = 2 * k + d;
     // Every lane of a thread in its turn, at places that are whole tiles' and at others.
     uint64_t at = (turn / 2 % 3 == 0 ? 0 : data_below(&random, 4096) / 16 * 16) + k % 16;

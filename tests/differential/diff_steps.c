@@ -8,7 +8,7 @@ enum { LAST_ROWS = 1500, LONG_ROWS = 300 };
 
 // One group of each tile is long, so that words of heads behind it have none, and lies across a multiple of 1024 rows.
 void diff_step_sizes(uint64_t seed, uint32_t *sizes) {
-    data_random random = {seed};
+    data_random random = {.state = seed};
     for (unsigned t = 0; t < DIFF_STEP_TILES; t++) {
         uint32_t first = diff_step_groups[t], groups = diff_step_groups[t + 1] - first;
         uint32_t rows = t + 1 < DIFF_STEP_TILES ? DIFF_STEP_ROWS : LAST_ROWS, least = 2;

@@ -13,7 +13,7 @@ static uint64_t tile_of(zf_type type) {
 
 static bool random_trial(unsigned number, unsigned k, zf_type type, diff_trial *out) {
     uint64_t tile = tile_of(type);
-    data_random random = {number * 1000 + k};
+    data_random random = {.state = number * 1000 + k};
     uint64_t more = tile > 8192 ? 4096 : tile; // of the next tile
     const uint64_t sizes[] = {0, 1, tile - 1, tile, tile + 1, tile + more - 1, 64 + data_below(&random, more), tile + more + 1};
     diff_trial t = {.shape = (data_shape)((number * 5 + k) % DATA_SHAPES),
@@ -80,7 +80,7 @@ static void push_number(interp_stream *out, zf_type type, uint64_t value) {
 }
 
 static void push_lines(interp_stream *out, zf_type type, const diff_trial *t) {
-    data_random random = {t->seed};
+    data_random random = {.state = t->seed};
     uint64_t value = 0, step = 0, left = 0;
     for (uint64_t r = 0; r < t->rows; r++, left--) {
         if (left == 0) {

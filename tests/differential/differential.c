@@ -219,7 +219,7 @@ static void encode_seed(made *m, const char *program, const command *o) {
     diff_case c = case_of(m, diff_program_spec(&p));
     bool printable = !c.column->type.nullable && c.column->type.kind != ZF_K_STRING; // of others a case's file has no form
     m->totals->encoded_programs++;
-    data_random random = {m->seed};
+    data_random random = {.state = m->seed};
     for (int k = 0; k < BLOCKS; k++) {
         interp *in = make_interp();
         uint64_t count =

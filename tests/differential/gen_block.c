@@ -238,7 +238,7 @@ static void guarded(void *argument) {
 bool gen_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out) {
     maker m = {.in = in,
                .column = column,
-               .random = {seed},
+               .random = {.state = seed, .bytes = options->bytes, .left = options->byte_count},
                .options = options,
                .out = out,
                .most = options->max_elements ? options->max_elements : 5000};
@@ -248,7 +248,7 @@ bool gen_block(interp *in, const zf_column *column, uint64_t seed, const gen_opt
 }
 
 bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out) {
-    maker m = {.in = in, .random = {seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
+    maker m = {.in = in, .random = {.state = seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
     interp_stream *plain =
         data_stream(in, column->type, (data_shape)below(&m, DATA_SHAPES), data_next(&m.random), some_length(&m));
     interp_tree *tree;
@@ -314,7 +314,7 @@ static void damage_count(interp *in, data_random *random, interp_block *block) {
 }
 
 void gen_damage(interp *in, uint64_t seed, interp_block *block) {
-    data_random random = {seed};
+    data_random random = {.state = seed};
     uint64_t kind = data_below(&random, 10);
     if (kind < 5 && block->stream_count)
         damage_stream(in, &random, block);

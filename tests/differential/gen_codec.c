@@ -135,7 +135,7 @@ static void one_codec(gen *g, zf_kind kind, unsigned depth) {
 }
 
 void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
-    gen state = {.random = {seed},
+    gen state = {.random = {.state = seed, .bytes = options->bytes, .left = options->byte_count},
                  .features = options->features,
                  .depth = options->depth ? options->depth : 4,
                  .nest = options->nest ? options->nest : 3,
@@ -147,7 +147,7 @@ void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
         g->algorithm_count = gen_chance(g, 15) ? 0 : 1 + (uint32_t)gen_below(g, 2);
     }
     for (uint32_t k = 0; k < g->algorithm_count; k++) gen_algorithm_text(g, k);
-    data_random own = {seed ^ UINT64_C(0xc2b2ae35)}; // programs without strings and nulls stay as they are
+    data_random own = {.state = seed ^ UINT64_C(0xc2b2ae35)}; // programs without strings and nulls stay as they are
     bool delivered = !options->std_only && gen_has(g, GEN_DELIVERED) && data_below(&own, 3) == 0;
     bool nullable = delivered && gen_chance(g, 55), text = delivered && (!nullable || gen_chance(g, 40));
     zf_kind kind = text ? ZF_K_STRING : g->algorithm_count && gen_chance(g, 80) ? g->algorithms[0].result : gen_kind(g);

@@ -89,7 +89,7 @@ void gen_delivered_codec(gen *g, zf_kind kind, bool nullable, unsigned depth) {
 // ---- Programs of std ------------------------------------------------------------------------------------------
 
 bool gen_delivered_program(gen *g, uint64_t seed) {
-    data_random own = {seed ^ UINT64_C(0x5bd1e995)}; // the others stay as they are
+    data_random own = {.state = seed ^ UINT64_C(0x5bd1e995)}; // the others stay as they are
     uint64_t form = data_below(&own, 8);
     unsigned depth = gen_has(g, GEN_NESTS) ? (unsigned)data_below(&own, g->nest + 1) : 0;
     if (form > 3) return false;

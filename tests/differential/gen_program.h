@@ -31,6 +31,8 @@ typedef struct gen_options {
     uint64_t max_elements; ///< of a stored stream; 0: 5000
     bool std_only;         ///< algorithms of the library alone: all can encode
     unsigned faults;       ///< per cent of blocks that are damaged on purpose: bytes, params, counts, directories
+    const uint8_t *bytes;  ///< decide before the seed does, where there are any
+    size_t byte_count;
 } gen_options;
 
 /// The text of a program. Nearly all are accepted by the checker; one that is not is no fault of anything.

@@ -15,14 +15,31 @@ const char *data_shape_name(data_shape shape) {
     return names[shape];
 }
 
+/// Takes up to `most` bytes. A bounded number takes as few as it needs, so that a byte decides one thing.
+static bool take_bytes(data_random *random, size_t most, uint64_t *out) {
+    size_t count = random->left < most ? random->left : most;
+    if (count == 0) return false;
+    *out = 0;
+    memcpy(out, random->bytes, count);
+    random->bytes += count;
+    random->left -= count;
+    return true;
+}
+
 uint64_t data_next(data_random *random) {
+    uint64_t taken;
+    if (take_bytes(random, 8, &taken)) return taken;
     uint64_t z = random->state += 0x9e3779b97f4a7c15; // splitmix64
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
 }
 
-uint64_t data_below(data_random *random, uint64_t bound) { return data_next(random) % bound; }
+uint64_t data_below(data_random *random, uint64_t bound) {
+    uint64_t taken;
+    if (bound <= UINT16_MAX && take_bytes(random, bound <= UINT8_MAX ? 1 : 2, &taken)) return taken % bound;
+    return data_next(random) % bound;
+}
 
 static uint64_t run_length(data_shape shape, data_random *random) {
     static const uint64_t even[] = {1, 2, 4, 16, 64, 256, 1024};
@@ -73,7 +90,7 @@ static uint64_t one(data_shape shape, data_random *random, uint64_t k) {
 }
 
 void data_numbers(data_shape shape, uint64_t seed, uint64_t *out, uint64_t count) {
-    data_random random = {seed};
+    data_random random = {.state = seed};
     if (shape >= DATA_EVEN_1 && shape <= DATA_RUNS_OUTLIER)
         runs(shape, &random, out, count);
     else if (shape == DATA_MIXED_EVEN)
@@ -119,7 +136,7 @@ static void push_text(interp_stream *stream, uint64_t number) {
 interp_stream *data_stream(interp *in, zf_type type, data_shape shape, uint64_t seed, uint64_t count) {
     uint64_t *numbers = ZF_NEW_ARRAY(interp_arena(in), uint64_t, (size_t)count + 1);
     interp_stream *stream = interp_stream_new(in, type);
-    data_random random = {seed + 99};
+    data_random random = {.state = seed + 99};
     data_numbers(shape, seed, numbers, count);
     for (uint64_t k = 0; k < count; k++) {
         if (type.nullable && data_below(&random, 5) == 0)

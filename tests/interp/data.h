@@ -33,9 +33,11 @@ typedef enum data_shape {
 
 const char *data_shape_name(data_shape shape);
 
-/// A small generator: the same numbers for the same seed everywhere.
+/// A small generator: the same numbers for the same seed everywhere. The first ones are made of bytes, where it has some: a fuzzer's.
 typedef struct data_random {
     uint64_t state;
+    const uint8_t *bytes;
+    size_t left; ///< of `bytes`
 } data_random;
 uint64_t data_next(data_random *random);
 uint64_t data_below(data_random *random, uint64_t bound); ///< 0 .. bound - 1; bound > 0
