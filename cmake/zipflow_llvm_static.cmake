@@ -14,6 +14,11 @@ endforeach()
 # libstdc++ by its file: a C compiler links, and `-lstdc++` would take the shared one.
 list(APPEND zf_llvm_archives -l:libstdc++.a -static-libgcc m dl)
 
+if(ZF_FUZZ) # each program holds LLVM: a library made of instrumented objects would need the sanitizers' runtimes
+  set(zf_llvm_libs ${zf_llvm_archives})
+  return()
+endif()
+
 # The C interface of LLVM, as far as codegen/ refers to it: its sources are in the library only to pull in what they use.
 add_library(zf-llvm SHARED ${codegen_sources})
 set_target_properties(zf-llvm PROPERTIES LINKER_LANGUAGE C)
