@@ -1,0 +1,369 @@
+// `.zfd`: the input is a container without its text (container_input.h), of a table of container.zf. It is opened, accounted for
+// byte by byte, and its columns are decoded on the CPU and on an emulated GPU: both make the same bytes, or both report an error
+// with a code and a place. A range of rows is a part of the whole column.
+//
+// The mutator makes files of random data, and lies in files: in headers, in values that are laid out again, in the index. It
+// mends the checksums of most.
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "compiler/container_spec.h"
+#include "compiler/program.h"
+#include "runtime/container/container_format.h"
+#include "tests/fuzz/container_input.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_data.h"
+#include "tests/fuzz/fuzz_decode.h"
+
+enum { TABLES = 64, MOST_COLUMNS = 4, MOST_SIZE = 1 << 18 };
+
+/// A table that inputs may name, and its text.
+typedef struct known_table {
+    const zf_table *table;
+    zf_column_type type;
+    zf_text text;
+} known_table;
+
+static fuzz_machine machine;
+static zf_program *program;
+static known_table tables[TABLES];
+static size_t table_count;
+
+int LLVMFuzzerInitialize(int *count, char ***arguments) {
+    (void)count, (void)arguments;
+    fuzz_machine_open(&machine);
+    zf_error error = {0};
+    zf_status status = zf_program_load(machine.compiler, ZF_SOURCE_DIR "/tests/fuzz/container.zf", &program, &error);
+    FUZZ_DEMAND(status == ZF_OK, "%s (%s)", error.message, error.place);
+    for (const zf_table *table = zf_spec_tables(zf_program_spec(program)); table != NULL; table = table->next) {
+        known_table *known = &tables[table_count++];
+        known->table = table;
+        known->type = zf_column_type_of(table->columns->type);
+        FUZZ_DEMAND(zf_canonical_table(zf_program_spec(program), table, &known->text), "no text of %s", table->name);
+    }
+    return 0;
+}
+
+static const known_table *table_named(const char *name, size_t length) {
+    for (size_t t = 0; t < table_count; t++) {
+        if (strlen(tables[t].table->name) == length && memcmp(tables[t].table->name, name, length) == 0) return &tables[t];
+    }
+    return NULL;
+}
+
+// ---- One input ------------------------------------------------------------------------------------------------
+
+typedef struct accounted {
+    uint64_t next;
+    bool ordered;
+} accounted;
+
+static void account(void *user, const zf_container_part *part) {
+    accounted *a = user;
+    a->ordered = a->ordered && part->offset == a->next;
+    a->next = part->offset + part->bytes;
+}
+
+/// Whether the code of a column is one of few: each interval of seek states is a plan of its own.
+static bool is_cheap(const zf_container *container, size_t column) {
+    size_t shapes = zf_container_shapes(container, column);
+    for (size_t s = 0; s < shapes; s++) {
+        const zf_shape *shape = zf_container_shape(container, column, s);
+        for (uint32_t t = 0; t < shape->tree_count; t++) {
+            if (!shape->trees[t].directory && shape->trees[t].interval != zf_shape_interval(shape)) return false;
+        }
+    }
+    return shapes <= 4;
+}
+
+/// Whether two decodes agree: the same values, or an error of both.
+static void compare(const fuzz_decoded *a, const fuzz_decoded *b, zf_element element, uint64_t rows, const char *what) {
+    FUZZ_DEMAND((a->status == ZF_OK) == (b->status == ZF_OK), "%s: %s %s (%s), not %s %s (%s)", what, b->error.code,
+                b->error.message, b->error.place, a->error.code, a->error.message, a->error.place);
+    if (a->status != ZF_OK) return;
+    const zf_decode_sizes *sizes = &a->sizes;
+    bool same = sizes->offsets == 0 || memcmp(a->buffers.offsets, b->buffers.offsets, sizes->offsets) == 0;
+    FUZZ_DEMAND(same, "%s: other offsets", what);
+    size_t bytes = sizes->offsets > 0 ? (size_t)a->buffers.offsets[rows] : sizes->values;
+    FUZZ_DEMAND(bytes <= sizes->values, "%s: %zu characters in %zu bytes", what, bytes, sizes->values);
+    size_t whole = element == ZF_BOOL ? rows / 8 : bytes; // bits behind the last row say nothing
+    same = memcmp(a->buffers.values, b->buffers.values, whole) == 0;
+    uint8_t spare = (uint8_t)((1u << (rows % 8)) - 1);
+    const uint8_t *first = a->buffers.values, *second = b->buffers.values;
+    if (element == ZF_BOOL && spare != 0) same = same && ((first[whole] ^ second[whole]) & spare) == 0;
+    FUZZ_DEMAND(same, "%s: other values", what);
+    for (uint64_t k = 0; k < rows && sizes->validity > 0; k++)
+        FUZZ_DEMAND(((a->buffers.validity[k / 8] ^ b->buffers.validity[k / 8]) >> (k % 8) & 1) == 0, "%s: other validity", what);
+}
+
+/// Whether rows `begin` on of a whole column are those of a range.
+static void compare_range(const fuzz_decoded *whole, const fuzz_decoded *part, const zf_column_type *type, uint64_t begin,
+                          uint64_t rows) {
+    if (whole->status != ZF_OK) return; // a part may be good
+    FUZZ_DEMAND(part->status == ZF_OK, "rows from %llu: %s %s (%s)", (unsigned long long)begin, part->error.code,
+                part->error.message, part->error.place);
+    fuzz_data data = {.type = *type, .rows = begin + rows, .values = whole->buffers.values};
+    if (type->nullable) data.validity = whole->buffers.validity;
+    if (type->element == ZF_STRING) data.offsets = whole->buffers.offsets;
+    if (type->element == ZF_BOOL) {
+        const uint8_t *one = whole->buffers.values, *other = part->buffers.values;
+        for (uint64_t k = 0; k < rows; k++) {
+            uint64_t r = begin + k;
+            FUZZ_DEMAND((one[r / 8] >> (r % 8) & 1) == (other[k / 8] >> (k % 8) & 1), "rows from %llu: another bit",
+                        (unsigned long long)begin);
+        }
+        return;
+    }
+    const char *differs = fuzz_data_differs(&data, begin, rows, &part->buffers);
+    FUZZ_DEMAND(differs == NULL, "rows from %llu: %s", (unsigned long long)begin, differs);
+}
+
+static void decode_column(zf_container *container, size_t column, uint64_t hash) {
+    zf_column_info info = {0};
+    zf_error error = {0};
+    FUZZ_DEMAND(zf_container_column(container, column, &info, &error) == ZF_OK, "%s", error.message);
+    zf_decode_options options = {.threads = 1};
+    fuzz_decoded host, other;
+    if (fuzz_decode(container, column, "cpu", &options, &host)) {
+        if (host.status != ZF_OK) fuzz_check_error(&host.error);
+        const char *device = hash % 2 == 0 ? "emu" : "emu64";
+        if (fuzz_decode(container, column, device, &options, &other)) {
+            if (other.status != ZF_OK) fuzz_check_error(&other.error);
+            compare(&host, &other, info.type.element, info.rows, device);
+        }
+        fuzz_decoded_free(&other);
+        options.some_rows = true;
+        options.row_begin = info.rows > 0 ? (hash >> 8) % info.rows : 0;
+        options.row_count = info.rows > 0 ? (hash >> 32) % (info.rows - options.row_begin) : 0;
+        if (fuzz_decode(container, column, "cpu", &options, &other)) {
+            if (other.status != ZF_OK) fuzz_check_error(&other.error);
+            compare_range(&host, &other, &info.type, options.row_begin, options.row_count);
+        }
+        fuzz_decoded_free(&other);
+    }
+    fuzz_decoded_free(&host);
+}
+
+static void run(const uint8_t *bytes, size_t size, bool is_known, uint64_t hash) {
+    zf_container *container = NULL;
+    zf_error error = {0};
+    if (zf_container_open_memory(machine.context, bytes, size, NULL, &container, &error) != ZF_OK) {
+        fuzz_check_error(&error);
+        return;
+    }
+    accounted parts = {.ordered = true};
+    zf_status status = zf_container_account(container, account, &parts, &error);
+    if (status != ZF_OK) fuzz_check_error(&error);
+    FUZZ_DEMAND(status != ZF_OK || (parts.ordered && parts.next == size), "%llu of %zu bytes are accounted for",
+                (unsigned long long)parts.next, size);
+    size_t columns = zf_container_columns(container);
+    for (size_t c = 0; c < columns && c < MOST_COLUMNS && is_known; c++) {
+        if (is_cheap(container, c)) decode_column(container, c, hash);
+    }
+    zf_container_close(container);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size > MOST_SIZE) return -1;
+    container_places places;
+    const known_table *known = NULL;
+    uint8_t *made = NULL;
+    uint64_t hash = XXH3_64bits(data, size);
+    if (container_find(data, size, &places) && places.text_length == 0)
+        known = table_named((const char *)data + places.name, places.name_length);
+    if (known != NULL) {
+        made = container_with_text(data, size, &places, known->text.data, known->text.length, &size);
+        data = made;
+    }
+    uint8_t *bytes = NULL; // as a mapped file: in place
+    if (posix_memalign((void **)&bytes, ZF_FORMAT_ALIGNMENT, size > 0 ? size : 1) != 0) exit(2);
+    if (size > 0) memcpy(bytes, data, size);
+    run(bytes, size, known != NULL, hash);
+    free(bytes);
+    free(made);
+    return 0;
+}
+
+// ---- Files of random data -------------------------------------------------------------------------------------
+
+/// A container of a table without its text. NULL where the codec refuses the data, or it is larger than `most`.
+static uint8_t *make_file(fuzz_random *random, size_t most, size_t *size) {
+    const known_table *known = &tables[fuzz_below(random, table_count)];
+    static const uint64_t edges[] = {0, 1, 7, 255, 256, 257, 511, 512, 513, 700, 701, 1400, 4096, 4097};
+    uint64_t rows =
+        fuzz_below(random, 3) == 0 ? edges[fuzz_below(random, sizeof edges / sizeof edges[0])] : fuzz_below(random, 900);
+    fuzz_data data;
+    fuzz_data_made(&data, known->type, (unsigned)fuzz_next(random), fuzz_next(random), rows);
+    zf_encode_column column = {.name = "c", .values = data.values, .offsets = data.offsets, .validity = data.validity};
+    zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = 4096};
+    options.seek_interval = fuzz_below(random, 2) == 0 ? 256 : 0;
+    options.unfused = fuzz_below(random, 4) == 0 ? "all" : NULL;
+    zf_error error = {0};
+    zf_status status = zf_encode(program, known->table->name, &column, 1, rows, &options, fuzz_path(), NULL, &error);
+    fuzz_data_free(&data);
+    if (status != ZF_OK) return NULL;
+    uint8_t *bytes = malloc(MOST_SIZE), *out = NULL;
+    FILE *file = fopen(fuzz_path(), "rb");
+    if (bytes == NULL || file == NULL) exit(2);
+    *size = fread(bytes, 1, MOST_SIZE, file);
+    fclose(file);
+    unlink(fuzz_path());
+    container_places places;
+    if (container_find(bytes, *size, &places)) out = container_with_text(bytes, *size, &places, NULL, 0, size);
+    free(bytes);
+    if (out == NULL || *size <= most) return out;
+    free(out);
+    return NULL;
+}
+
+// ---- Lies -----------------------------------------------------------------------------------------------------
+
+static uint64_t other_number(fuzz_random *random, uint64_t value) {
+    static const uint64_t some[] = {0, 1, 2, 255, 256, 4095, 4096, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_MAX};
+    switch (fuzz_below(random, 6)) {
+    case 0: return value + 1;
+    case 1: return value - 1;
+    case 2: return some[fuzz_below(random, sizeof some / sizeof some[0])];
+    case 3: return value ^ UINT64_C(1) << fuzz_below(random, 64);
+    case 4: return value + fuzz_below(random, 64);
+    default: return fuzz_next(random) >> fuzz_below(random, 64);
+    }
+}
+
+/// A block with another value in one or two places, laid out as a file has it. NULL where that cannot be.
+static void *lie_in_block(fuzz_random *random, const zf_block_view *view, uint64_t *size) {
+    enum { PARTS = 64 };
+    const zf_shape *shape = view->shape;
+    if (shape->stored_count > PARTS || shape->tree_count > PARTS || shape->param_count > PARTS || shape->edge_count > PARTS ||
+        shape->edge_count == 0)
+        return NULL;
+    uint64_t params[PARTS] = {0}, counts[PARTS];
+    zf_stream_data streams[PARTS] = {0};
+    zf_seek_data seeks[PARTS] = {0};
+    memcpy(counts, view->counts, shape->edge_count * sizeof *counts);
+    if (shape->param_count > 0) memcpy(params, view->params, shape->param_count * sizeof *params);
+    uint8_t *copies[PARTS] = {0};
+    uint64_t *values[PARTS] = {0};
+    for (uint32_t e = 0; e < shape->edge_count; e++) { // streams, some with another number of elements
+        if (shape->edges[e].stored < 0) continue;
+        uint32_t s = (uint32_t)shape->edges[e].stored;
+        const zf_stream_view *stream = &view->streams[s];
+        uint64_t elements = stream->elements, bits = stream->elements > 0 ? stream->bytes * 8 / stream->elements : 8;
+        if (shape->edges[e].type == ZF_BOOL) bits = 1;
+        if (fuzz_below(random, 8) == 0) elements += fuzz_below(random, 5) - 2;
+        if (elements > 1 << 16) elements = stream->elements; // below 0, too
+        if (fuzz_below(random, 16) == 0) elements = fuzz_below(random, elements + 1);
+        uint64_t bytes = (elements * bits + 7) / 8;
+        copies[s] = calloc(1, bytes + 1);
+        if (copies[s] == NULL) exit(2);
+        memcpy(copies[s], view->base + stream->offset, bytes < stream->bytes ? bytes : stream->bytes);
+        uint64_t changes = fuzz_below(random, 4) == 0 ? 1 + fuzz_below(random, 4) : 0;
+        for (uint64_t k = 0; k < changes && bytes > 0; k++) copies[s][fuzz_below(random, bytes)] = (uint8_t)fuzz_next(random);
+        if (bytes > 0 && fuzz_below(random, 16) == 0) LLVMFuzzerMutate(copies[s], bytes, bytes);
+        counts[e] = elements;
+        streams[s] = (zf_stream_data){copies[s], bytes, elements};
+    }
+    if (shape->param_count > 0 && fuzz_below(random, 3) == 0) {
+        uint64_t p = fuzz_below(random, shape->param_count);
+        params[p] = other_number(random, params[p]);
+    }
+    if (fuzz_below(random, 4) == 0) {
+        uint64_t e = fuzz_below(random, shape->edge_count);
+        if (shape->edges[e].stored < 0) counts[e] = other_number(random, counts[e]);
+    }
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_seek_view *seek = &view->seeks[t];
+        uint32_t fields = shape->trees[t].field_count;
+        uint64_t count = counts[shape->trees[t].edge],
+                 entries = seek->entries == 0 || count == 0 ? 0 : (count - 1) / seek->interval;
+        if (entries > 1 << 12) entries = 0;
+        values[t] = calloc(fields * entries + 1, sizeof **values);
+        if (values[t] == NULL) exit(2);
+        for (uint32_t f = 0; f < fields; f++) {
+            for (uint64_t k = 0; k < entries && k < seek->entries; k++)
+                memcpy(&values[t][f * entries + k], view->base + seek->offsets[f] + k * seek->widths[f], seek->widths[f]);
+        }
+        if (fields * entries > 0 && fuzz_below(random, 3) == 0) {
+            uint64_t at = fuzz_below(random, fields * entries);
+            values[t][at] = other_number(random, values[t][at]);
+        }
+        seeks[t] = (zf_seek_data){seek->interval, entries, values[t], seek->most_groups};
+    }
+    zf_block_data block = {view->rows, view->plain_bytes, 0, params, counts, streams, seeks};
+    block.shape = zf_load32(view->base + 12);
+    void *bytes = NULL;
+    zf_error error = {0};
+    counts[0] = view->rows;
+    if (zf_block_layout(shape, &block, &bytes, size, &error) != ZF_OK) bytes = NULL;
+    for (uint32_t k = 0; k < PARTS; k++) {
+        free(copies[k]);
+        free(values[k]);
+    }
+    return bytes;
+}
+
+/// Another block in place of one that its reader accepts. NULL where there is none.
+static uint8_t *lie_in_values(fuzz_random *random, const uint8_t *data, size_t size, const container_places *places,
+                              size_t *made) {
+    zf_container *container = NULL;
+    zf_error error = {0};
+    zf_open_options copied = {.copy = true};
+    uint8_t *out = NULL;
+    if (zf_container_open_memory(machine.context, data, size, &copied, &container, &error) != ZF_OK) return NULL;
+    uint32_t row = places->row_count > 0 ? (uint32_t)fuzz_below(random, places->row_count) : 0;
+    zf_block_view view;
+    // One column: its blocks are the rows of the index.
+    if (places->row_count > 0 && zf_container_columns(container) == 1 &&
+        zf_container_block(container, 0, row, false, &view, &error) == ZF_OK) {
+        uint64_t block_size = 0;
+        void *block = lie_in_block(random, &view, &block_size);
+        if (block != NULL) out = container_with_block(data, size, places, row, block, block_size, made);
+        free(block);
+        zf_block_view_free(&view);
+    }
+    zf_container_close(container);
+    return out;
+}
+
+/// A number of a header, the index or the footer.
+static void lie_in_number(fuzz_random *random, uint8_t *data, size_t size, const container_places *places) {
+    size_t at = places->index, width = fuzz_below(random, 2) == 0 ? 8 : 4;
+    uint64_t value = 0;
+    if (places->row_count > 0 && fuzz_below(random, 4) != 0) {
+        uint64_t block = zf_load64(data + places->rows[fuzz_below(random, places->row_count)]);
+        at = block < places->index ? block + 8 + 4 * fuzz_below(random, 64) : at;
+    } else if (fuzz_below(random, 8) == 0) {
+        at = size - ZF_FORMAT_FOOTER_BYTES + 4 * fuzz_below(random, 12);
+    } else {
+        at += fuzz_below(random, size - places->index);
+    }
+    if (at + width > size) return;
+    memcpy(&value, data + at, width);
+    value = other_number(random, value);
+    memcpy(data + at, &value, width);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    fuzz_random random = {seed};
+    container_places places;
+    size_t made_size = 0;
+    uint8_t *made = NULL;
+    bool is_container = container_find(data, size, &places);
+    if (!is_container || fuzz_below(&random, 64) == 0) {
+        made = make_file(&random, most, &made_size);
+    } else if (fuzz_below(&random, 2) == 0) {
+        made = lie_in_values(&random, data, size, &places, &made_size);
+    }
+    if (made != NULL && made_size <= most) {
+        memcpy(data, made, made_size);
+        size = made_size;
+    } else if (is_container && fuzz_below(&random, 8) != 0) {
+        for (uint64_t k = 0; k < 1 + fuzz_below(&random, 3); k++) lie_in_number(&random, data, size, &places);
+    } else {
+        size = LLVMFuzzerMutate(data, size, most);
+    }
+    free(made);
+    if (fuzz_below(&random, 32) != 0 && container_find(data, size, &places)) container_mend(data, size, &places);
+    return size;
+}

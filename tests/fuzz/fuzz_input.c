@@ -1,0 +1,174 @@
+// Delimited text, raw files and `.npy`: the first byte of the input says what it is, the second how it is read, the rest is the
+// file. It gives an error with a place, or columns; what those print as text is read as the same columns again.
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/base/arena.h"
+#include "tests/fuzz/fuzz.h"
+#include "zfc/data/table_data.h"
+#include "zfc/data/values.h"
+#include "zfc/data/write_columns.h"
+
+enum { COLUMNS = 13 };
+static const char program[] =
+    "//std\ntable t { a: u8 = plain; b: i16 = plain; c: u32 = plain; d: i64 = plain; e: f32 = plain; f: f64 = plain;\n"
+    "g: bool = plain; h: string = strings; i: date32 = plain; j: timestamp = plain;\n"
+    "k: decimal(9, 2) = plain; l: i32? = nullable; m: string? = nullable(values: strings); }\n";
+static const char names[] = "a,b,c,d,e,f,g,h,i,j,k,l,m";
+
+static zf_spec *spec;
+static int file;
+static char path[64];
+
+int LLVMFuzzerInitialize(int *count, char ***arguments) {
+    (void)count, (void)arguments;
+    spec = zf_spec_create(&(zf_spec_options){.std_dir = ZF_SOURCE_DIR "/dsl/std"});
+    bool good = spec != NULL && zf_spec_add_text(spec, "t.zf", program, sizeof program - 1) && zf_spec_check(spec);
+    FUZZ_DEMAND(good, "%s", zf_spec_diags(spec)->first->message);
+    file = memfd_create("input", MFD_CLOEXEC);
+    FUZZ_DEMAND(file >= 0, "no file in memory");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return 0;
+}
+
+static void put_file(const void *bytes, size_t size) {
+    bool good = ftruncate(file, 0) == 0 && pwrite(file, bytes, size, 0) == (ssize_t)size;
+    FUZZ_DEMAND(good, "the file cannot be written");
+}
+
+static void check_error(const zf_error *error) {
+    FUZZ_DEMAND(error->code[0] != 0 && error->message[0] != 0, "an error without a code or message");
+    FUZZ_DEMAND(error->status != ZF_ERR_INTERNAL, "%s: %s", error->code, error->message);
+    bool placed = error->place[0] != 0 || error->status == ZF_ERR_MEMORY || strstr(error->message, path) != NULL;
+    FUZZ_DEMAND(placed, "%s without a place: %s", error->code, error->message);
+}
+
+// ---- Printed and read again -----------------------------------------------------------------------------------
+
+/// A column as the printer takes it: decoded.
+static zf_decoded decoded_of(const zf_column_data *column) {
+    bool is_bool = column->type.element == ZF_BOOL;
+    zf_decoded out = {.rows = column->rows, .info = {.name = column->name, .type = column->type, .rows = column->rows}};
+    size_t bytes = is_bool ? (column->rows + 7) / 8 : column->used;
+    uint8_t *values = calloc(bytes + 1, 1);
+    if (values == NULL) exit(2);
+    for (uint64_t r = 0; r < column->rows && is_bool; r++) values[r / 8] |= (uint8_t)((column->values[r] & 1) << (r % 8));
+    if (!is_bool && column->used > 0) memcpy(values, column->values, column->used);
+    out.buffers = (zf_decode_buffers){.values = values, .values_bytes = bytes};
+    out.buffers.offsets = column->offsets;
+    out.buffers.validity = column->validity;
+    return out;
+}
+
+static bool is_valid(const zf_column_data *column, uint64_t row) {
+    return !column->type.nullable || (column->validity[row / 8] >> (row % 8) & 1) != 0;
+}
+
+static void compare(const zf_column_data *a, const zf_column_data *b) {
+    FUZZ_DEMAND(a->rows == b->rows, "column %s: %llu rows, not %llu", a->name, (unsigned long long)b->rows,
+                (unsigned long long)a->rows);
+    unsigned size = zf_element_size(a->type.element);
+    for (uint64_t r = 0; r < a->rows; r++) {
+        bool valid = is_valid(a, r);
+        FUZZ_DEMAND(valid == is_valid(b, r), "column %s, row %llu: another validity", a->name, (unsigned long long)r);
+        if (!valid || a->values == NULL || b->values == NULL) continue; // of empty strings
+        const char *one = a->values + r * size, *other = b->values + r * size;
+        size_t length = size;
+        if (a->offsets != NULL) {
+            one = a->values + a->offsets[r], other = b->values + b->offsets[r];
+            length = (size_t)(a->offsets[r + 1] - a->offsets[r]);
+            FUZZ_DEMAND(b->offsets[r + 1] - b->offsets[r] == (int64_t)length, "column %s, row %llu: another length", a->name,
+                        (unsigned long long)r);
+        }
+        float f32 = 0;
+        double f64 = 0;
+        if (a->type.element == ZF_F32) memcpy(&f32, one, sizeof f32);
+        if (a->type.element == ZF_F64) memcpy(&f64, one, sizeof f64);
+        if (f32 != f32 || f64 != f64) continue; // NaNs print as one
+        FUZZ_DEMAND(length == 0 || memcmp(one, other, length) == 0, "column %s, row %llu: another value", a->name,
+                    (unsigned long long)r);
+    }
+}
+
+/// Reads text with columns of these names in a table of its own.
+static zf_status read_text(zf_table_data *data, char delimiter, const char *header, zf_error *error) {
+    FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), data, error) == ZF_OK, "%s", error->message);
+    zf_delimited_options options = {.delimiter = delimiter, .header = header};
+    return zf_read_delimited(path, &options, data, error);
+}
+
+/// The columns that have rows are printed and read again.
+static void print_again(const zf_table_data *data) {
+    zf_decoded columns[COLUMNS];
+    const zf_column_data *printed[COLUMNS];
+    char header[2 * COLUMNS + 1] = "";
+    size_t count = 0;
+    for (size_t c = 0; c < data->count; c++) {
+        if (data->columns[c].givers[ZF_PART_VALUES].source == NULL) continue;
+        snprintf(header + 2 * count, sizeof header - 2 * count, "%s,", data->columns[c].name);
+        printed[count] = &data->columns[c];
+        columns[count++] = decoded_of(&data->columns[c]);
+    }
+    if (count == 0) return;
+    header[2 * count - 1] = 0;
+    zf_text text = {0};
+    zf_text_printf(&text, "%s\n", header);
+    zf_print_rows(columns, count, &text);
+    put_file(text.data, text.length);
+    zf_table_data again;
+    zf_error error = {0};
+    zf_status status = read_text(&again, ',', NULL, &error);
+    FUZZ_DEMAND(status == ZF_OK, "%s: %s (%s)\n%s", error.code, error.message, error.place, text.data);
+    for (size_t k = 0; k < count; k++) {
+        compare(printed[k], zf_table_data_find(&again, printed[k]->name, 1));
+        free(columns[k].buffers.values);
+    }
+    zf_table_data_free(&again);
+    zf_text_free(&text);
+}
+
+// ---- One input ------------------------------------------------------------------------------------------------
+
+static void run_text(uint8_t how, const uint8_t *bytes, size_t size) {
+    static const char delimiters[] = {',', '\t', '|', ';'};
+    static const char *const headers[] = {NULL, names, "h", "l,m", "i,j,k", "g,f,e,h", "x,h,y"};
+    zf_table_data data;
+    zf_error error = {0};
+    put_file(bytes, size);
+    if (read_text(&data, delimiters[how % 4], headers[how / 4 % 7], &error) != ZF_OK)
+        check_error(&error);
+    else
+        print_again(&data);
+    zf_table_data_free(&data);
+}
+
+/// A raw file or an array for one part of a column.
+static void run_raw(uint8_t how, const uint8_t *bytes, size_t size) {
+    static const char *const parts[] = {"a", "b", "c", "d", "e",       "f",       "g",         "h.bytes", "h.offsets",
+                                        "i", "j", "k", "l", "l.valid", "m.bytes", "m.offsets", "m.valid"};
+    const char *part = parts[how % (sizeof parts / sizeof parts[0])];
+    zf_table_data data;
+    zf_error error = {0};
+    FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), &data, &error) == ZF_OK, "%s", error.message);
+    put_file(bytes, size);
+    zf_status status = zf_read_raw(part, strlen(part), path, &data, &error);
+    if (status != ZF_OK) check_error(&error);
+    // Strings take a second file: the same bytes, so that both agree now and then.
+    if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, &data, &error);
+    if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, &data, &error);
+    error = (zf_error){0};
+    status = zf_table_data_finish(&data, &error);
+    FUZZ_DEMAND(status != ZF_OK, "a table of which one column is given is whole");
+    FUZZ_DEMAND(error.code[0] != 0 && error.message[0] != 0, "an error without a code");
+    zf_table_data_free(&data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return -1;
+    if (data[0] % 2 == 0)
+        run_text(data[1], data + 2, size - 2);
+    else
+        run_raw(data[1], data + 2, size - 2);
+    return 0;
+}
