@@ -248,7 +248,8 @@ bool gen_block(interp *in, const zf_column *column, uint64_t seed, const gen_opt
 }
 
 bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out) {
-    maker m = {.in = in, .random = {.state = seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
+    maker m = {
+        .in = in, .random = {.state = seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
     interp_stream *plain =
         data_stream(in, column->type, (data_shape)below(&m, DATA_SHAPES), data_next(&m.random), some_length(&m));
     interp_tree *tree;

@@ -33,7 +33,8 @@ typedef enum data_shape {
 
 const char *data_shape_name(data_shape shape);
 
-/// A small generator: the same numbers for the same seed everywhere. The first ones are made of bytes, where it has some: a fuzzer's.
+/// A small generator: the same numbers for the same seed everywhere. The first ones are made of bytes, where it has some: a
+/// fuzzer's.
 typedef struct data_random {
     uint64_t state;
     const uint8_t *bytes;
