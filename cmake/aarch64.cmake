@@ -1,5 +1,5 @@
 # The toolchain of the preset `aarch64` (script/test-aarch64): clang for another machine, against Debian's packages for arm64, which
-# the script unpacks. What it builds runs under qemu-user.
+# the script unpacks. The programs run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER clang-19)

@@ -152,11 +152,11 @@ static void run_raw(uint8_t how, const uint8_t *bytes, size_t size) {
     zf_error error = {0};
     FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), &data, &error) == ZF_OK, "%s", error.message);
     put_file(bytes, size);
-    zf_status status = zf_read_raw(part, strlen(part), path, &data, &error);
+    zf_status status = zf_read_raw(part, strlen(part), path, false, &data, &error);
     if (status != ZF_OK) check_error(&error);
     // Strings take a second file: the same bytes, so that both agree now and then.
-    if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, &data, &error);
-    if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, &data, &error);
+    if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, false, &data, &error);
+    if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, false, &data, &error);
     error = (zf_error){0};
     status = zf_table_data_finish(&data, &error);
     FUZZ_DEMAND(status != ZF_OK, "a table of which one column is given is whole");
