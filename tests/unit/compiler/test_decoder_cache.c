@@ -295,7 +295,7 @@ static void test_eviction(void) {
 // ---- Failures -----------------------------------------------------------------------------------------------------
 
 static zf_status failure; ///< of calls that generate code; ZF_OK: they are made
-static unsigned builds;
+static atomic_uint builds;
 static bool builds_empty; ///< kernels that are loaded and never run
 
 static void run_nothing(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
