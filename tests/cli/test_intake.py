@@ -144,7 +144,7 @@ class Nulls(Case):
         (self.dir / "t.zfd").unlink()
         for kind in TYPES:
             for nullable, quoted, word, given in itertools.product((False, True), (False, True), ("NA", ""), (False, True)):
-                if kind not in ("i32", "f64", "bool", "timestamp", "string") and (quoted or given):
+                if kind not in ("i32", "bool", "string") and (quoted or given or word == ""):
                     continue # types that are read alike
                 null = not quoted and (given or word == "")
                 text = self.file("t.csv", 'c,d\n"%s",\n' % word if quoted else f"c,d\n{word},\n")
@@ -242,7 +242,7 @@ class Text(Case):
             for nullable in (False, True):
                 self.program(("c", kind + "?" * nullable))
                 rows = {"first": f"\n{text}\n", "middle": f"{text}\n\n{text}\n", "last": f"{text}\n\n", "two": f"{text}\r\n\r\n\r\n"}
-                for where in rows if kind in ("i32", "string") else ["last"]:
+                for where in rows if kind in ("i32", "string") else ["last"] if kind in ("bool", "timestamp", "f64") else []:
                     source = self.file("t.csv", "c\n" + rows[where])
                     if nullable or kind == "string":
                         blank = "" if nullable else '""'
@@ -293,7 +293,7 @@ class Text(Case):
             first = b"x" * (piece - 4 - 3 - shift - 2)
             self.good(*self.encode(self.file("t.csv", b"a,b\n" + first + b",1\n" + row * 3)))
             self.assertEqual(self.raw("a.bytes"), first + b"ab" * 3)
-            self.assertEqual(self.raw("b.bytes"), b"1" + b'c"\r\nd' * 3)
+            self.assertEqual((self.dir / "raw/b.bytes").read_bytes(), b"1" + b'c"\r\nd' * 3)
         long = b'"' * (piece + 1)
         self.good(*self.encode(self.file("t.csv", b'a,b\n"' + long + long + b'",' + b"y" * 3 * piece + b"\n")))
         self.assertEqual(self.raw("a.bytes"), long)
@@ -323,16 +323,17 @@ def other_formats():
 
 class Formats(Case):
     def test_other_formats_are_no_elements_and_no_text(self):
-        for name, content in other_formats():
-            for kind in ("i64", "u8"):
-                self.program(("c", kind))
-                content += bytes(-len(content) % 8) if not name.startswith(("a Par", "an ORC", "a Fea")) else b""
-                source = self.file("data", content)
-                self.refused("ZF2025", f"c={source}", says=[f"{name}, not raw elements", f"at: {source}\n", "--raw"])
+        for i, (name, content) in enumerate(other_formats()):
+            kind = ("i64", "u8")[i % 2]
+            self.program(("c", kind))
+            content += bytes(-len(content) % 8) if not name.startswith(("a Par", "an ORC", "a Fea")) else b""
+            source = self.file("data", content)
+            self.refused("ZF2025", f"c={source}", says=[f"{name}, not raw elements", f"at: {source}\n", "--raw"])
             self.refused("ZF2025", source, says=f"{name}, not delimited text")
-            self.good(*self.encode("--raw", f"c={source}"))
-            self.assertEqual(self.raw("c.u8"), content)
-            (self.dir / "t.zfd").unlink()
+            if i % 6 == 5:
+                self.good(*self.encode("--raw", f"c={source}"))
+                self.assertEqual(self.raw("c.u8"), content)
+                (self.dir / "t.zfd").unlink()
         self.program(("s", "string"))
         self.refused("ZF2025", f"s.offsets={self.file('o', struct.pack('<2q', 0, len(content)))}", f"s.bytes={source}", says="a gzip file, not raw elements")
 
