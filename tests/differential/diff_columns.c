@@ -169,7 +169,7 @@ void diff_columns_nests(unsigned count, zf_text *out) {
 }
 
 void diff_columns_reading(zf_text *out) {
-    zf_text_puts(out, "algorithm echoes(src: u8[] per chunk) -> u8[] non_parallel(chunk = 300) {\n"
+    zf_text_puts(out, "algorithm echo(src: u8[] per chunk) -> u8[] non_parallel(chunk = 300) {\n"
                       "    decode { while out.pos < out.len {\n"
                       "        let d = src.u8();\n"
                       "        if out.pos == 0 { emit d; } else { emit out[out.pos - 1] ^ out[out.pos / 2] ^ d; }\n"
@@ -178,5 +178,5 @@ void diff_columns_reading(zf_text *out) {
                       "        src.push(i == 0 ? c[0] : c[i] ^ c[i - 1] ^ c[i / 2]);\n"
                       "    } } }\n"
                       "}\n"
-                      "table echoes { c: string = strings(lengths: bitpack, bytes: echoes); }\n");
+                      "table echoes { c: string = strings(lengths: bitpack, bytes: echo); }\n");
 }
