@@ -44,8 +44,8 @@ static void add_kernels(zf_cg *cg, void *user) {
     if (lines) zf_cg_lines_end(cg, cg->target->simt->keeps_lines);
 }
 
-static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
-    return zf_cg_build(module, ((building *)user)->arena, add_kernels, user, error);
+static zf_status build_module(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    return zf_cg_build(module, ((building *)user)->arena, compact, add_kernels, user, error);
 }
 
 // Whether a device loads the kernels, as an image; else they are functions of this process.

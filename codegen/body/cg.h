@@ -32,6 +32,7 @@ struct zf_cg {
     bool aligned_loads; ///< the target wants loads aligned to their size
     bool narrows;    ///< indices of 32 bits are compared with counts by so many: kernels that take bits at places that data say
     bool same_again; ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
+    bool compact;    ///< reductions of more than a few terms are loops (zf_jit_request.build)
     bool unchecked;  ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
     unsigned wave;   ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_fault_sites.h); NULL: nothing is
@@ -221,7 +222,8 @@ void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diag
 void zf_cg_dispose(zf_cg *cg);
 /// Has `add` build code into `module`, with a context of its own whose memory is the arena's. ZF_ERR_UNSUPPORTED with the
 /// diagnostic where `add` sets cg->failed, ZF_ERR_MEMORY where the arena has no memory; the context is disposed in any case.
-zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, void (*add)(zf_cg *cg, void *user), void *user, zf_error *error);
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, bool compact, void (*add)(zf_cg *cg, void *user), void *user,
+                      zf_error *error);
 /// Makes the code that is built from now on a part of `v_function`.
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);
 /// Reports ZF0804 and sets cg->failed.

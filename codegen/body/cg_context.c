@@ -40,12 +40,14 @@ void zf_cg_dispose(zf_cg *cg) {
     cg->builder = NULL;
 }
 
-zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, void (*add)(zf_cg *cg, void *user), void *user, zf_error *error) {
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, bool compact, void (*add)(zf_cg *cg, void *user), void *user,
+                      zf_error *error) {
     jmp_buf escape;
     zf_diags diags;
     zf_cg cg;
     zf_diags_init(&diags, arena);
     zf_cg_init(&cg, module, arena, &diags);
+    cg.compact = compact;
     if (setjmp(escape) != 0) {
         zf_arena_set_escape(arena, NULL);
         zf_cg_dispose(&cg);

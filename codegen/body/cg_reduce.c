@@ -34,13 +34,15 @@ static LLVMValueRef identity(zf_cg *cg, zf_reduce_op op, zf_type type) {
     return zf_cg_const(cg, type, zf_bits_of_value(type.kind, op == ZF_RED_MAX ? all.lo : all.hi));
 }
 
-enum { UNROLL_LIMIT = 1024 }; // terms emitted one by one, over all reductions around: beyond it, loops
+// Terms emitted one by one, over all reductions around: beyond it, loops. A module that grew too large that way (cg->compact) has
+// them only in reductions so short that a loop is hardly shorter.
+enum { UNROLL_LIMIT = 1024, COMPACT_LIMIT = 2 };
 
 /// Enters code that is emitted `count` times; false when that is too much. Leave with *saved.
 static bool unroll(zf_cg *cg, uint64_t count, uint64_t *saved) {
     uint64_t times = cg->unrolled == 0 ? 1 : cg->unrolled;
     *saved = cg->unrolled;
-    if (count > UNROLL_LIMIT / times) return false;
+    if (count > 1 && count > (cg->compact ? COMPACT_LIMIT : UNROLL_LIMIT) / times) return false;
     cg->unrolled = times * (count == 0 ? 1 : count);
     return true;
 }
@@ -87,12 +89,14 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
     }
     zf_cg_range range = zf_cg_range_make(cg, frame, &reduce->binders[level]);
     LLVMValueRef v_lo = range.v_lo, v_hi = range.v_hi;
+    bool few = false; // terms that only a compact module does not write out: encoders do not count them as work
     // Known bounds: every term by itself.
     if (LLVMIsAConstantInt(v_lo) && LLVMIsAConstantInt(v_hi)) {
         uint64_t lo = LLVMConstIntGetZExtValue(v_lo), hi = LLVMConstIntGetZExtValue(v_hi);
         if (range.inclusive ? (lo <= hi && hi - lo < 64) : (hi <= lo || hi - lo <= 64)) {
             uint64_t count = range.inclusive ? hi - lo + 1 : hi <= lo ? 0 : hi - lo;
             uint64_t saved;
+            few = cg->compact;
             if (unroll(cg, count, &saved)) {
                 for (uint64_t k = 0; k < count; k++) at_binder(cg, frame, r, level, zf_cg_i64(cg, lo + k));
                 cg->unrolled = saved;
@@ -120,7 +124,7 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
         return;
     }
     zf_cg_range_loop loop;
-    zf_cg_range_work(cg, frame, &range, r->span);
+    if (!few) zf_cg_range_work(cg, frame, &range, r->span);
     zf_cg_range_begin(cg, &loop, &range, "reduce");
     at_binder(cg, frame, r, level, loop.v_i);
     zf_cg_range_end(cg, &loop);

@@ -40,8 +40,8 @@ static LLVMValueRef begin(LLVMModuleRef module, const char *name, LLVMBuilderRef
     return f;
 }
 
-static zf_status build_answer(void *user, LLVMModuleRef module, zf_error *error) {
-    (void)error;
+static zf_status build_answer(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)compact, (void)error;
     plan *p = user;
     p->builds++;
     LLVMBuilderRef builder;
@@ -57,8 +57,8 @@ static zf_status build_answer(void *user, LLVMModuleRef module, zf_error *error)
 }
 
 /// An operation of another machine: LLVM's instruction selection gives up.
-static zf_status build_foreign(void *user, LLVMModuleRef module, zf_error *error) {
-    (void)user, (void)error;
+static zf_status build_foreign(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     begin(module, "answer", &builder);
     LLVMContextRef context = LLVMGetModuleContext(module);
@@ -71,8 +71,8 @@ static zf_status build_foreign(void *user, LLVMModuleRef module, zf_error *error
 }
 
 /// A block without an end.
-static zf_status build_malformed(void *user, LLVMModuleRef module, zf_error *error) {
-    (void)user, (void)error;
+static zf_status build_malformed(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     begin(module, "answer", &builder);
     LLVMDisposeBuilder(builder);
@@ -80,8 +80,8 @@ static zf_status build_malformed(void *user, LLVMModuleRef module, zf_error *err
 }
 
 /// Assembly that the assembler refuses.
-static zf_status build_bad_assembly(void *user, LLVMModuleRef module, zf_error *error) {
-    (void)user, (void)error;
+static zf_status build_bad_assembly(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     LLVMValueRef f = begin(module, "answer", &builder);
     LLVMContextRef context = LLVMGetModuleContext(module);
@@ -94,8 +94,8 @@ static zf_status build_bad_assembly(void *user, LLVMModuleRef module, zf_error *
     return ZF_OK;
 }
 
-static zf_status build_refused(void *user, LLVMModuleRef module, zf_error *error) {
-    (void)user, (void)module;
+static zf_status build_refused(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)user, (void)module, (void)compact;
     return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF0804", "not this");
 }
 
@@ -169,7 +169,7 @@ static void test_print(void) {
 
 static void test_failures(void) {
     static const struct {
-        zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
+        zf_status (*build)(void *user, LLVMModuleRef module, bool compact, zf_error *error);
         zf_status status;
         const char *code;
     } rows[] = {{build_foreign, ZF_ERR_INTERNAL, "ZF1903"},
