@@ -4,7 +4,22 @@
 #include <string.h>
 
 #include "compiler/program.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
+
+typedef struct reading {
+    zf_spec *spec;
+    const char *path;
+    const zf_text *text;
+} reading;
+
+static zf_status read_and_check(void *user, zf_error *error) {
+    const reading *r = user;
+    bool good = zf_spec_add_text(r->spec, r->path, r->text->length > 0 ? r->text->data : "", r->text->length);
+    if (zf_spec_check(r->spec) && good) return ZF_OK;
+    zf_diag_status(zf_diags_first_error(zf_spec_diags(r->spec)), ZF_ERR_INPUT, error);
+    return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
+}
 
 zf_status zf_container_spec_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
                                  zf_spec **spec, const zf_table **table, zf_error *error) {
@@ -16,14 +31,10 @@ zf_status zf_container_spec_read(const char *text, size_t length, const char *pa
     unsigned pass = zf_pass_begin(passes, ZF_PASS_PARSE);
     zf_lay_out_text(text, length, &lines);
     zf_pass_end(passes, pass);
-    bool no_memory = lines.failed;
-    bool good = !no_memory && zf_spec_add_text(*spec, path, lines.length > 0 ? lines.data : "", lines.length);
+    zf_status status = lines.failed ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs")
+                                    : zf_run_deep(read_and_check, &(reading){*spec, path, &lines}, error);
     zf_text_free(&lines);
-    if (no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
-    if (!zf_spec_check(*spec) || !good) {
-        zf_diag_status(zf_diags_first_error(zf_spec_diags(*spec)), ZF_ERR_INPUT, error);
-        return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
-    }
+    if (status != ZF_OK) return status;
     *table = zf_spec_find_table(*spec, table_name);
     if (*table != NULL) return ZF_OK;
     zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", table_name);

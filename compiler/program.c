@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -42,10 +43,29 @@ static zf_status create(zf_compiler *compiler, zf_program **out, zf_error *error
     return ZF_OK;
 }
 
-static zf_status check(zf_program *program, bool added, zf_error *error) {
-    program->checked = zf_spec_check(program->spec) && added;
-    if (program->checked) return ZF_OK;
-    return zf_diag_status(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
+/// The text of a program: a file, or `text`.
+typedef struct loading {
+    zf_program *program;
+    const char *path, *text; ///< NULL text: the file's
+    size_t length;
+} loading;
+
+static zf_status read_and_check(void *user, zf_error *error) {
+    const loading *l = user;
+    zf_spec *spec = l->program->spec;
+    bool added = l->text == NULL ? zf_spec_add_file(spec, l->path) : zf_spec_add_text(spec, l->path, l->text, l->length);
+    l->program->checked = zf_spec_check(spec) && added;
+    if (l->program->checked) return ZF_OK;
+    return zf_diag_status(zf_diags_first_error(zf_spec_diags(spec)), ZF_ERR_INPUT, error);
+}
+
+static zf_status load(loading *l, zf_program **out, zf_error *error) {
+    l->program = *out;
+    zf_status status = zf_run_deep(read_and_check, l, error);
+    if (status != ZF_ERR_MEMORY) return status;
+    zf_program_free(*out); // there was no thread
+    *out = NULL;
+    return status;
 }
 
 zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
@@ -53,13 +73,13 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
         return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load needs a compiler, a path and a place for the program");
     }
     ZF_TRY(create(compiler, out, error));
-    return check(*out, zf_spec_add_file((*out)->spec, path), error);
+    return load(&(loading){.path = path}, out, error);
 }
 
 zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, zf_program **out,
                                zf_error *error) {
     ZF_TRY(create(compiler, out, error));
-    return check(*out, zf_spec_add_text((*out)->spec, name, text, length), error);
+    return load(&(loading){.path = name, .text = text, .length = length}, out, error);
 }
 
 void zf_program_free(zf_program *program) {

@@ -1,4 +1,7 @@
 #include "codegen/llvm/cg_error.h"
+
+#include "codegen/llvm/probe.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 
 #include <llvm-c/ErrorHandling.h>
@@ -17,11 +20,12 @@
 typedef void new_handler(void);
 __attribute__((weak)) new_handler *zf_cpp_set_new_handler(new_handler *handler) __asm__("_ZSt15set_new_handlerPFvvE");
 __attribute__((weak, noreturn)) void zf_cpp_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv");
+__attribute__((weak)) void zf_llvm_forget_bad_alloc(void) __asm__("_ZN4llvm30remove_bad_alloc_error_handlerEv");
 __attribute__((weak)) void zf_llvm_on_bad_alloc(void (*handler)(void *user, const char *reason, bool dump),
                                                 void *user) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
 
-// LLVM's handlers are one each for the process, so where to go is kept per thread. This, what was installed before, and that LLVM
-// is lost is the one state of the library that hangs on no object.
+// LLVM's handlers are one each for the process, so where to go is kept per thread. This, what was installed before, and the state
+// of LLVM are the one state of the library that hangs on no object.
 typedef struct landing {
     jmp_buf jump;
     char reason[400];
@@ -31,14 +35,20 @@ typedef struct landing {
 
 static _Thread_local landing *here;
 static new_handler *handler_before;
-// Memory may end while LLVM holds a lock of the process, or builds something that is built once. A later call would wait for
-// ever, so no call enters LLVM again.
-static atomic_bool lost;
+
+// Memory may end while LLVM holds a lock of the process, or builds something that is built once. Later calls would wait for ever.
+// LLVM is therefore in doubt until a probe has compiled something.
+typedef enum llvm_state { LLVM_GOOD, LLVM_IN_DOUBT, LLVM_LOST } llvm_state;
+static atomic_int state;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of what follows, and of probes
+static unsigned inside;                                  // guards that run
+static bool started;
 
 static void land(const char *reason, bool no_memory) {
     landing *target = here;
     if (target == NULL) return;
-    if (no_memory) atomic_store(&lost, true);
+    int good = LLVM_GOOD;
+    if (no_memory) atomic_compare_exchange_strong(&state, &good, LLVM_IN_DOUBT);
     snprintf(target->reason, sizeof(target->reason), "%s", reason);
     target->no_memory = no_memory;
     longjmp(target->jump, 1);
@@ -98,18 +108,33 @@ static zf_status initialise(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-static void start(void) {
+// LLVM aborts where a handler is installed over another, and tells nobody which one is installed. Another user of LLVM therefore
+// loses the one that it installed. Not while guards run: an error between the two calls would end the process. With the lock
+// held.
+static void install(void) {
+    LLVMResetFatalErrorHandler();
     LLVMInstallFatalErrorHandler(on_fatal);
-    if (zf_llvm_on_bad_alloc != NULL) zf_llvm_on_bad_alloc(on_bad_alloc, NULL);
-    if (zf_cpp_set_new_handler != NULL) handler_before = zf_cpp_set_new_handler(on_no_memory);
-    bool abandoned;
-    zf_cg_guard(initialise, NULL, &abandoned, NULL);
-    if (abandoned) atomic_store(&lost, true); // every guard says so from then on
+    if (zf_llvm_on_bad_alloc != NULL) {
+        if (zf_llvm_forget_bad_alloc != NULL) zf_llvm_forget_bad_alloc();
+        zf_llvm_on_bad_alloc(on_bad_alloc, NULL);
+    }
+    if (zf_cpp_set_new_handler == NULL) return;
+    new_handler *before = zf_cpp_set_new_handler(on_no_memory);
+    if (before != on_no_memory) handler_before = before;
 }
 
-void zf_cg_llvm_start(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start);
+static zf_status start_guarded(void *user, zf_error *error) {
+    bool abandoned;
+    return zf_cg_guard(initialise, user, &abandoned, error);
+}
+
+zf_status zf_cg_llvm_start(zf_error *error) {
+    static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&starting);
+    zf_status status = started ? ZF_OK : zf_run_deep(start_guarded, NULL, error);
+    if (status == ZF_OK) started = true;
+    pthread_mutex_unlock(&starting);
+    return status;
 }
 
 // One line, without the full stop that LLVM likes to end with.
@@ -119,19 +144,49 @@ static void tidy(char *text) {
     text[length] = 0;
 }
 
-zf_status zf_cg_let_in(zf_error *error) {
-    if (!atomic_load(&lost)) return ZF_OK;
-    zf_raise(error, ZF_E_NO_MEMORY, "no memory for LLVM: this process makes no more code");
+static zf_status no_memory(zf_error *error) {
+    zf_raise(error, ZF_E_NO_MEMORY, "no memory for LLVM");
     return zf_fail_hint(error, ZF_ERR_MEMORY, "code that is in the cache, or a module, takes less memory than compiling");
 }
 
-zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error) {
+/// After missing memory: whether LLVM can be entered again. With the lock held.
+static zf_status ask_probe(zf_error *error) {
+    zf_probe_answer answer = zf_cg_probe();
+    if (answer == ZF_PROBE_GOOD) atomic_store(&state, LLVM_GOOD);
+    if (answer == ZF_PROBE_STUCK) atomic_store(&state, LLVM_LOST);
+    return answer == ZF_PROBE_NO_MEMORY ? no_memory(error) : ZF_OK;
+}
+
+static zf_status enter(zf_error *error) {
+    zf_status status = ZF_OK;
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&state) == LLVM_IN_DOUBT) {
+        if (inside == 0) install();
+        status = ask_probe(error);
+    }
+    if (atomic_load(&state) == LLVM_LOST) {
+        zf_raise(error, ZF_E_NO_MEMORY,
+                 "no memory for LLVM, which was left unusable when memory ended: this process makes no more code");
+        status =
+            zf_fail_hint(error, ZF_ERR_MEMORY, "start the process again; code that is in the cache, or a module, needs no LLVM");
+    }
+    if (status == ZF_OK && inside++ == 0) install();
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void leave(void) {
+    pthread_mutex_lock(&lock);
+    inside--;
+    pthread_mutex_unlock(&lock);
+}
+
+zf_status zf_cg_land(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error) {
     landing place = {.outer = here};
     *abandoned = true;
-    ZF_TRY(zf_cg_let_in(error));
     if (setjmp(place.jump) != 0) {
         here = place.outer;
-        if (place.no_memory) return zf_cg_let_in(error);
+        if (place.no_memory) return no_memory(error);
         tidy(place.reason);
         zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up: %s", place.reason);
         return zf_fail_hint(error, ZF_ERR_INTERNAL, "please report this with the .zf text that was compiled");
@@ -140,6 +195,14 @@ zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user
     zf_status status = body(user, error);
     here = place.outer;
     *abandoned = false;
+    return status;
+}
+
+zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error) {
+    *abandoned = false;
+    ZF_TRY(enter(error));
+    zf_status status = zf_cg_land(body, user, abandoned, error);
+    leave();
     return status;
 }
 

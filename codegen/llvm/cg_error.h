@@ -9,17 +9,17 @@
 
 #include "runtime/base/error.h"
 
-/// Installs the process-wide handlers of fatal errors and of a want of memory, and initialises the targets of this build, once.
-/// Thread-safe.
-void zf_cg_llvm_start(void);
+/// Initialises the targets of this build, once in a process. Thread-safe. After ZF_ERR_MEMORY the next call tries again.
+zf_status zf_cg_llvm_start(zf_error *error);
 
-/// ZF_ERR_MEMORY once memory has ended inside LLVM, in whatever thread: this process makes no more code.
-zf_status zf_cg_let_in(zf_error *error);
-
-/// Runs `body`. A fatal error of LLVM inside it, on this thread, ends it at once and gives ZF_ERR_INTERNAL. Missing memory
-/// gives ZF_ERR_MEMORY and is the last error: from then on no guard of this process runs its body. `*abandoned` is true after
-/// either. LLVM's objects are leaked then, since their state is unknown: `body` must reach only LLVM objects that are not used
-/// afterwards. A body holds no lock of ours where it calls LLVM.
+/// Runs `body` with our process-wide handlers of fatal errors and of missing memory, which are installed again where another
+/// user of LLVM took them away. Its thread has a deep stack (runtime/base/deep.h), or `body` recurses little.
+///
+/// A fatal error of LLVM inside `body`, on this thread, ends it at once and gives ZF_ERR_INTERNAL. Missing memory gives
+/// ZF_ERR_MEMORY. `*abandoned` is true after either: LLVM's objects are leaked, since their state is unknown, and `body` must
+/// have reached only LLVM objects that are not used afterwards. After missing memory the next guard first has LLVM compile a
+/// small module (probe.h). If LLVM does not, because a lock or a table of the process was left halfway, no guard runs its body
+/// from then on: ZF_ERR_MEMORY with words that say this. A body holds no lock of ours where it calls LLVM.
 zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
 
 /// Collects the first error diagnostic of a context. `sink` lives as long as the context's use.

@@ -23,12 +23,14 @@
 #include "runtime/base/abi.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/cache_limit.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"
 
 // Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be
 // removed from a session, so those of unloaded code are used again.
 struct zf_jit_code {
+    struct session *session;
     LLVMOrcJITDylibRef library;
     LLVMOrcResourceTrackerRef tracker; ///< NULL while nothing is loaded
     bool defined;                      ///< it has the symbols that generated code may use
@@ -36,9 +38,17 @@ struct zf_jit_code {
     zf_jit_code *next_free;
 };
 
-struct zf_jit {
+// A linker of LLVM's. Where LLVM gave up while it linked, nothing of it is touched again: it is leaked with its code, which still
+// runs, and further code gets another session.
+typedef struct session {
     LLVMOrcLLJITRef lljit;
-    LLVMOrcExecutionSessionRef session;
+    LLVMOrcExecutionSessionRef orc;
+    atomic_bool dead;
+    zf_jit_code *all, *free; ///< under the lock of the linker
+    struct session *next;    ///< an earlier one
+} session;
+
+struct zf_jit {
     unsigned level;
     bool sanitize;
     zf_text identity; ///< of compiler and machine: how every cache key begins
@@ -48,10 +58,9 @@ struct zf_jit {
     zf_jit_symbol *symbols;
     size_t symbol_count, implied_count; ///< the implied ones first; their names are static
     pthread_mutex_t lock;               ///< of what follows
-    zf_jit_code *all, *free;
+    session *sessions;                  ///< the newest, which gets all further code, first
     unsigned libraries;
-    char reported[400]; ///< what the session said last
-    atomic_bool dead;   ///< LLVM gave up while it linked: nothing of the session is touched again, it is leaked
+    char reported[400]; ///< what a session said last
     atomic_ullong compiled, cached, damaged;
 };
 
@@ -69,10 +78,7 @@ static void on_session_error(void *user, LLVMErrorRef failure) {
     LLVMDisposeErrorMessage(text);
 }
 
-static zf_status start_session(void *user, zf_error *error) {
-    zf_jit *jit = user;
-    LLVMTargetMachineRef machine;
-    ZF_TRY(zf_cg_host_machine(jit->level, &machine, error));
+static zf_status name_machine(zf_jit *jit, LLVMTargetMachineRef machine, zf_error *error) {
     char *triple = LLVMGetTargetMachineTriple(machine), *cpu = LLVMGetTargetMachineCPU(machine);
     char *features = LLVMGetTargetMachineFeatureString(machine);
     unsigned major, minor, patch;
@@ -83,21 +89,59 @@ static zf_status start_session(void *user, zf_error *error) {
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
-    if (jit->identity.failed) {
+    return jit->identity.failed ? out_of_memory(error) : ZF_OK;
+}
+
+typedef struct starting {
+    zf_jit *jit;
+    session *session;
+    bool abandoned;
+} starting;
+
+static zf_status start_session(void *user, zf_error *error) {
+    zf_jit *jit = ((starting *)user)->jit;
+    session *s = ((starting *)user)->session;
+    LLVMTargetMachineRef machine;
+    ZF_TRY(zf_cg_host_machine(jit->level, &machine, error));
+    zf_status status = jit->identity.length == 0 ? name_machine(jit, machine, error) : ZF_OK;
+    if (status != ZF_OK) {
         LLVMDisposeTargetMachine(machine);
-        return out_of_memory(error);
+        return status;
     }
     LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
     // The builder takes the machine over.
     LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
-    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateLLJIT(&jit->lljit, builder), "the linker for generated code cannot start", error));
-    jit->session = LLVMOrcLLJITGetExecutionSession(jit->lljit);
-    LLVMOrcExecutionSessionSetErrorReporter(jit->session, on_session_error, jit);
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateLLJIT(&s->lljit, builder), "the linker for generated code cannot start", error));
+    s->orc = LLVMOrcLLJITGetExecutionSession(s->lljit);
+    LLVMOrcExecutionSessionSetErrorReporter(s->orc, on_session_error, jit);
+    return ZF_OK;
+}
+
+static zf_status start_guarded(void *user, zf_error *error) {
+    starting *s = user;
+    return zf_cg_guard(start_session, s, &s->abandoned, error);
+}
+
+/// Returns the session for further code; starts one where there is none, or where LLVM gave up in the last. With the lock held,
+/// or before other threads know the linker.
+static zf_status current_session(zf_jit *jit, session **out, zf_error *error) {
+    *out = jit->sessions;
+    if (*out != NULL && !atomic_load(&(*out)->dead)) return ZF_OK;
+    session *s = calloc(1, sizeof *s);
+    if (s == NULL) return out_of_memory(error);
+    starting start = {.jit = jit, .session = s};
+    zf_status status = zf_run_deep(start_guarded, &start, error);
+    if (status != ZF_OK) {
+        if (!start.abandoned) free(s); // else LLVM may hold its parts
+        return status;
+    }
+    s->next = jit->sessions;
+    jit->sessions = *out = s;
     return ZF_OK;
 }
 
 static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
-    zf_cg_llvm_start();
+    ZF_TRY(zf_cg_llvm_start(error));
     zf_jit *jit = calloc(1, sizeof(*jit));
     if (jit == NULL) return out_of_memory(error);
     jit->cache = -1;
@@ -123,9 +167,8 @@ static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *e
             return out_of_memory(error);
         }
     }
-    bool abandoned;
-    zf_status status = zf_cg_guard(start_session, jit, &abandoned, error);
-    if (abandoned) atomic_store(&jit->dead, true);
+    session *first;
+    zf_status status = current_session(jit, &first, error);
     if (status != ZF_OK) {
         zf_jit_free(jit);
         return status;
@@ -157,20 +200,23 @@ static zf_status take_out(void *user, zf_error *error) {
 }
 
 static zf_status end_session(void *user, zf_error *error) {
-    zf_jit *jit = user;
-    for (zf_jit_code *code = jit->all; code != NULL; code = code->next) take_out(code, error);
-    if (jit->lljit != NULL) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    session *s = user;
+    for (zf_jit_code *code = s->all; code != NULL; code = code->next) take_out(code, error);
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(s->lljit));
     return ZF_OK;
 }
 
 void zf_jit_free(zf_jit *jit) {
     if (jit == NULL) return;
-    bool abandoned;
-    if (!atomic_load(&jit->dead)) zf_cg_guard(end_session, jit, &abandoned, NULL);
-    for (zf_jit_code *code = jit->all; code != NULL;) {
-        zf_jit_code *next = code->next;
-        free(code);
-        code = next;
+    for (session *s = jit->sessions, *earlier; s != NULL; s = earlier) {
+        bool abandoned;
+        earlier = s->next;
+        if (!atomic_load(&s->dead)) zf_cg_guard(end_session, s, &abandoned, NULL);
+        for (zf_jit_code *code = s->all, *next; code != NULL; code = next) {
+            next = code->next;
+            free(code);
+        }
+        free(s);
     }
     if (jit->cache >= 0) close(jit->cache);
     for (size_t k = jit->implied_count; jit->symbols != NULL && k < jit->symbol_count; k++)
@@ -323,7 +369,7 @@ static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error)
     return good ? ZF_OK : out_of_memory(error);
 }
 
-/// A stage of a compilation, noted as a pass. Where LLVM ends one by a jump, compile_alone ends it.
+/// A stage of a compilation, noted as a pass. Where LLVM ends one by a jump, compile_noted ends it.
 static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilation *c, zf_error *error), zf_error *error) {
     unsigned began = zf_pass_begin(c->jit->passes, name);
     zf_status status = stage(c, error);
@@ -413,8 +459,7 @@ static zf_status compile(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status compile_in_context(void *user, zf_error *error) {
-    compilation *c = user;
+static zf_status compile_in_context(compilation *c, zf_error *error) {
     ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     make_module(c);
     zf_status status = compile(c, error);
@@ -423,11 +468,13 @@ static zf_status compile_in_context(void *user, zf_error *error) {
     return status;
 }
 
+static zf_status compile_guarded(void *user, zf_error *error) { return compile_in_context(user, error); }
+
 // Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
 static zf_status compile_apart(compilation *c, zf_error *error) {
     zf_error inner = {0};
     bool abandoned;
-    zf_status status = zf_cg_guard(compile_in_context, c, &abandoned, &inner);
+    zf_status status = zf_cg_guard(compile_guarded, c, &abandoned, &inner);
     if (abandoned) c->object = NULL;
     if (status == ZF_OK && c->diagnostic.failed) {
         status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
@@ -438,12 +485,10 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
     return status;
 }
 
-static zf_status compile_alone(compilation *c, zf_error *error) {
-    unsigned began = zf_pass_begin(c->jit->passes, ZF_PASS_LLVM);
-    zf_status status = compile_apart(c, error);
-    zf_pass_end(c->jit->passes, began);
-    return status;
-}
+static zf_status compile_noted(void *user, zf_error *error) { return pass(user, ZF_PASS_LLVM, compile_apart, error); }
+
+// On a stack of its own: bodies, and LLVM's passes, recurse as deep as a text is nested.
+static zf_status compile_alone(compilation *c, zf_error *error) { return zf_run_deep(compile_noted, c, error); }
 
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
@@ -483,8 +528,8 @@ static zf_status obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBu
 static zf_status define_symbols(zf_jit *jit, zf_jit_code *code, zf_error *error) {
     LLVMOrcDefinitionGeneratorRef process = NULL; // AddressSanitizer's runtime is found in the process
     if (jit->sanitize) {
-        LLVMErrorRef unreadable =
-            LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL);
+        LLVMErrorRef unreadable = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+            &process, LLVMOrcLLJITGetGlobalPrefix(code->session->lljit), NULL, NULL);
         ZF_TRY(zf_cg_llvm_error(unreadable, "the symbols of the process cannot be read", error));
     }
     LLVMOrcCSymbolMapPair *pairs = calloc(jit->symbol_count, sizeof(*pairs));
@@ -493,7 +538,7 @@ static zf_status define_symbols(zf_jit *jit, zf_jit_code *code, zf_error *error)
         return out_of_memory(error);
     }
     for (size_t k = 0; k < jit->symbol_count; k++) {
-        pairs[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, jit->symbols[k].name);
+        pairs[k].Name = LLVMOrcLLJITMangleAndIntern(code->session->lljit, jit->symbols[k].name);
         pairs[k].Sym.Address = (LLVMOrcJITTargetAddress)(uintptr_t)jit->symbols[k].address;
         pairs[k].Sym.Flags.GenericFlags = LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
     }
@@ -511,45 +556,46 @@ static zf_status define_symbols(zf_jit *jit, zf_jit_code *code, zf_error *error)
 }
 
 /// Adds a library to the session. NULL: no memory.
-static zf_jit_code *make_library(zf_jit *jit) {
+static zf_jit_code *make_library(zf_jit *jit, session *s) {
     zf_jit_code *code = calloc(1, sizeof(*code));
     if (code == NULL) return NULL;
+    code->session = s;
     pthread_mutex_lock(&jit->lock);
     unsigned number = jit->libraries++;
     pthread_mutex_unlock(&jit->lock);
     char name[32];
     snprintf(name, sizeof(name), "zipflow.%u", number);
-    code->library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
+    code->library = LLVMOrcExecutionSessionCreateBareJITDylib(s->orc, name);
     pthread_mutex_lock(&jit->lock);
-    code->next = jit->all;
-    jit->all = code;
+    code->next = s->all;
+    s->all = code;
     pthread_mutex_unlock(&jit->lock);
     return code;
 }
 
 /// After an error too, `*out` is the caller's, to unload; NULL: there is none.
-static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
+static zf_status take_library(zf_jit *jit, session *s, zf_jit_code **out, zf_error *error) {
     pthread_mutex_lock(&jit->lock);
-    zf_jit_code *code = jit->free;
-    if (code != NULL) jit->free = code->next_free;
+    zf_jit_code *code = s->free;
+    if (code != NULL) s->free = code->next_free;
     pthread_mutex_unlock(&jit->lock);
-    if (code == NULL) code = make_library(jit);
+    if (code == NULL) code = make_library(jit, s);
     *out = code;
     if (code == NULL) return out_of_memory(error);
     return code->defined ? ZF_OK : define_symbols(jit, code, error);
 }
 
 void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {
-    if (code == NULL || atomic_load(&jit->dead)) return; // zf_jit_free has a list of all
+    if (code == NULL || atomic_load(&code->session->dead)) return; // zf_jit_free has a list of all
     bool abandoned;
     zf_cg_guard(take_out, code, &abandoned, NULL);
     if (abandoned) {
-        atomic_store(&jit->dead, true);
+        atomic_store(&code->session->dead, true);
         return;
     }
     pthread_mutex_lock(&jit->lock);
-    code->next_free = jit->free;
-    jit->free = code;
+    code->next_free = code->session->free;
+    code->session->free = code;
     pthread_mutex_unlock(&jit->lock);
 }
 
@@ -585,7 +631,7 @@ static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *r
     LLVMOrcCLookupSetElement *names = calloc(count + 1, sizeof(*names));
     if (names == NULL) return out_of_memory(error);
     for (size_t k = 0; k < count; k++) {
-        names[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, request->symbols[k]);
+        names[k].Name = LLVMOrcLLJITMangleAndIntern(code->session->lljit, request->symbols[k]);
         names[k].LookupFlags = LLVMOrcSymbolLookupFlagsWeaklyReferencedSymbol;
     }
     answer a = {.names = names, .addresses = addresses, .count = count};
@@ -594,7 +640,7 @@ static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *r
     LLVMOrcCJITDylibSearchOrderElement order[2] = {{code->library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly},
                                                    {NULL, 0}};
     // Takes the names over; their pointers stay comparable, since the pool keeps them while they are in use.
-    LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, order, 1, names, count, on_found, &a);
+    LLVMOrcExecutionSessionLookup(code->session->orc, LLVMOrcLookupKindStatic, order, 1, names, count, on_found, &a);
     pthread_mutex_lock(&a.lock);
     while (!a.done) pthread_cond_wait(&a.ready, &a.lock);
     pthread_mutex_unlock(&a.lock);
@@ -613,42 +659,50 @@ static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *r
 
 typedef struct linking {
     zf_jit *jit;
+    session *session;
     zf_jit_code *code;
     const zf_jit_request *request;
     LLVMMemoryBufferRef object;
     void **addresses;
+    bool abandoned;
 } linking;
 
 static zf_status link_object(void *user, zf_error *error) {
     linking *l = user;
-    ZF_TRY(take_library(l->jit, &l->code, error));
+    ZF_TRY(take_library(l->jit, l->session, &l->code, error));
     l->code->tracker = LLVMOrcJITDylibCreateResourceTracker(l->code->library);
     LLVMMemoryBufferRef object = l->object;
     l->object = NULL; // the session owns it from here on
-    ZF_TRY(zf_cg_llvm_error(LLVMOrcLLJITAddObjectFileWithRT(l->jit->lljit, l->code->tracker, object),
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcLLJITAddObjectFileWithRT(l->session->lljit, l->code->tracker, object),
                             "generated code cannot be loaded", error));
     return look_up(l->jit, l->code, l->request, l->addresses, error);
 }
 
+static zf_status link_guarded(void *user, zf_error *error) {
+    linking *l = user;
+    unsigned began = zf_pass_begin(l->jit->passes, ZF_PASS_LINK);
+    zf_status status = zf_cg_guard(link_object, l, &l->abandoned, error);
+    zf_pass_end(l->jit->passes, began);
+    return status;
+}
+
 zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
     if (out != NULL) *out = NULL;
-    ZF_TRY(zf_cg_let_in(error));
-    if (atomic_load(&jit->dead))
-        return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
     linking l = {.jit = jit, .request = request, .addresses = addresses};
+    pthread_mutex_lock(&jit->lock);
+    zf_status started = current_session(jit, &l.session, error);
+    pthread_mutex_unlock(&jit->lock);
+    ZF_TRY(started);
     ZF_TRY(obtain(jit, request, &l.object, error));
     zf_error inner = {0};
-    unsigned began = zf_pass_begin(jit->passes, ZF_PASS_LINK);
-    bool abandoned;
-    zf_status status = zf_cg_guard(link_object, &l, &abandoned, &inner);
-    if (abandoned) atomic_store(&jit->dead, true); // the session is everyone's, and its state is unknown now
-    zf_pass_end(jit->passes, began);
+    zf_status status = zf_run_deep(link_guarded, &l, &inner);
+    if (l.abandoned) atomic_store(&l.session->dead, true); // its state is unknown now
     if (status == ZF_OK) {
         if (out != NULL) *out = l.code;
         return ZF_OK;
     }
     if (error != NULL) *error = inner;
-    if (atomic_load(&jit->dead)) return status;
+    if (l.abandoned) return status;
     if (l.object != NULL) LLVMDisposeMemoryBuffer(l.object);
     if (l.code != NULL) zf_jit_unload(jit, l.code);
     return status;

@@ -8,6 +8,7 @@
 #include "compiler/program.h"
 #include "patterns/plan/block_checks.h"
 #include "patterns/plan/steps.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 #include "runtime/decode/block_check.h"
@@ -266,6 +267,23 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     return ZF_OK;
 }
 
+typedef struct creation {
+    decoder *decoder;
+    const zf_column *column;
+    const uint8_t *branches;
+    size_t branch_count;
+    const zf_plan_request *request;
+} creation;
+
+static zf_status build_deep(void *user, zf_error *error) {
+    const creation *c = user;
+    zf_passes *passes = zf_context_passes(zf_compiler_context(c->decoder->compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
+    zf_status status = build(c->decoder, c->column, c->branches, c->branch_count, c->request, error);
+    zf_pass_end(passes, pass);
+    return status;
+}
+
 zf_status zf_decoder_create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
                             const zf_plan_request *request, zf_decoder **out, zf_error *error) {
     static const zf_plan_request defaults = {.choices = NULL};
@@ -276,11 +294,8 @@ zf_status zf_decoder_create(zf_compiler *compiler, const zf_column *column, cons
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
     d->arena = zf_arena_create();
-    zf_passes *passes = zf_context_passes(zf_compiler_context(compiler));
-    unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
-    if (request == NULL) request = &defaults;
-    zf_status status = d->arena != NULL ? build(d, column, branches, branch_count, request, error) : out_of_memory(error);
-    zf_pass_end(passes, pass);
+    creation c = {d, column, branches, branch_count, request != NULL ? request : &defaults};
+    zf_status status = d->arena != NULL ? zf_run_deep(build_deep, &c, error) : out_of_memory(error);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
         return status;

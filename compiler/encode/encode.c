@@ -8,6 +8,7 @@
 #include "compiler/container_spec.h"
 #include "compiler/encode/encode_block.h"
 #include "compiler/encode/encode_unfused.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
@@ -271,6 +272,49 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
     return t.status;
 }
 
+/// The arguments of zf_encode, checked.
+typedef struct encoding {
+    zf_program *program;
+    const zf_table *table;
+    const zf_encode_column *columns;
+    size_t column_count;
+    uint64_t rows;
+    const zf_encode_options *options;
+    const char *path;
+    zf_encode_stats *stats;
+} encoding;
+
+static zf_status encode_table(void *user, zf_error *error) {
+    const encoding *e = user;
+    const zf_table *table = e->table;
+    ZF_TRY(zf_unfused_check(e->options->unfused, table, error));
+    zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
+    zf_encode_stats *taken = calloc(table->column_count + 1u, sizeof *taken);
+    if (jobs == NULL || taken == NULL) {
+        free(jobs);
+        free(taken);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    }
+    zf_writer *writer = NULL;
+    zf_status status = match_columns(table, e->columns, e->column_count, e->rows, jobs, error);
+    if (status == ZF_OK) status = start_jobs(e->program, table, e->rows, e->options, jobs, error);
+    if (status == ZF_OK) status = make_writer(e->program, table, e->rows, e->options, e->path, jobs, &writer, error);
+    for (size_t c = 0; c < table->column_count && status == ZF_OK; c++) {
+        jobs[c].writer = writer;
+        status = check_decodes(&jobs[c], error);
+    }
+    if (status == ZF_OK) status = run_blocks(e->program, jobs, table->column_count, e->options, taken, error);
+    if (status == ZF_OK) status = zf_writer_finish(writer, error);
+    if (writer != NULL) zf_writer_free(writer);
+    for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
+    // Where the columns are not the table's, the caller has another number of entries than the table has columns.
+    for (size_t c = 0; c < table->column_count && c < e->column_count && e->stats != NULL; c++)
+        ZF_GIVE_AT(zf_encode_stats, e->stats, c, &taken[c]);
+    free(taken);
+    free(jobs);
+    return status;
+}
+
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     const zf_encode_stats none = {0};
@@ -289,30 +333,6 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
         return table_name == NULL ? usage(error, "the program has no table, or several: name one%s", "")
                                   : usage(error, "the program has no table `%s`", table_name);
     }
-    ZF_TRY(zf_unfused_check(options->unfused, table, error));
-    zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
-    zf_encode_stats *taken = calloc(table->column_count + 1u, sizeof *taken);
-    if (jobs == NULL || taken == NULL) {
-        free(jobs);
-        free(taken);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
-    }
-    zf_writer *writer = NULL;
-    zf_status status = match_columns(table, columns, column_count, rows, jobs, error);
-    if (status == ZF_OK) status = start_jobs(program, table, rows, options, jobs, error);
-    if (status == ZF_OK) status = make_writer(program, table, rows, options, path, jobs, &writer, error);
-    for (size_t c = 0; c < table->column_count && status == ZF_OK; c++) {
-        jobs[c].writer = writer;
-        status = check_decodes(&jobs[c], error);
-    }
-    if (status == ZF_OK) status = run_blocks(program, jobs, table->column_count, options, taken, error);
-    if (status == ZF_OK) status = zf_writer_finish(writer, error);
-    if (writer != NULL) zf_writer_free(writer);
-    for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
-    // Where the columns are not the table's, the caller has another number of entries than the table has columns.
-    for (size_t c = 0; c < table->column_count && c < column_count && stats != NULL; c++)
-        ZF_GIVE_AT(zf_encode_stats, stats, c, &taken[c]);
-    free(taken);
-    free(jobs);
-    return status;
+    encoding e = {program, table, columns, column_count, rows, options, path, stats};
+    return zf_run_deep(encode_table, &e, error); // encode bodies have local arrays of up to a MiB
 }

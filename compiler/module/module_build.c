@@ -14,6 +14,7 @@
 #include "compiler/module/branches.h"
 #include "compiler/program.h"
 #include "patterns/plan/plan_target.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/output_file.h"
 #include "runtime/container/container_format.h"
@@ -409,15 +410,26 @@ static void release(zf_module_builder *b, const building *tables) {
     if (b->arena != NULL) zf_arena_destroy(b->arena);
 }
 
+typedef struct canonical {
+    zf_program *program;
+    const zf_table *table;
+    zf_text *text;
+} canonical;
+
+static zf_status make_canonical(void *user, zf_error *error) {
+    const canonical *c = user;
+    pthread_mutex_lock(&c->program->lock);
+    bool made = zf_canonical_table(c->program->spec, c->table, c->text);
+    pthread_mutex_unlock(&c->program->lock);
+    if (made && !c->text->failed) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", c->table->name);
+}
+
 static zf_status add_program_table(building *t, zf_program *program, const zf_table *table, zf_error *error) {
     zf_text text = {0};
-    pthread_mutex_lock(&program->lock);
-    bool canonical = zf_canonical_table(program->spec, table, &text);
-    pthread_mutex_unlock(&program->lock);
-    zf_status status =
-        canonical && !text.failed
-            ? zf_codec_text_hold_canonical(t->b->compiler->cache, text.data, text.length, table->name, &t->text, error)
-            : zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
+    zf_status status = zf_run_deep(make_canonical, &(canonical){program, table, &text}, error);
+    if (status == ZF_OK)
+        status = zf_codec_text_hold_canonical(t->b->compiler->cache, text.data, text.length, table->name, &t->text, error);
     if (status == ZF_OK) status = add_table(t, zf_unit_identify(text.data, text.length), error);
     zf_text_free(&text);
     return status;

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+enum { STACK_BYTES = 8 << 20 }; // of each thread: kernels and encode bodies have local arrays of up to a MiB
+
 typedef struct loop {
     atomic_uint_fast64_t next;
     uint64_t count;
@@ -50,13 +52,17 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     member members[ZF_THREADS_MOST];
     unsigned started = 1;
     sigset_t before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) threads = 1;
+    if (threads > 1) pthread_attr_setstacksize(&attributes, STACK_BYTES);
     zf_block_signals(&before);
     for (; started < threads; started++) {
         members[started] = (member){.loop = &l, .worker = started};
         // A thread that cannot be had is no error: the others do its work.
-        if (pthread_create(&members[started].thread, NULL, run, &members[started]) != 0) break;
+        if (pthread_create(&members[started].thread, &attributes, run, &members[started]) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (threads > 1) pthread_attr_destroy(&attributes);
     members[0] = (member){.loop = &l, .worker = 0};
     run(&members[0]);
     for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);

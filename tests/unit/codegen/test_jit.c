@@ -19,8 +19,7 @@
 #ifdef ZF_SANITIZE
 #include <sanitizer/lsan_interface.h>
 #else
-static void __lsan_disable(void) {}
-static void __lsan_enable(void) {}
+static void __lsan_do_leak_check(void) {}
 #endif
 
 // ---- Modules --------------------------------------------------------------------------------------------------
@@ -429,9 +428,6 @@ int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_code();
     test_print();
-    __lsan_disable(); // what LLVM held when it gave up is abandoned
-    test_failures();
-    __lsan_enable();
     test_threads();
     test_freed_while_loaded();
     test_files_of_others();
@@ -440,5 +436,7 @@ int main(void) {
     test_damage();
     test_distrust();
     remove_all(directory);
+    __lsan_do_leak_check(); // the last one: LLVM's memory is abandoned when it gives up
+    test_failures();
     return check_result();
 }

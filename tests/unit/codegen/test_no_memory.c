@@ -1,6 +1,7 @@
-// Links: zf_llvm_headers zipflow-compiler
-// Memory ends inside LLVM: the call ends in words, and no code is made from then on. Where it ends elsewhere in the process, C++
-// goes on as if this library were not there.
+// Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=zf_cg_probe
+// Memory ends inside LLVM: the call ends in words, and the next one works if LLVM does. Where LLVM was left unusable, no code is
+// made from then on. Where memory ends elsewhere in the process, C++ goes on as if this library were not there.
+#include <llvm-c/ErrorHandling.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/probe.h"
 #include "tests/unit/check.h"
 
 // operator new(size_t), the one of it that returns NULL, and llvm::report_bad_alloc_error: C has no other names for them.
@@ -43,19 +45,37 @@ static zf_status harmless(void *user, zf_error *error) {
     return ZF_OK;
 }
 
+static zf_probe_answer instead; // of the probe; GOOD: it is asked
+zf_probe_answer __real_zf_cg_probe(void);
+zf_probe_answer __wrap_zf_cg_probe(void);
+zf_probe_answer __wrap_zf_cg_probe(void) { return instead != ZF_PROBE_GOOD ? instead : __real_zf_cg_probe(); }
+
 static void ends(zf_status (*body)(void *user, zf_error *error), const char *what) {
-    zf_cg_llvm_start();
     zf_error error = {0};
+    CHECK(zf_cg_llvm_start(&error) == ZF_OK, "%s: %s", what, error.message);
     bool abandoned = true, ran = false;
     CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_OK && ran && !abandoned, "%s: before", what);
     void *memory = NULL;
     CHECK(zf_cg_guard(body, &memory, &abandoned, &error) == ZF_ERR_MEMORY, "%s: %s", what, error.message);
     CHECK(abandoned && strcmp(error.code, "ZF1102") == 0, "%s: %s %s", what, error.code, error.message);
     ran = false;
-    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_ERR_MEMORY && !ran && abandoned, "%s: afterwards", what);
+    instead = ZF_PROBE_NO_MEMORY; // which passes
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_ERR_MEMORY && !ran && !abandoned, "%s: still none", what);
+    instead = ZF_PROBE_GOOD;
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_OK && ran && !abandoned, "%s: afterwards: %s", what,
+          error.message);
     zf_jit *jit = NULL;
-    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_ERR_MEMORY && jit == NULL, "%s: a new session", what);
+    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_OK, "%s: a new session: %s", what, error.message);
     zf_jit_free(jit);
+    CHECK(zf_cg_guard(body, &memory, &abandoned, &error) == ZF_ERR_MEMORY, "%s: again", what);
+    ran = false;
+    instead = ZF_PROBE_STUCK; // which does not
+    for (int again = 0; again < 2; again++) {
+        CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_ERR_MEMORY && !ran && !abandoned, "%s: stuck", what);
+        CHECK(strstr(error.message, "makes no more code") != NULL, "%s: %s", what, error.message);
+        instead = ZF_PROBE_GOOD;
+    }
+    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_ERR_MEMORY && jit == NULL, "%s: no more sessions", what);
 }
 
 static void of_new(void) { ends(by_new, "new"); }
@@ -63,11 +83,32 @@ static void of_malloc(void) { ends(by_malloc, "malloc"); }
 
 /// The handler is ours, and throws through C: the exception arrives.
 static void elsewhere(void) {
-    zf_cg_llvm_start();
+    CHECK(zf_cg_llvm_start(NULL) == ZF_OK, "start");
     void *volatile memory = zf_test_new_or_null(too_much, &zf_test_nothrow); // clang drops a call whose result is only compared
     CHECK(memory == NULL, "more memory than there is");
     bool abandoned = true, ran = false;
     CHECK(zf_cg_guard(harmless, &ran, &abandoned, NULL) == ZF_OK && ran, "LLVM is as it was");
+}
+
+// llvm::report_fatal_error(const char *, bool).
+_Noreturn void zf_test_give_up(const char *reason, bool crash_report) __asm__("_ZN4llvm18report_fatal_errorEPKcb");
+
+static zf_status give_up(void *user, zf_error *error) {
+    (void)user;
+    (void)error;
+    zf_test_give_up("a test needs it", false);
+}
+
+/// Another user of LLVM takes our handlers away between calls.
+static void handlers_taken_away(void) {
+    bool abandoned;
+    zf_error error = {0};
+    CHECK(zf_cg_llvm_start(&error) == ZF_OK, "%s", error.message);
+    for (int again = 0; again < 2; again++) {
+        LLVMResetFatalErrorHandler();
+        CHECK(zf_cg_guard(give_up, NULL, &abandoned, &error) == ZF_ERR_INTERNAL && abandoned, "%s", error.message);
+        CHECK(strcmp(error.code, "ZF1903") == 0, "%s: %s", error.code, error.message);
+    }
 }
 
 /// In a process of its own, since LLVM is lost to one whose memory ended in it.
@@ -85,6 +126,7 @@ static void apart(void (*test)(void), const char *what) {
 int main(void) {
     if (zf_test_new == NULL || zf_test_new_or_null == NULL || zf_test_bad_alloc == NULL) return 77;
     apart(of_malloc, "LLVM's malloc");
+    apart(handlers_taken_away, "handlers");
     if (new_has_handlers) apart(of_new, "new");
     if (new_has_handlers) apart(elsewhere, "new elsewhere");
     return check_result();

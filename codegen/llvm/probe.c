@@ -1,0 +1,175 @@
+#include "codegen/llvm/probe.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "codegen/llvm/cg_error.h"
+#include "codegen/target/codegen_target.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+
+// Far more than the fraction of a second that it takes.
+enum { SECONDS = 60, STACK_BYTES = 16 << 20 };
+
+// Belongs to both threads: the last one frees it. A thread that is stuck keeps it.
+typedef struct probe {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+    zf_status status;
+    atomic_uint holders;
+} probe;
+
+static void drop(probe *p) {
+    if (atomic_fetch_sub(&p->holders, 1) > 1) return;
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+// A loop, so that passes over loops run too: for (i = 0; i < n; i++) p[i] += n;
+static void build(LLVMModuleRef module) {
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context), types[2] = {LLVMPointerTypeInContext(context, 0), i64};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), types, 2, 0);
+    LLVMValueRef f = LLVMAddFunction(module, "probe", type), v_n = LLVMGetParam(f, 1), v_zero = LLVMConstInt(i64, 0, 0);
+    LLVMBasicBlockRef bb_entry = LLVMAppendBasicBlockInContext(context, f, "entry");
+    LLVMBasicBlockRef bb_loop = LLVMAppendBasicBlockInContext(context, f, "loop");
+    LLVMBasicBlockRef bb_end = LLVMAppendBasicBlockInContext(context, f, "end");
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    LLVMPositionBuilderAtEnd(builder, bb_entry);
+    LLVMBuildCondBr(builder, LLVMBuildICmp(builder, LLVMIntNE, v_n, v_zero, ""), bb_loop, bb_end);
+    LLVMPositionBuilderAtEnd(builder, bb_loop);
+    LLVMValueRef v_i = LLVMBuildPhi(builder, i64, "i");
+    LLVMValueRef v_at = LLVMBuildGEP2(builder, i64, LLVMGetParam(f, 0), &v_i, 1, "");
+    LLVMBuildStore(builder, LLVMBuildAdd(builder, LLVMBuildLoad2(builder, i64, v_at, ""), v_n, ""), v_at);
+    LLVMValueRef v_next = LLVMBuildAdd(builder, v_i, LLVMConstInt(i64, 1, 0), "");
+    LLVMAddIncoming(v_i, &v_zero, &bb_entry, 1);
+    LLVMAddIncoming(v_i, &v_next, &bb_loop, 1);
+    LLVMBuildCondBr(builder, LLVMBuildICmp(builder, LLVMIntULT, v_next, v_n, ""), bb_loop, bb_end);
+    LLVMPositionBuilderAtEnd(builder, bb_end);
+    LLVMBuildRetVoid(builder);
+    LLVMDisposeBuilder(builder);
+}
+
+static zf_status emit(LLVMTargetMachineRef machine, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out, zf_error *error) {
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMModuleRef module = LLVMModuleCreateWithNameInContext("probe", context);
+    char *triple = LLVMGetTargetMachineTriple(machine), *message = NULL;
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
+    LLVMSetTarget(module, triple);
+    LLVMSetModuleDataLayout(module, data);
+    LLVMDisposeTargetData(data);
+    LLVMDisposeMessage(triple);
+    build(module);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    zf_status status = zf_cg_llvm_error(LLVMRunPasses(module, "default<O3>", machine, options), "the probe", error);
+    LLVMDisposePassBuilderOptions(options);
+    if (status == ZF_OK && LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, out)) {
+        status = zf_raise(error, ZF_E_LLVM, "the probe: %s", message);
+        LLVMDisposeMessage(message);
+    }
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+    LLVMDisposeTargetMachine(machine);
+    return status;
+}
+
+static zf_status link_and_find(LLVMMemoryBufferRef object, zf_error *error) {
+    LLVMTargetMachineRef machine;
+    ZF_TRY(zf_cg_host_machine(3, &machine, error));
+    LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+    LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+    LLVMOrcLLJITRef lljit;
+    LLVMOrcExecutorAddress address;
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateLLJIT(&lljit, builder), "the probe", error));
+    LLVMErrorRef failure = LLVMOrcLLJITAddObjectFile(lljit, LLVMOrcLLJITGetMainJITDylib(lljit), object);
+    if (failure == LLVMErrorSuccess) failure = LLVMOrcLLJITLookup(lljit, &address, "probe");
+    zf_status status = zf_cg_llvm_error(failure, "the probe", error);
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(lljit));
+    return status;
+}
+
+static zf_status compile_and_link(void *user, zf_error *error) {
+    (void)user;
+    LLVMTargetMachineRef machine;
+    LLVMMemoryBufferRef text, object;
+    size_t count;
+    const zf_target *const *targets = zf_targets(&count);
+    for (size_t k = 0; k < count; k++) {
+        if (targets[k]->image == ZF_IMAGE_NONE) continue;
+        ZF_TRY(
+            zf_cg_target_of(targets[k])->machine(3, (zf_abi_target){.family = targets[k]->family, .arch = 90}, &machine, error));
+        ZF_TRY(emit(machine, LLVMAssemblyFile, &text, error));
+        LLVMDisposeMemoryBuffer(text);
+    }
+    ZF_TRY(zf_cg_host_machine(3, &machine, error));
+    ZF_TRY(emit(machine, LLVMObjectFile, &object, error));
+    return link_and_find(object, error);
+}
+
+static void *run(void *pointer) {
+    probe *p = pointer;
+    bool abandoned;
+    zf_error error = {0};
+    zf_status status = zf_cg_land(compile_and_link, NULL, &abandoned, &error);
+    pthread_mutex_lock(&p->lock);
+    p->status = status;
+    p->done = true;
+    pthread_cond_signal(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    drop(p);
+    return NULL;
+}
+
+static bool start(probe *p) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t before;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    bool good = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0;
+    zf_block_signals(&before);
+    good = good && pthread_create(&thread, &attributes, run, p) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return good;
+}
+
+zf_probe_answer zf_cg_probe(void) {
+    probe *p = calloc(1, sizeof *p);
+    if (p == NULL) return ZF_PROBE_NO_MEMORY;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    atomic_init(&p->holders, 2);
+    if (!start(p)) {
+        atomic_store(&p->holders, 1);
+        drop(p);
+        return ZF_PROBE_NO_MEMORY;
+    }
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += SECONDS;
+    pthread_mutex_lock(&p->lock);
+    int late = 0;
+    while (!p->done && late == 0) late = pthread_cond_timedwait(&p->changed, &p->lock, &end);
+    zf_probe_answer answer = !p->done                     ? ZF_PROBE_STUCK
+                             : p->status == ZF_OK         ? ZF_PROBE_GOOD
+                             : p->status == ZF_ERR_MEMORY ? ZF_PROBE_NO_MEMORY
+                                                          : ZF_PROBE_STUCK;
+    pthread_mutex_unlock(&p->lock);
+    drop(p);
+    return answer;
+}
