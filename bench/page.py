@@ -533,7 +533,7 @@ def h100(records):
     if not rows:
         return []
     of = [100 * r["after_fraction_of_limit"] for r in rows]
-    one = next((f"; u32 of 7 significant bits at {r['after_gb_per_second']:.0f} GB/s" for r in rows if r["column"] == "bitpack-7-u32"), "")
+    one = next((f". `bitpack` decodes u32 of 7 significant bits at {r['after_gb_per_second']:.0f} GB/s" for r in rows if r["column"] == "bitpack-7-u32"), "")
     name, untuned = found[1]["device"]["description"].partition(",")[0], " without tuning" if "--untuned" in found[1].get("command", "") else ""
     return [f"\nOn an {name}, {len(of)} generated numeric columns reach {min(of):.0f} to {max(of):.0f}% of that GPU's limit{untuned}{one} (record `{found[0].name}`)."]
 
@@ -565,8 +565,8 @@ def beside_peers(records):
     if not means:
         return None
     said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed and {means['ratio']:.2f} times the ratio of nvCOMP (geometric means). "
-            "For each column, nvCOMP is represented by its codec with the shortest copy + decode time. zipflow is represented by its fastest codec that is not worse in copy + decode time, in decoding speed and in ratio. "
-            "If there is no such codec, zipflow is represented by its codec with the shortest copy + decode time.",
+            "For each column we compare with nvCOMP's codec of the shortest copy + decode time. From zipflow we take the codecs that are at least as good as that one in each of three: copy + decode time, decoding speed, and ratio. "
+            "We take the fastest of these. If there is none, we take zipflow's codec of the shortest copy + decode time.",
             f"- Copy + decode time is computed: the time of the stored bytes at {link[1]['link_rate'] / 1e9:.1f} GB/s (the measured PCIe rate) plus the decoding time. "
             f"By this measure zipflow takes less time on {means['sooner']} of {means['columns']} columns.",
             "- nvCOMP decodes the following data faster than the fastest zipflow codec in the same record. A column has two rows where two records measured different zipflow codecs:"]
@@ -605,8 +605,9 @@ def over_link(records):
         return 1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"]))
     worst = max(queries, key=over)
     said = [f"- {raw:.2f} times faster than copies of the uncompressed columns (geometric mean of {len(queries)} queries). The mean ratio is {ratios:.2f}, so this is {100 * raw / ratios:.1f}% of the gain that the ratio allows.",
-            "- Copies and decodes overlap. A query has two bounds: the time of its copies alone and that of its decodes alone. Every query takes at most (1.05 * the larger bound) "
-            f"+ {max(over(worst), 0):.2f} ms. {worst['set']} exceeds 1.05 * its larger bound by the most. It takes {1e3 * worst['seconds']['johnson']['median']:.1f} ms in total.",
+            "- Copies and decodes overlap. A query cannot take less than its copies alone, or less than its decodes alone. The larger of the two is its bound. "
+            f"Every query takes at most 5% more than its bound, plus {max(over(worst), 0):.2f} ms. The worst case is {worst['set']}: it takes {1e3 * worst['seconds']['johnson']['median']:.1f} ms, "
+            f"which is {max(over(worst), 0):.2f} ms above 1.05 times its bound.",
             *fixed_costs(found[1]), *less_staging(found[1])]
     path, whole = whole_with_nvcomp(records)
     if path:

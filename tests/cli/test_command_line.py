@@ -47,7 +47,7 @@ class Case(zfc_case.Case):
 class Terminal(Case):
     def calm(self, *words):
         """The run prints nothing that drives a terminal, and ends well or with an error that has a code."""
-        result = self.zfc(*words)
+        result = self.zfc(*words, cwd=self.dir)  # where some of these names become files
         self.assertNotIn("Sanitizer", result.stderr)
         for stream in (result.stdout, result.stderr):
             for bad in ("\x1b", "\u202e"):

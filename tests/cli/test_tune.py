@@ -498,8 +498,9 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.bad(2, "tune", says="nothing to measure: give containers or programs")
         self.bad(2, "tune", self.container, "--show", says="measure nothing: give no containers")
         out = self.dir / "out.txt"
-        for word in (["-o", out], ["--budget", "5s"], ["--probes", 3], ["--exhaustive"], ["--replay", "x.json"], ["-f"], ["--unfused"]):
+        for word in (["-o", out], ["--budget", "5s"], ["--probes", 3], ["--exhaustive"], ["--replay", "x.json"], ["--unfused"]):
             self.bad(2, "tune", "--show", "--device", "emu", *word, says="--show measures nothing: --")
+        self.bad(2, "tune", "--show", "--device", "emu", "-f", says="--force goes with --output")
         for word in (["-o", out], ["--device", "emu"], ["--tuned", "x.txt"], ["--bytes", 1]):
             self.bad(2, "tune", "--replay", "x.json", *word, says="--replay measures nothing: --")
         self.assertFalse(out.exists())
