@@ -158,7 +158,9 @@ static void test_decode(zf_context *context, const char *path, const char *name,
             size_t before = peak = now;
             zf_status status = zf_decode(container, 0, "cpu", &options, &buffers, NULL, &error);
             CHECK(status == ZF_OK, "%s: %s", name, error.message);
-            CHECK(turn == 0 || peak - before <= 65536, "%s: a decode allocates %llu bytes", name, (ull)(peak - before));
+            // The stored block, which is read from the file: no more than the plain data of the codecs here, and a page.
+            CHECK(turn == 0 || peak - before <= 65536 + ROWS * streams + 4096, "%s: a decode allocates %llu bytes", name,
+                  (ull)(peak - before));
         }
         free(values);
         free(work);

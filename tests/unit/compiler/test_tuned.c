@@ -231,7 +231,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     zf_container *container = NULL;
     zf_error error = {0};
     zf_device device;
-    zf_accelerator *accelerator;
+    zf_accelerator *accelerator = NULL;
     zf_abi_provider provider;
     const zf_abi_plan *abi = NULL;
     zf_text shape = {0};
