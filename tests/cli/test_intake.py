@@ -315,7 +315,7 @@ def other_formats():
                "an ORC file": b"ORC\x0a\x03" + data + b"ORC\x17", "a zstd file": b"\x28\xb5\x2f\xfd" + data, "an LZ4 file": b"\x04\x22\x4d\x18" + data,
                "a zipflow container": b"\x89ZFD\r\n\x1a\n" + data, "a zipflow module": b"\x89ZFM\r\n\x1a\n" + data, "a PNG image": b"\x89PNG\r\n\x1a\n" + data,
                "an ELF program": pathlib.Path(zfc_case.ZFC).read_bytes()[:4096], "a 7z file": b"7z\xbc\xaf\x27\x1c" + data, "an Avro file": b"Obj\x01" + data,
-               "an HDF5 file": b"\x89HDF\r\n\x1a\n" + data, "a tar file": b"name" + bytes(253) + b"ustar\0" + bytes(300), "a DuckDB database": bytes(8) + b"DUCK" + data, "a PDF file": b"%PDF-1.7\n\x01" + data}
+               "an HDF5 file": b"\x89HDF\r\n\x1a\n" + data, "a tar file": b"name" + bytes(253) + b"ustar\0" + bytes(300), "a DuckDB database": bytes(8) + b"DUCK" + struct.pack("<Q", 64) + bytes(12288), "a PDF file": b"%PDF-1.7\n\x01" + data}
     if hasattr(base, "serialize"):
         formats["an SQLite database"] = base.serialize()
     return [*formats.items(), *(("a gzip file", gzip.compress(data, level)) for level in (1, 6, 9))]
@@ -338,6 +338,9 @@ class Formats(Case):
         self.refused("ZF2025", f"s.offsets={self.file('o', struct.pack('<2q', 0, len(content)))}", f"s.bytes={source}", says="a gzip file, not raw elements")
 
     def test_numbers_and_words_that_begin_alike(self):
+        self.program(("s", "string"))
+        self.good(*self.encode(self.file("t.csv", "s\n12345 DUCK\x01 and more\n")))  # found by the fuzz target `input`
+        self.assertEqual(self.raw("s.bytes"), b"12345 DUCK\x01 and more")
         for kind, code, values in [("i32", "i", [559903, 1, 1000, 7, 7]), ("i64", "q", [559903, 5, 6]), ("i32", "i", [4411983, 1, 2, 3]), ("i64", "q", [1380011344, 1, 2])]:
             self.program(("c", kind))
             content = array.array(code, values).tobytes()
