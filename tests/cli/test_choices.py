@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from zfc_case import Case
+from zfc_case import Case, sample
 
 PATCH = sys.argv[2]
 EMULATORS = ("emu", "emu64")  # waves of 32 lanes, of 64
@@ -143,7 +143,10 @@ class Choices(Case):
     def test_every_value(self):
         forms = set()
         spaces = [self.spaces(target) for target in EMULATORS]
+        every, _ = sample()
         for number, column in enumerate(spaces[0]):  # columns take turns
+            if (number + TURN) % every:
+                continue
             emulator = EMULATORS[(number + TURN) % len(EMULATORS)]
             kernels = spaces[(number + TURN) % len(EMULATORS)][column]
             ranges = [(), ("--rows", "1..700"), ("--rows", "8191..16500")]
@@ -168,7 +171,9 @@ class Choices(Case):
                 tried.update(chosen)
             self.assertEqual(tried, wanted, column)
             forms.update(kernel["form"] for kernel in kernels)
-        self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches", "warp"})
+        if every == 1:
+            self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches", "warp"})
+        self.assertTrue(forms)
 
     def test_tables(self):
         """Tables that are as large as there is room for them, and one element more."""
