@@ -13,7 +13,7 @@
 #include "tests/hostile/program_stages.h"
 
 #ifdef ZF_SANITIZE
-enum { LESS = 5 }; ///< instrumented code takes that much longer
+enum { LESS = 3 }; ///< instrumented code takes that much longer
 #else
 enum { LESS = 2 };
 #endif
