@@ -283,6 +283,12 @@ static void check_holes(zf_emu_thread_state *thread, uint64_t offset, uint32_t b
     }
 }
 
+/// Whether an access lies in the object, and is of a kind that it allows.
+static bool allows(const zf_emu_object *object, uintptr_t address, uint32_t bytes, uint32_t access) {
+    uint64_t offset = address - object->at;
+    return offset < object->bytes && bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable);
+}
+
 void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line) {
     zf_emu_thread_state *thread = pointer;
     const zf_emu_block *block = thread->block;
@@ -302,18 +308,14 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         check_shared(thread, begin, bytes, access, line);
         return;
     }
-    const zf_emu_object *near = thread->last; // most accesses are near the one before
-    if (near != NULL && address - near->at < near->bytes && bytes <= near->bytes - (address - near->at) &&
-        (access == ZF_EMU_LOAD || near->writable)) {
-        return;
-    }
-    near = NULL;
+    if (thread->last != NULL && allows(thread->last, address, bytes, access)) return; // most accesses are near the one before
+    const zf_emu_object *near = NULL;
     for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
         const zf_emu_object *object = &launch->objects[i];
         uint64_t offset = address - object->at;
         if (offset >= object->bytes) continue;
         if (i == 0) check_holes(thread, offset, bytes, access, line);
-        if (bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable)) {
+        if (allows(object, address, bytes, access)) {
             if (i > 0 || launch->hole_count == 0) thread->last = object;
             return;
         }

@@ -31,7 +31,7 @@ static const zf_file_kind kinds[] = {
     {BYTES("Obj\x01"), 0, 16, NULL, 0, false, "an Avro file", convert},
     {BYTES("\x89HDF\r\n\x1a\n"), 0, 8, NULL, 0, false, "an HDF5 file", convert},
     {BYTES("SQLite format 3\0"), 0, 16, NULL, 0, false, "an SQLite database", convert},
-    {BYTES("DUCK"), 8, 12288, NULL, 0, true, "a DuckDB database", convert},
+    {BYTES("DUCK"), 8, 12288, NULL, 0, false, "a DuckDB database", convert},
     {BYTES("PK\x03\x04"), 0, 22, NULL, 0, false, "a zip or .npz file", "unpack it; give .npy arrays as COLUMN=FILE"},
     {BYTES("PK\x05\x06"), 0, 22, NULL, 0, false, "an empty zip file", other},
     {BYTES("\x1f\x8b\x08"), 0, 18, NULL, 0, false, "a gzip file", unpack},
@@ -76,7 +76,7 @@ static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, b
         return count >= 10 && b[3] >= '1' && b[3] <= '9' &&
                (memcmp(b + 4, "1AY&SY", 6) == 0 || memcmp(b + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
     }
-    if (kind->at == 8) { // DuckDB: a version of eight bytes follows, which is small
+    if (memcmp(kind->begin, "DUCK", 4) == 0) { // a version of eight bytes follows, which is small
         static const unsigned char zeros[6];
         return count >= 20 && memcmp(b + 14, zeros, sizeof zeros) == 0;
     }

@@ -1,6 +1,6 @@
 // Links: zipflow-compiler m
-// What encoders of the library choose: never by one phase of periodic data, never far above what they could have chosen, and
-// within bounds of work and memory.
+// Encoders of the library choose well: they do not judge periodic data by one phase, their result is not far above the smallest
+// that they could have chosen, and their work and memory are bounded.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
