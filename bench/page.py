@@ -33,6 +33,9 @@ class Records:
         self.all = []
         for path in sorted((root / "bench/results").glob("*/*.json")):
             self.all.append((path, json.loads(path.read_text())))
+        fuzz = root / "tests/fuzz/results"
+        self.fuzz = sorted((json.loads(path.read_text()) for path in fuzz.glob("2*.json")), key=lambda record: record["date"])
+        self.mended = json.loads((fuzz / "mended.json").read_text()) if (fuzz / "mended.json").exists() else []
 
     def newest(self, device, has):
         """(path, record) of the newest for which `has` says yes, or None."""
@@ -690,7 +693,8 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
          "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "cpu_rows": cpu_rows},
-         "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table)}}
+         "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
+                        "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
 
 def page(root, name, records):

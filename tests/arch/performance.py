@@ -135,6 +135,7 @@ check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
 with tempfile.TemporaryDirectory() as place:
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
+    shutil.copytree(ROOT / "tests/fuzz/results", tree / "tests/fuzz/results")
     (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
     shutil.copy(ROOT / SHORT, tree / SHORT)
@@ -180,6 +181,21 @@ with tempfile.TemporaryDirectory() as place:
         path = tree / f"bench/results/h100/2999-01-01-{name}.json"
         path.write_text(json.dumps({"commit": "abc", "date": "2999-01-01T00:00:00Z", "device": "cuda", "machine": {"nvidia_smi": ["a GPU"]}, **made}))
         check(page(tree).returncode == 0 and wanted in (tree / SAFETY).read_text(), name, (tree / SAFETY).read_text())
+    shutil.rmtree(tree / "tests/fuzz/results")
+    (tree / "tests/fuzz/results").mkdir()
+
+    def fuzz_run(date, cpu, since, kinds):
+        target = {"target": "text", "cpu_seconds": cpu, "executions": 1200, "edges": 10 * int(date[-1]), "features": 9, "cpu_seconds_since_finding": since,
+                  "findings": [{"kind": kind} for kind in kinds], "kinds": kinds}
+        (tree / f"tests/fuzz/results/{date}-x.json").write_text(json.dumps({"date": date, "commit": "abc", "machine": {"cores": 16}, "targets": [target]}))
+
+    fuzz_run("2999-01-01", 600, 60, ["it is wrong"])
+    fuzz_run("2999-01-02", 120, 120, [])
+    # (when it was mended; CPU minutes since the last finding, or since it was mended)
+    for mended, minutes in (([], "3.0"), (["2999-01-01T12"], "2.0"), (["2999-01-03"], "0.0"), (["2998-01-01"], "3.0")):
+        (tree / "tests/fuzz/results/mended.json").write_text(json.dumps([{"target": "text", "date": date, "commit": "abcdef", "finding": "Wrong."} for date in mended]))
+        said = (page(tree), (tree / SAFETY).read_text())[1]
+        check(f"| `text` | 12.0 | 2,400 | 3.3 | 20 | 9 | 1 | {minutes} |" in said and ("- `text`: Wrong. Mended in abcdef." in said) == bool(mended), mended, said)
 
 
 def broken(rows, which, why="it died"):
@@ -196,6 +212,7 @@ def table_of(said, title):
 with tempfile.TemporaryDirectory() as place:  # a newer record most of which failed: the page says so, and does not show an older one or a short table
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
+    shutil.copytree(ROOT / "tests/fuzz/results", tree / "tests/fuzz/results")
     (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
     shutil.copy(ROOT / SHORT, tree / SHORT)
@@ -247,7 +264,7 @@ def git(*words):
 
 if shutil.which("git") and git("rev-parse", "--is-shallow-repository").stdout.strip() == "false":  # a tree from an archive has no history
     explained = (ROOT / "bench/README.md").read_text()
-    for path in sorted((ROOT / "bench/results").glob("*/*.json")):
+    for path in sorted([*(ROOT / "bench/results").glob("*/*.json"), *(ROOT / "tests/fuzz/results").glob("2*.json")]):
         commit = json.loads(path.read_text()).get("commit", "").removesuffix("-dirty")
         check(not commit or commit[:7] in explained or git("cat-file", "-e", f"{commit}^{{commit}}").returncode == 0,
               f"{path.name} names {commit}, which is not in the repository, nor does bench/README.md say what it was")
