@@ -155,6 +155,7 @@ zf_status zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_co
         names = NULL; // the code has them
     }
     code->abi.origin = b.compiled ? ZF_CODE_COMPILED : ZF_CODE_CACHED;
+    code->abi.general = request->shaping == NULL && plan->shaping_count > 0;
 done:
     if (b.arena != NULL) zf_arena_destroy(b.arena);
     free(names);

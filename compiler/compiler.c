@@ -131,6 +131,10 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     if (options->chunk_threads > 1 && options->chunk_threads != 32) {
         return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
     }
+    if (options->shaping_tuples > ZF_TUPLES_MOST) {
+        return zf_raise(error, ZF_E_ARGUMENT, "shaping_tuples is 0 (the default, %d) or 1..%d, not %zu", ZF_TUPLES_DEFAULT,
+                        ZF_TUPLES_MOST, options->shaping_tuples);
+    }
     if (options->tuned != NULL && options->untuned)
         return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` ignores it: give one of them");
     zf_choices choices = {0};
@@ -273,6 +277,10 @@ const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_device de
 }
 
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
+
+uint32_t zf_compiler_tuples(const zf_compiler *compiler) {
+    return compiler->options.shaping_tuples != 0 ? (uint32_t)compiler->options.shaping_tuples : ZF_TUPLES_DEFAULT;
+}
 
 // Static texts, made once.
 static char version_text[ZF_CODEGEN_VERSION], targets_text[128];

@@ -49,6 +49,8 @@ ZF_PRIVATE_API const zf_plan_request *zf_compiler_request(const zf_compiler *com
 zf_jit *zf_compiler_jit(zf_compiler *compiler);
 ZF_PRIVATE_API zf_context *zf_compiler_context(zf_compiler *compiler);
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
+/// Returns the number of tuples of shaping values of a decoder that get code of their own.
+uint32_t zf_compiler_tuples(const zf_compiler *compiler);
 
 /// Returns the tuned results for the model of a device: from the file that the options name, else from the disk cache. NULL:
 /// there are none, or the options exclude them. They live as long as the compiler. Any thread.

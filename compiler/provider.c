@@ -271,7 +271,7 @@ static void forget(void *self, zf_container *container) {
 }
 
 zf_abi_provider zf_provider_abi(zf_provider *p) {
-    return (zf_abi_provider){.self = p, .plan = plan, .code = code, .forget = forget};
+    return (zf_abi_provider){.self = p, .plan = plan, .code = code, .forget = forget, .tuples = zf_compiler_tuples(p->compiler)};
 }
 
 zf_status zf_provider_create(zf_compiler *compiler, const zf_plan_request *request, zf_provider **out, zf_error *error) {

@@ -6,6 +6,7 @@
 #include "measure/measure_times.h"
 #include "runtime/device/device.h"
 #include "runtime/device/host_pages.h"
+#include "runtime/module/tuple_count.h"
 #include "zipflow/compile.h"
 
 // ---- Devices --------------------------------------------------------------------------------------------------
@@ -128,6 +129,7 @@ typedef struct zf_measure_result {
     zf_measure_times decode; ///< seconds of a round
     zf_measure_times copy;   ///< seconds of the device's copy of as many plain bytes
     zf_code_stats code;      ///< got before; nothing where kernels are for all values
+    zf_tuple_count tuples;   ///< of shaping values. With `general` none counts as without code
     double device_seconds;   ///< of starting it, where that was not done before
     uint32_t timed_kernels;  ///< `unfused`: how many kernels were timed alone; 0: none
     zf_measure_times kernel_times[ZF_MEASURE_KERNELS_MOST]; ///< seconds of a round

@@ -11,6 +11,7 @@
 #include "runtime/base/pool.h"
 #include "runtime/container/element.h"
 #include "runtime/decode/block_run.h"
+#include "runtime/device/accelerator.h"
 
 typedef unsigned long long ull;
 
@@ -194,6 +195,20 @@ static void release(session *s) {
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) s->device->release(s->self, memory[i]);
 }
 
+/// Counts the tuples of the column, whose code the device has.
+static zf_status count_tuples(const session *s, zf_tuple_count *out, zf_error *error) {
+    const zf_measure_options *o = s->work.options;
+    zf_abi_device device = {.target = o->chosen.ops->target};
+    zf_accelerator *accelerator = NULL;
+    if (o->chosen.ops->start != NULL) {
+        ZF_TRY(zf_device_accelerator(o->context, &o->chosen, &accelerator, error));
+        device = zf_accelerator_device(accelerator);
+    }
+    ZF_TRY(zf_tuples_count(s->work.container, s->work.column, device, !o->general, out, error));
+    if (o->general) out->general_tuples = out->general_blocks = out->general_rows = 0; // by choice, not for want of code
+    return ZF_OK;
+}
+
 zf_status zf_measure_column(zf_container *container, size_t column, const zf_measure_options *options,
                             const zf_measure_plain *plain, zf_measure_result *out, zf_error *error) {
     *out = (zf_measure_result){0};
@@ -225,6 +240,7 @@ zf_status zf_measure_column(zf_container *container, size_t column, const zf_mea
         if (status == ZF_OK) status = zf_code_obtain(options->context, device.name, &request, 1, 0, NULL, &out->code, error);
     }
     if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);
+    if (status == ZF_OK) status = count_tuples(&s, &out->tuples, error);
     if (status == ZF_OK) status = run_rounds(&s, plain, out, error);
     if (status == ZF_OK && options->unfused && s.device->decode_kernels != NULL && out->kernels <= ZF_MEASURE_KERNELS_MOST)
         status = run_kernels(&s, plain, out, error);

@@ -9,7 +9,7 @@
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 
-zf_status zf_program_name_check(const char *verb, const char *text, zf_program_name *out, zf_error *error) {
+zf_status zf_program_name_split(const char *text, zf_program_name *out, zf_error *error) {
     const char *colon = strrchr(text, ':');
     if (colon && (strchr(colon, '/') || access(text, F_OK) == 0)) colon = NULL; // a colon in the path itself
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
@@ -18,6 +18,11 @@ zf_status zf_program_name_check(const char *verb, const char *text, zf_program_n
     memcpy(out->path, text, length);
     out->path[length] = 0;
     out->name = colon ? colon + 1 : NULL;
+    return ZF_OK;
+}
+
+zf_status zf_program_name_check(const char *verb, const char *text, zf_program_name *out, zf_error *error) {
+    ZF_TRY(zf_program_name_split(text, out, error));
     bool is_container = zf_is_container(out->path);
     if (!is_container && !zf_is_module(out->path)) return ZF_OK;
     zf_status status = zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` needs a program (.zf)",

@@ -12,6 +12,8 @@ typedef struct zf_program_name {
     const char *name; ///< NULL: none
 } zf_program_name;
 
+/// Splits an operand. ZF_ERR_USAGE where the path is empty or too long.
+zf_status zf_program_name_split(const char *text, zf_program_name *out, zf_error *error);
 /// Splits an operand. ZF_ERR_USAGE where the path is empty or too long, or the file is a container or a module.
 zf_status zf_program_name_check(const char *verb, const char *text, zf_program_name *out, zf_error *error);
 /// The same, but prints the error and returns false.

@@ -37,9 +37,9 @@ unsigned zf_chunk_threads(const zf_arguments *arguments) {
 
 static zf_status make_compiler(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session,
                                zf_error *error) {
-    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments),
-                                   .choices = zf_argument(arguments, "choose"),
-                                   .untuned = zf_argument(arguments, "untuned") != NULL};
+    zf_compiler_options options = {
+        ZF_INIT(zf_compiler_options), .chunk_threads = zf_chunk_threads(arguments), .choices = zf_argument(arguments, "choose"),
+        .untuned = zf_argument(arguments, "untuned") != NULL, .shaping_tuples = session->shaping_tuples};
     if (strcmp(arguments->verb->name, "tune") == 0)
         options.untuned = true; // choices are compared with the default
     else
@@ -65,12 +65,14 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
 bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session, int *status) {
     *session =
         (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL, .verbose = zf_argument(arguments, "verbose") != NULL};
-    uint64_t threads;
-    if (!zf_argument_number(arguments, "threads", 1, ZF_THREADS_MOST, 0, &threads)) {
+    uint64_t threads, tuples;
+    if (!zf_argument_number(arguments, "threads", 1, ZF_THREADS_MOST, 0, &threads) ||
+        !zf_argument_number(arguments, "shaping-tuples", 1, ZF_TUPLES_MOST, ZF_TUPLES_DEFAULT, &tuples)) {
         *status = EXIT_BAD_USAGE;
         return false;
     }
     session->threads = (unsigned)threads;
+    session->shaping_tuples = tuples;
     zf_context_options options = {.threads = session->threads};
     if (session->verbose) {
         options.log = log_line;

@@ -15,7 +15,8 @@ typedef struct zf_session {
     zf_module *modules[ZF_SESSION_MODULES];
     size_t module_count;
     bool quiet, verbose;
-    unsigned threads; ///< of `--threads`; 0: the default
+    unsigned threads;      ///< of `--threads`; 0: the default
+    size_t shaping_tuples; ///< of `--shaping-tuples`, or the default
 } zf_session;
 
 /// Returns the number of `--chunk-threads`, or 0 where it is not given.

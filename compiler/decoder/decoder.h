@@ -33,9 +33,9 @@ zf_status zf_decoder_create(zf_compiler *compiler, const zf_column *column, cons
 void zf_decoder_free(zf_decoder *decoder);
 
 /// Returns the code for shaping values (in the order of abi.shaping), or the general form for NULL.
-/// Compiles on first use, under no lock; other callers for the same values wait. After eight tuples the general form serves
-/// further ones. The code lives as long as the decoder. ZF_ERR_UNSUPPORTED and ZF_ERR_INPUT are kept and returned again; after
-/// another failure the next call tries again. Any thread.
+/// Compiles on first use, under no lock; other callers for the same values wait. After zf_compiler_tuples tuples the general
+/// form serves further ones. The code lives as long as the decoder. ZF_ERR_UNSUPPORTED and ZF_ERR_INPUT are kept and returned
+/// again; after another failure the next call tries again. Any thread.
 zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
 
 /// Appends the text of that code at a stage: LLVM IR or assembly.

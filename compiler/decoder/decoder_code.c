@@ -8,8 +8,6 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/device/device.h"
 
-enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own
-
 typedef enum code_state { CODE_BUILDING, CODE_READY, CODE_FAILED } code_state;
 
 struct zf_decoder_code {
@@ -73,10 +71,11 @@ static struct zf_decoder_code *add(decoder *d, const uint64_t *shaping) {
     return code;
 }
 
-// The entry for a tuple, in any state; after MOST_TUPLES that of the general form, and `*shaping` says so. With the lock held.
+// The entry for a tuple, in any state; after the compiler's number of tuples that of the general form, and `*shaping` says so.
+// With the lock held.
 static struct zf_decoder_code *look_up(decoder *d, const uint64_t **shaping) {
     struct zf_decoder_code *code = find(d, *shaping);
-    if (code != NULL || *shaping == NULL || d->tuples < MOST_TUPLES) return code;
+    if (code != NULL || *shaping == NULL || d->tuples < zf_compiler_tuples(d->compiler)) return code;
     *shaping = NULL;
     return find(d, NULL);
 }

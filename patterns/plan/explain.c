@@ -8,6 +8,8 @@
 
 static const char *const domain_names[] = {"elements", "groups", "chunks"};
 static const char *const step_names[] = {"expand", "scan", "map"};
+typedef unsigned long long ull;
+
 static const char *const pattern_names[] = {"fully_parallel", "group_parallel", "non_parallel"};
 
 static const char *shown(const char *path) { return *path == '\0' ? "column" : path; }
@@ -280,6 +282,34 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, " elements per second, by memory\n");
 }
 
+// ---- Tuples of shaping values -----------------------------------------------------------------------------------
+
+void zf_explain_tuples_text(const zf_tuple_count *t, zf_text *out) {
+    if (t->general_blocks == 0) return;
+    zf_text_printf(out, "%llu tuples of shaping values occur, %llu without code of %s own: ", (ull)t->tuples,
+                   (ull)t->general_tuples, t->general_tuples == 1 ? "its" : "their");
+    zf_text_printf(out, "%llu of %llu blocks (%llu of %llu rows) %s the general code, which is slower; ", (ull)t->general_blocks,
+                   (ull)t->blocks, (ull)t->general_rows, (ull)t->rows, t->general_blocks == 1 ? "runs" : "run");
+    if (t->limit == 0)
+        zf_text_puts(out, "the module has no other");
+    else if (t->most <= ZF_TUPLES_MOST)
+        zf_text_printf(out, "--shaping-tuples %llu gives each tuple its own", (ull)t->most);
+    else
+        zf_text_printf(out, "--shaping-tuples %d gives most tuples their own", ZF_TUPLES_MOST);
+    zf_text_puts(out, "\n");
+}
+
+static void json_tuples(const zf_tuple_count *t, zf_text *out) {
+    zf_text_puts(out, "\"tuples\": ");
+    if (t == NULL)
+        zf_text_puts(out, "null");
+    else
+        zf_text_printf(out,
+                       "{\"occur\": %llu, \"limit\": %llu, \"general_tuples\": %llu, \"general_blocks\": %llu, "
+                       "\"general_rows\": %llu}",
+                       (ull)t->tuples, (ull)t->limit, (ull)t->general_tuples, (ull)t->general_blocks, (ull)t->general_rows);
+}
+
 static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text); }
 
 void zf_explain_text(const zf_explained *what, zf_text *out) {
@@ -303,7 +333,9 @@ void zf_explain_text(const zf_explained *what, zf_text *out) {
         zf_text_printf(out, "; %u where ", plan->kernel_count - 1);
         put_widths(plan, packing, out, true, " or ");
     }
-    zf_text_puts(out, "\nlimit on a GPU: at least ");
+    zf_text_puts(out, "\n");
+    if (what->tuples != NULL) zf_explain_tuples_text(what->tuples, out);
+    zf_text_puts(out, "limit on a GPU: at least ");
     put_column_limit(graph, out);
     zf_text_puts(out, " seconds, where B is its copy bandwidth in bytes per second; a CPU is bound by instructions\n");
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
@@ -480,6 +512,8 @@ void zf_explain_json(const zf_explained *what, zf_text *out) {
         zf_text_puts(out, ", \"shaping\": [");
         put_shaping(plan, out, zf_text_json);
         zf_text_puts(out, "],\n  ");
+        json_tuples(what->tuples, out);
+        zf_text_puts(out, ",\n  ");
         zf_explain_gpu_json(what, out);
         zf_text_puts(out, ",\n  ");
         json_checks(graph, plan, sites, out);

@@ -3,6 +3,7 @@
 #define ZF_PATTERNS_EXPLAIN_H
 
 #include "patterns/plan/plan.h"
+#include "runtime/base/abi.h"
 
 /// How a kernel runs on a GPU, as code generation reports it.
 typedef struct zf_explain_form {
@@ -21,13 +22,17 @@ typedef struct zf_explained {
     const zf_explain_form *forms;     ///< of `plan`; NULL for a plan of the host
     const zf_plan *gpu_plan;          ///< beside a plan of the host: that of a GPU, of which the forms are shown; or NULL
     const zf_explain_form *gpu_forms; ///< of `gpu_plan`
+    const zf_tuple_count *tuples;     ///< NULL: of a program, which has no blocks
 } zf_explained;
 
 /// Prints the column as text for people.
 void zf_explain_text(const zf_explained *what, zf_text *out);
 /// Prints the column as one JSON object: column, type, codec, seconds_at_least, edges, kernels (an array, also when empty),
-/// target, shaping, gpu (null without a plan of a GPU beside the host's), checks.
+/// target, shaping, tuples (null of a program), gpu (null without a plan of a GPU beside the host's), checks.
 void zf_explain_json(const zf_explained *what, zf_text *out);
+
+/// Prints a sentence about the blocks that have general code for want of code for their tuple; nothing if all have their own.
+void zf_explain_tuples_text(const zf_tuple_count *tuples, zf_text *out);
 
 // ---- Forms (explain_form.c) -----------------------------------------------------------------------------------
 

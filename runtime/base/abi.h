@@ -229,7 +229,8 @@ typedef struct zf_abi_code {
     uint32_t image_kind;                   ///< zf_abi_image_kind
     const void *image;                     ///< PTX ends in a zero byte
     size_t image_bytes;
-    uint32_t origin; ///< zf_abi_origin
+    uint32_t origin;  ///< zf_abi_origin
+    uint32_t general; ///< 1: it is for all tuples of shaping values, and there are such values
 } zf_abi_code;
 
 // ---- Kernels of accelerators ----------------------------------------------------------------------------------
@@ -298,6 +299,22 @@ typedef struct zf_abi_simt_kernel {
 
 typedef enum zf_abi_image_kind { ZF_IMAGE_NONE, ZF_IMAGE_PTX, ZF_IMAGE_CUBIN } zf_abi_image_kind;
 
+/// Tuples of shaping values of a plan that get code of their own; the general form serves further ones.
+enum {
+    ZF_TUPLES_DEFAULT = 8,
+    ZF_TUPLES_MOST = 256, ///< of zf_compiler_options.shaping_tuples
+};
+
+/// The tuples of shaping values of a column in a file.
+typedef struct zf_tuple_count {
+    uint64_t tuples;         ///< that occur; equal ones under other alternatives are others
+    uint64_t most;           ///< under one vector of alternatives, which has a decoder
+    uint64_t limit;          ///< of a decoder: so many get code of their own; 0: those of a module do
+    uint64_t general_tuples; ///< without code of their own
+    uint64_t blocks, general_blocks;
+    uint64_t rows, general_rows;
+} zf_tuple_count;
+
 /// A source of code for containers. All functions may be called from many threads at once.
 typedef struct zf_abi_provider {
     void *self;
@@ -311,6 +328,8 @@ typedef struct zf_abi_provider {
     /// The container is being closed: free the plans and code that were made for it. Nothing decodes it any more.
     /// It must not add or remove providers of the context, which may wait for it.
     void (*forget)(void *self, zf_container *container);
+    /// Tuples for which code is obtained before decodes need it. 0: ZF_TUPLES_DEFAULT.
+    uint32_t tuples;
 } zf_abi_provider;
 
 /// Makes `provider` the context's source of code where its modules have none; NULL removes it. It must outlive the containers of

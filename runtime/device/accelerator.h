@@ -60,8 +60,8 @@ typedef struct zf_accelerator_ops {
 
     /// Loads an image and takes a reference to it; the same code again gives the same object and one more reference. An image
     /// lives until its last reference is given back by `unload`. Decodes hand theirs to the accelerator (kept_codes.h). The
-    /// device then holds at most nine images for each decoder of the compiler's cache (eight tuples of params and the general
-    /// form), and those of loaded modules.
+    /// device then holds, for each decoder of the compiler's cache, at most an image for each of
+    /// zf_compiler_options.shaping_tuples and one of the general form, and those of loaded modules.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
     /// Gives back a reference of `load`, whose launches have ended. The last one unloads the image. NULL: the device keeps all

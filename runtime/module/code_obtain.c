@@ -16,10 +16,8 @@
 #include "runtime/device/device.h"
 #include "runtime/device/kept_codes.h"
 
-enum {
-    MOST_TUPLES = 8,  ///< of shaping values of a plan that a compiler makes code for; the general form serves further ones
-    MOST_BLOCKS = 256 ///< of a column that are looked at, evenly spread: a block that is not may want code that is got later
-};
+/// Blocks of a column that are looked at, evenly spread: a block that is not may want code that is got later.
+enum { MOST_BLOCKS = 256 };
 
 /// Code that somebody wants.
 typedef struct piece {
@@ -85,6 +83,7 @@ static zf_status look_at(size_t request, const zf_selection *s, uint64_t number,
                          zf_error *error) {
     uint32_t shape = s->column->blocks[number].shape, tuples;
     const zf_abi_plan *plan = s->plans[shape];
+    uint32_t most = s->providers[shape].tuples != 0 ? s->providers[shape].tuples : ZF_TUPLES_DEFAULT;
     zf_block_view view;
     zf_error damage;
     ZF_TRY(zf_selection_go_on(s, error));
@@ -94,7 +93,7 @@ static zf_status look_at(size_t request, const zf_selection *s, uint64_t number,
     zf_block_view_free(&view);
     if (values == NULL) return no_memory(error);
     bool known = is_known(*first, plan, values, &tuples);
-    if (!known && tuples == MOST_TUPLES) {
+    if (!known && tuples == most) {
         free(values);
         values = NULL;
         known = is_known(*first, plan, NULL, &tuples);

@@ -252,6 +252,7 @@ static zf_status read_module(zf_module *m, zf_error *error) {
 static zf_status describe_code(zf_module *m, const zf_module_plan *entry, const zf_module_code *made, zf_abi_code *out,
                                zf_error *error) {
     const uint8_t *native = m->native.memory != NULL ? m->native.memory + ZF_MODULE_PAGE : NULL;
+    out->general = made->is_general && entry->abi.shaping_count > 0;
     if (entry->abi.target.family == ZF_TARGET_HOST) {
         zf_abi_kernel_fn *kernels = ZF_NEW_ARRAY(m->arena, zf_abi_kernel_fn, entry->abi.kernel_count + 1);
         if (kernels == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module");

@@ -138,6 +138,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_measu
     CHECK(zf_compiler_create(context, &compile, &compiler, error) == ZF_OK, "%s", error->message);
     CHECK(zf_container_open(context, file, &container, error) == ZF_OK, "%s", error->message);
     zf_measure_options options = {.context = context, .device = &device, .bytes = COPIES * sizeof values - 1, .repeats = REPEATS};
+    CHECK(zf_device_find(context, "cpu", &options.chosen, error) == ZF_OK, "%s", error->message);
     options.threads = 2;
     options.unfused = apart;
     zf_status status = zf_measure_column(container, 0, &options, plain, result, error);

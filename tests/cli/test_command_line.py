@@ -119,7 +119,8 @@ class Useless(Case):
                 (["pipeline", "-f", container], "--force goes with --trace or --svg"), (["tune", "-f", container], "--force goes with --output"),
                 (["compile", "--target", "nvptx", "--cpu", "x86-64-v2", "-o", self.dir / "x", program], "--cpu is for native code"),
                 *(([verb, "--module", module, *option, *more, container], f"--module goes without {option[0]}") for verb, more in
-                  [("decode", ["-o", out]), ("verify", []), ("pipeline", []), ("bench", [])] for option in (["--untuned"], ["--chunk-threads", "1"]) if verb != "verify" or option == ["--untuned"]),
+                  [("decode", ["-o", out]), ("verify", []), ("pipeline", []), ("bench", [])] for option in (["--untuned"], ["--shaping-tuples", "9"], ["--chunk-threads", "1"]) if verb != "verify" or option != ["--chunk-threads", "1"]),
+                (["bench", "--general", "--shaping-tuples", "9", container], "--general goes without --shaping-tuples"),
                 *(([verb, *option, "--device", "cpu", *more, container], f"{option[0]} is for kernels of GPUs") for verb, more in
                   [("decode", ["-o", out]), ("verify", []), ("pipeline", []), ("bench", [])] for option in (["--chunk-threads", "1"],) if verb != "verify"),
                 (["explain", "--no-lines", program], "--no-lines is for code of GPU kernels"), (["explain", "--no-lines", "--emit", "asm", program], "--no-lines is for code of GPU kernels"),

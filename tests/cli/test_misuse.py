@@ -518,7 +518,7 @@ class InEachOthersPlace(Case):
         self.bad(1, "inspect", self.file("junk.zfm", b"junk" * 100), says="inspect shows containers (.zfd) and modules (.zfm), and this is neither")
         for words in (["verify"], ["bench"], ["decode", "-o", self.dir / "out"]):
             self.bad(1, *words, module, says=["is a module, not a container", "--module"])
-        for words in (["explain", container], ["encode", "-o", "x.zfd", "-c", container, "x.csv"], ["compile", f"{container}:t", "-o", "x.zfm"]):
+        for words in (["encode", "-o", "x.zfd", "-c", container, "x.csv"], ["compile", f"{container}:t", "-o", "x.zfm"]):
             self.bad(2, *words, says=["is a container, and", "zfc inspect --program"])
         for words in (["explain", module], ["encode", "-o", "x.zfd", "-c", module, "x.csv"], ["compile", module, "-o", "x.zfm"]):
             self.bad(2, *words, says=["is a module, and", "needs a program"], lacks="UTF-8")

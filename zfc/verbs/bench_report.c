@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "patterns/plan/explain.h"
 #include "runtime/base/text.h"
 #include "runtime/decode/block_run.h"
 #include "tuner/tune_json.h"
@@ -46,6 +47,10 @@ void zf_bench_print_row(const char *name, const zf_measure_result *r) {
     printf("%-20s %11llu %9.1f %8.2f %8.2f %8.2f %7.1f %9.2f  %s\n", name, (unsigned long long)r->info.rows,
            (double)r->plain_bytes / (double)r->copies / 1e6, f.ratio, f.gigabytes, f.copy_gigabytes, f.percent_of_copy,
            f.fraction, r->info.codec);
+    zf_text text = {0};
+    zf_explain_tuples_text(&r->tuples, &text);
+    if (text.length > 0) printf("  %s", text.data);
+    zf_text_free(&text);
     fflush(stdout);
 }
 
@@ -53,7 +58,7 @@ void zf_bench_print_row(const char *name, const zf_measure_result *r) {
 
 static json_t *what_is_counted(void) {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
         "of a round: the blocks of the column decoded `repeated` times, each time from stored bytes and to a place of its own; "
         "one "
         "round warms up, then copy and decode take turns",
@@ -68,8 +73,11 @@ static json_t *what_is_counted(void) {
         "with --unfused: of each kernel of a round, in rounds of their own, from the end of the one before it: the host, which "
         "queues "
         "all of them first, has no part in it",
-        "read_bytes", "streams and seek states of a round, each byte once; with checksums whole blocks", "verified",
-        "every byte of every round was compared with `compared_with`; buffers are poisoned before each");
+        "read_bytes", "streams and seek states of a round, each byte once; with checksums whole blocks", "tuples",
+        "of shaping values: `occur` in the column; `limit` of them get code of their own, for each vector of alternatives (0: "
+        "those "
+        "of the module); the others run general code",
+        "verified", "every byte of every round was compared with `compared_with`; buffers are poisoned before each");
 }
 
 /// The command line, options first.
@@ -105,6 +113,12 @@ json_t *zf_bench_json(const zf_measure_options *o, const zf_arguments *arguments
     return report;
 }
 
+static json_t *tuples_json(const zf_tuple_count *t) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "occur", (json_int_t)t->tuples, "limit", (json_int_t)t->limit, "general_tuples",
+                     (json_int_t)t->general_tuples, "general_blocks", (json_int_t)t->general_blocks, "general_rows",
+                     (json_int_t)t->general_rows);
+}
+
 zf_status zf_bench_json_add(json_t *report, const char *source, const char *name, const zf_measure_result *r,
                             const zf_measure_plain *plain, zf_error *error) {
     zf_bench_figures f = zf_bench_figures_of(r);
@@ -120,6 +134,7 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
         f.copy_gigabytes, "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with",
         plain->origin);
     if (item != NULL) json_object_set_new(item, "before_first_byte", zf_before_json(r->device_seconds, &r->code));
+    if (item != NULL) json_object_set_new(item, "tuples", tuples_json(&r->tuples));
     if (item != NULL && r->info.type.element == ZF_STRING) {
         uint64_t characters = zf_characters(r->info.type.nullable, r->info.rows, r->info.plain_bytes) * r->copies;
         json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode.median)));

@@ -13,7 +13,8 @@ static const struct rule {
     {"pipeline", "force", {"trace", "svg"}, {0}, "nothing else is written"},
     {"tune", "force", {"output"}, {0}, "nothing else is written"},
     {"inspect", "program", {0}, {"json", "columns", "verbose"}, "the program is text, of all columns"},
-    {NULL, "module", {0}, {"untuned", "chunk-threads"}, "a module's code is fixed"},
+    {"bench", "general", {0}, {"shaping-tuples"}, "no tuple gets code of its own"},
+    {NULL, "module", {0}, {"untuned", "chunk-threads", "shaping-tuples"}, "a module's code is fixed"},
 };
 
 bool zf_options_agree(const zf_arguments *arguments) {

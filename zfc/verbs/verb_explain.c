@@ -12,7 +12,9 @@
 #include "frontend/spec/codec.h"
 #include "patterns/plan/explain.h"
 #include "patterns/plan/plan_target.h"
+#include "runtime/module/tuple_count.h"
 #include "zfc/driver_codes.h"
+#include "zfc/module_text.h"
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
@@ -21,6 +23,7 @@
 typedef struct target {
     const zf_table *table;   // all of its columns, or
     const zf_column *column; // this one
+    zf_container *container; // whose program this is, or NULL
 } target;
 
 static int no_such(const zf_spec *spec, const char *path, const char *name) {
@@ -107,9 +110,19 @@ static void add_forms(zf_arena *arena, const zf_plan_options *options, zf_explai
     if (what->gpu_plan) what->gpu_forms = zf_kernel_forms(what->gpu_plan);
 }
 
-// One column under its first alternatives.
+// The tuples of shaping values of a container's column.
+static zf_status count_tuples(zf_container *container, const zf_column *column, zf_abi_target of, zf_tuple_count *out,
+                              zf_error *error) {
+    zf_column_info info = {.name = ""};
+    size_t number = 0;
+    ZF_TRY(zf_container_column(container, number, &info, error));
+    while (strcmp(info.name, column->name) != 0) ZF_TRY(zf_container_column(container, ++number, &info, error));
+    return zf_tuples_count(container, number, (zf_abi_device){.target = of}, false, out, error);
+}
+
+// One column under its first alternatives. `tuples`: of its file, or NULL.
 static zf_status explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
-                                zf_text *out, zf_error *error) {
+                                const zf_tuple_count *tuples, zf_text *out, zf_error *error) {
     zf_arena *arena = zf_spec_arena(spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
@@ -119,7 +132,7 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
         return ZF_OK;
     }
     zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
-    zf_explained what = {.graph = graph, .plan = plan};
+    zf_explained what = {.graph = graph, .plan = plan, .tuples = tuples};
     if (plan) ZF_TRY(zf_codegen_choices_check(plan, options->choices, error));
     if (stage && strcmp(stage, "choices") == 0) {
         if (plan) zf_codegen_choices_text(plan, out);
@@ -228,10 +241,13 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
          column = what->table ? column->next : NULL) {
         if (as_json && !first) zf_text_puts(&text, ", ");
         first = false;
+        zf_tuple_count tuples;
+        bool counts = what->container && (!shown || as_json);
+        if (counts) status = count_tuples(what->container, column, emit.target, &tuples, &error);
         if (code)
             status = zf_emit_code(program, column, &emit, &text, &error);
-        else
-            status = explain_column(spec, column, shown, &options, &text, &error);
+        else if (status == ZF_OK)
+            status = explain_column(spec, column, shown, &options, counts ? &tuples : NULL, &text, &error);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");
@@ -266,9 +282,29 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
     return status;
 }
 
+// The program that a container carries.
+static zf_status load_container(const zf_session *session, const char *path, zf_container **container, zf_program **out,
+                                zf_error *error) {
+    zf_text name = {0}, text = {0};
+    size_t length;
+    ZF_TRY(zf_container_open(session->context, path, container, error));
+    const char *unit = zf_container_unit(*container, &length);
+    zf_text_printf(&name, "%s.zf", zf_container_table(*container)); // as errors of decodes name it
+    zf_lay_out_text(unit, length, &text);
+    bool made = !name.failed && !text.failed;
+    zf_status status = made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error)
+                            : zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    zf_text_free(&name);
+    zf_text_free(&text);
+    return status;
+}
+
 int zf_run_explain(zf_arguments *arguments) {
     zf_program_name name;
-    if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
+    zf_error error;
+    if (zf_program_name_split(arguments->operands[0], &name, &error) != ZF_OK) return zf_report("explain", &error);
+    bool of_file = zf_is_container(name.path);
+    if (!of_file && !zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
     const char *stage = zf_argument(arguments, "emit");
     if (stage && zf_argument(arguments, "json")) {
         return zf_report_usage("explain", "--json goes without --emit: a stage is text of its own");
@@ -283,13 +319,14 @@ int zf_run_explain(zf_arguments *arguments) {
     int status;
     if (!zf_session_open(arguments, &session, &status)) return status;
     zf_program *program = NULL;
-    zf_error error;
+    target what = {0};
     zf_status loaded = is_name(arguments->operands[0]) ? load_algorithm(&session, name.path, &program, &error) : ZF_OK;
     if (program)
         name.name = "example";
+    else if (loaded == ZF_OK && of_file)
+        loaded = load_container(&session, name.path, &what.container, &program, &error);
     else if (loaded == ZF_OK)
         loaded = zf_program_load(session.compiler, name.path, &program, &error);
-    target what = {0};
     if (!program) {
         status = zf_report("explain", &error);
     } else if (stage && (strcmp(stage, "ast") == 0 || (strcmp(stage, "spec") == 0 && loaded == ZF_OK))) {
@@ -309,6 +346,7 @@ int zf_run_explain(zf_arguments *arguments) {
         if (status == EXIT_GOOD) status = explain(arguments, &session, program, &what);
     }
     zf_program_free(program);
+    zf_container_close(what.container);
     zf_session_close(&session);
     return status;
 }

@@ -21,7 +21,7 @@ typedef struct zf_option {
     const char *help;
 } zf_option;
 
-enum { MOST_VERB_OPTIONS = 28, MOST_GIVEN = 4096 };
+enum { MOST_VERB_OPTIONS = 32, MOST_GIVEN = 4096 };
 
 typedef struct zf_arguments zf_arguments;
 

@@ -52,6 +52,10 @@ typedef struct zf_compiler_options {
     const char *tuned;
     bool untuned;  ///< use no tuned results; not together with `tuned`
     bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
+    /// Tuples of shaping values that get code of their own: of each column under each vector of its alternatives, and of all
+    /// files of its table together. The general form, which is slower, serves the blocks of further tuples. 1 to 256; 0: 8. Each
+    /// tuple that occurs costs a compilation, memory for its code, and a launch more for each kernel of a decode on a GPU.
+    size_t shaping_tuples;
 } zf_compiler_options;
 
 /// Creates a compiler, and makes it the context's source of code: containers of the context can then be decoded.

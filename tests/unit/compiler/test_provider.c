@@ -23,13 +23,16 @@ static zf_context *make_context(const char *cache_dir, unsigned threads) {
     return context;
 }
 
-static zf_compiler *make_compiler(zf_context *context, bool general_only) {
+static zf_compiler *compiler_of(zf_context *context, bool general_only, size_t tuples) {
     zf_compiler *compiler = NULL;
-    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .general_only = general_only};
+    zf_compiler_options options = {ZF_INIT(zf_compiler_options), .std_dir = ZF_SOURCE_DIR "/dsl/std",
+                                   .general_only = general_only, .shaping_tuples = tuples};
     zf_error error = {0};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s %s", error.code, error.message);
     return compiler;
 }
+
+static zf_compiler *make_compiler(zf_context *context, bool general_only) { return compiler_of(context, general_only, 0); }
 
 /// Encodes the values by a program of two columns.
 static void encode_values(const char *text, const char *path) {
@@ -105,6 +108,34 @@ static void test_variants(void) {
                       general ? ", general" : "");
             }
             CHECK(decode(container, 1, 0, ROWS) > 0, "column b");
+            zf_container_close(container);
+            zf_compiler_free(compiler);
+            zf_context_free(context);
+        }
+    }
+}
+
+/// Code of their own have as many tuples as the option says, decoded as they come or obtained before.
+static void test_limits(void) {
+    static const size_t limits[] = {1, 2, 12, 13, ZF_TUPLES_MOST};
+    write_file(WIDTHS);
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+        uint64_t wanted = limits[k] < WIDTHS ? limits[k] + 1 : WIDTHS; // the general form is one more
+        for (int obtained = 0; obtained < 2; obtained++) {
+            zf_context *context = make_context("", 2);
+            zf_compiler *compiler = compiler_of(context, false, limits[k]);
+            zf_container *container = open_file(context);
+            zf_code_request request = {.container = container};
+            zf_code_stats stats = {0};
+            zf_error error = {0};
+            if (obtained) {
+                CHECK(zf_code_obtain(context, "cpu", &request, 1, 2, NULL, &stats, &error) == ZF_OK, "%s", error.message);
+                CHECK(stats.codes == wanted, "%llu codes obtained for a limit of %zu", (unsigned long long)stats.codes,
+                      limits[k]);
+            }
+            uint64_t variants = decode(container, 0, 0, ROWS), compiled = zf_jit_get_stats(zf_compiler_jit(compiler)).compiled;
+            CHECK(variants == wanted && compiled == wanted, "%llu variants, %llu compiled for a limit of %zu",
+                  (unsigned long long)variants, (unsigned long long)compiled, limits[k]);
             zf_container_close(container);
             zf_compiler_free(compiler);
             zf_context_free(context);
@@ -266,6 +297,9 @@ static void test_usage(void) {
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_ERR_USAGE && compiler == NULL, "level 5");
     options = (zf_compiler_options){.chunk_threads = 16};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_ERR_USAGE && compiler == NULL, "16 threads a chunk");
+    options = (zf_compiler_options){ZF_INIT(zf_compiler_options), .shaping_tuples = ZF_TUPLES_MOST + 1};
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_ERR_USAGE && compiler == NULL, "257 tuples");
+    CHECK(strstr(error.message, "shaping_tuples") != NULL, "%s", error.message);
     CHECK(strncmp(zf_compiler_llvm_version(), "19.", 3) == 0, "%s", zf_compiler_llvm_version());
     CHECK(strcmp(zf_compiler_targets(), "host emu emu64 nvptx") == 0, "%s", zf_compiler_targets());
     zf_compiler_free(NULL);
@@ -279,6 +313,7 @@ int main(void) {
     snprintf(cache, sizeof(cache), "%s/cache", directory);
     test_usage();
     test_variants();
+    test_limits();
     test_threads();
     test_lifetimes();
     test_addresses();
