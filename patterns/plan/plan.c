@@ -109,6 +109,8 @@ static bool lists(const char *list, const char *path) {
     return false;
 }
 
+static const char unfused_by_request[] = "unfused by request: materialised";
+
 static bool is_unfused(const planner *p, const zf_graph_edge *edge) {
     for (uint32_t k = 0; k < p->options->tree_edge_count; k++) {
         if (p->options->tree_edges[k] == edge->index) return true;
@@ -135,13 +137,40 @@ static void place(planner *p, const zf_graph_edge *edge) {
     } else if (zf_edge_gives_strings(edge)) {
         *reason = "strings are slices of it: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && zf_keeps_state(producer) && is_unfused(p, edge)) {
-        *reason = "unfused by request: materialised";
+        *reason = unfused_by_request;
     } else if (edge->decision == ZF_EDGE_FUSED && !zf_keeps_state(producer)) {
         *inlined = true;
         *reason = "a map over ordered inputs: an expression of its consumer";
     } else {
         *inlined = true;
         *reason = edge->reason;
+    }
+}
+
+/// Appends a node and what is inlined into it, in pre-order.
+static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *count) {
+    const zf_graph_node *node = &p->graph->nodes[n];
+    nodes[(*count)++] = n;
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        const zf_graph_edge *edge = &p->graph->edges[node->inputs[s]];
+        if (edge->producer >= 0 && p->inlined[edge->index]) gather_nodes(p, (uint32_t)edge->producer, nodes, count);
+    }
+}
+
+/// Fuses each stage again whose kernel would keep no state: a file names its unfused stages by their seek trees, and readers
+/// would fuse this one. Children come before their consumers.
+static void fuse_stateless(planner *p) {
+    uint32_t *nodes = ZF_NEW_ARRAY(p->plan->arena, uint32_t, p->graph->node_count);
+    for (uint32_t e = p->graph->edge_count; e-- > 1;) {
+        const zf_graph_edge *edge = &p->graph->edges[e];
+        if (p->plan->edge_reason[e] != unfused_by_request) continue;
+        zf_kernel kernel = {.root = (uint32_t)edge->producer, .edge = e, .nodes = nodes};
+        zf_seek_field *fields;
+        gather_nodes(p, kernel.root, nodes, &kernel.node_count);
+        zf_kernel_make_steps(p->plan, p->sites, &kernel);
+        if (zf_kernel_seek_fields(p->plan, p->sites, &kernel, p->interval, &fields) > 0) continue;
+        p->inlined[e] = true;
+        p->plan->edge_reason[e] = edge->reason;
     }
 }
 
@@ -183,16 +212,6 @@ static void add_work(planner *p, zf_kernel *kernel, zf_type type, const zf_reduc
     *work = (zf_work){.edge = kernel->edge, .type = zf_type_strip(type), .kernel = kernel->index, .prefix = prefix};
     kernel->sink = (int32_t)p->plan->work_count++;
     if (prefix == NULL) p->plan->edge_work[kernel->edge] = kernel->sink;
-}
-
-/// Appends a node and what is inlined into it, in pre-order.
-static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *count) {
-    const zf_graph_node *node = &p->graph->nodes[n];
-    nodes[(*count)++] = n;
-    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
-        const zf_graph_edge *edge = &p->graph->edges[node->inputs[s]];
-        if (edge->producer >= 0 && p->inlined[edge->index]) gather_nodes(p, (uint32_t)edge->producer, nodes, count);
-    }
 }
 
 bool zf_kernel_is_ordered(const zf_plan *plan, const zf_kernel *kernel) {
@@ -470,6 +489,7 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
         else
             place(&p, &graph->edges[e]);
     }
+    fuse_stateless(&p);
     uint32_t bytes = 0;
     bound_state(&p, 0, &bytes);
     make_kernels(&p, 0, 0);

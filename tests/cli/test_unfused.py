@@ -90,6 +90,17 @@ class Unfused(Case):
         self.assertEqual(len(json.loads(self.good(*bench, everything))["results"]), 1)
         self.bad(2, *bench, self.encode("fused.zfd"), says=["more than one keeps a state", "--unfused all"])
 
+    def test_stage_without_a_state(self):
+        """Segments of 512 elements begin where tiles do: such a stage has no state alone, and one as a part of its consumer. Found by
+        the fuzz target `encode`."""
+        program, values = self.file("s.zf", "table s { c: i32 = rle(values: gpu_dfor, counts: bitpack); }"), self.dir / "a.i32"
+        values.write_bytes(array.array("i", (k // 3 * k for k in range(9000))).tobytes())
+        path = self.dir / "s.zfd"
+        for names in ("all", "c.values"):
+            self.good("encode", "-q", "-f", "--unfused", names, "-c", program, "-o", path, f"c={values}")
+            for device in ("cpu", "emu"):
+                self.assertEqual(self.decoded(path, device), {"c.i32": values.read_bytes()})
+
     def test_modules(self):
         """By a module without code for the file's stages or interval no verb calls a file bad: the error says which code is
         missing, and its command makes it. A module of the program can have code for all."""
