@@ -341,6 +341,8 @@ class Formats(Case):
         self.program(("s", "string"))
         self.good(*self.encode(self.file("t.csv", "s\n12345 DUCK\x01 and more\n")))  # found by the fuzz target `input`
         self.assertEqual(self.raw("s.bytes"), b"12345 DUCK\x01 and more")
+        self.good(*self.encode(self.file("t.csv", "s\n12345 DUCK@\0\0\0\0\0\0\0 and more\n")))  # as well: a database has 12288 bytes
+        self.assertEqual(self.raw("s.bytes"), b"12345 DUCK@" + bytes(7) + b" and more")
         for kind, code, values in [("i32", "i", [559903, 1, 1000, 7, 7]), ("i64", "q", [559903, 5, 6]), ("i32", "i", [4411983, 1, 2, 3]), ("i64", "q", [1380011344, 1, 2])]:
             self.program(("c", kind))
             content = array.array(code, values).tobytes()

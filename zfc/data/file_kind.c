@@ -76,9 +76,9 @@ static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, b
         return count >= 10 && b[3] >= '1' && b[3] <= '9' &&
                (memcmp(b + 4, "1AY&SY", 6) == 0 || memcmp(b + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
     }
-    if (memcmp(kind->begin, "DUCK", 4) == 0) { // a version of eight bytes follows, which is small
+    if (memcmp(kind->begin, "DUCK", 4) == 0) { // a version of eight bytes follows, which is small; three headers of 4096 bytes do
         static const unsigned char zeros[6];
-        return count >= 20 && memcmp(b + 14, zeros, sizeof zeros) == 0;
+        return count >= kind->least && memcmp(b + 14, zeros, sizeof zeros) == 0;
     }
     return !kind->is_printable || has_control(bytes, count);
 }
