@@ -33,6 +33,7 @@ typedef struct zf_codegen_request {
     bool unchecked;               ///< leaves checks of stream contents out
     bool no_lines;                ///< kernels of accelerators do not name lines of the `.zf` text
     struct zf_fault_sites *sites; ///< the fault switch of tests; NULL: none
+    zf_compile_budget *budget;    ///< of the column; NULL: no limit
 } zf_codegen_request;
 
 /// Code that can run. `abi` points into the other members.

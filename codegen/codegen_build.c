@@ -69,7 +69,8 @@ static zf_status load_here(building *b, zf_codegen_code *code, char (*names)[ZF_
                               .user = b,
                               .compiled = &b->compiled,
                               .symbols = symbols,
-                              .symbol_count = count};
+                              .symbol_count = count,
+                              .budget = b->request->budget};
     zf_status status = zf_jit_load(b->jit, &request, addresses, &code->loaded, error);
     for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
         bool none = zf_plan_leaves_out(plan, b->request->shaping, k);
@@ -103,7 +104,8 @@ static zf_status assemble(building *b, zf_text *image, zf_error *error) {
                               .user = b,
                               .compiled = &b->compiled,
                               .target = zf_cg_target_of(plan->target),
-                              .abi_target = b->request->target};
+                              .abi_target = b->request->target,
+                              .budget = b->request->budget};
     return zf_jit_assemble(b->jit, &request, image, error);
 }
 
@@ -181,7 +183,8 @@ zf_status zf_codegen_export(zf_jit *jit, const zf_codegen_request *request, cons
     building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
     *out = (zf_exported_code){.simt = NULL};
     if (b.arena == NULL) return out_of_memory(error);
-    zf_jit_request object = {.name = module_name(plan), .key = "", .build = build_module, .user = &b, .cpu = cpu};
+    zf_jit_request object = {
+        .name = module_name(plan), .key = "", .build = build_module, .user = &b, .cpu = cpu, .budget = request->budget};
     zf_status status = simt ? assemble(&b, &out->image, error) : zf_jit_object(jit, &object, &out->object, error);
     if (status == ZF_OK && simt) {
         char(*names)[ZF_CODEGEN_NAME] = calloc(plan->kernel_count + 1u, sizeof(*names));
@@ -207,7 +210,7 @@ zf_status zf_codegen_print(zf_jit *jit, const zf_codegen_request *request, zf_ji
     const zf_plan *plan = request->plan;
     building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
     if (b.arena == NULL) return out_of_memory(error);
-    zf_jit_request text = {.name = module_name(plan), .build = build_module, .user = &b};
+    zf_jit_request text = {.name = module_name(plan), .build = build_module, .user = &b, .budget = request->budget};
     if (has_image(plan)) {
         text.target = zf_cg_target_of(plan->target);
         text.abi_target = request->target;

@@ -58,11 +58,12 @@ static zf_jit_request request_of(const zf_inst *inst) {
                             .symbol_count = 1};
 }
 
-zf_status zf_codegen_encode_build(zf_jit *jit, const zf_inst *inst, const zf_text *key, zf_encode_fn *out, zf_jit_code **code,
-                                  zf_error *error) {
+zf_status zf_codegen_encode_build(zf_jit *jit, const zf_inst *inst, const zf_text *key, zf_compile_budget *budget,
+                                  zf_encode_fn *out, zf_jit_code **code, zf_error *error) {
     zf_jit_request request = request_of(inst);
     request.key = key->failed ? NULL : key->data;
     request.key_length = key->length;
+    request.budget = budget;
     void *address = NULL;
     ZF_TRY(zf_jit_load(jit, &request, &address, code, error));
     *out = (zf_encode_fn)(uintptr_t)address;
@@ -72,8 +73,10 @@ zf_status zf_codegen_encode_build(zf_jit *jit, const zf_inst *inst, const zf_tex
     return zf_raise(error, ZF_E_INTERNAL, "the encoder of `%s` was not made", inst->name);
 }
 
-zf_status zf_codegen_encode_print(zf_jit *jit, const zf_inst *inst, zf_jit_stage stage, zf_text *out, zf_error *error) {
+zf_status zf_codegen_encode_print(zf_jit *jit, const zf_inst *inst, zf_compile_budget *budget, zf_jit_stage stage, zf_text *out,
+                                  zf_error *error) {
     zf_jit_request request = request_of(inst);
+    request.budget = budget;
     return zf_jit_print(jit, &request, stage, out, error);
 }
 

@@ -20,6 +20,8 @@
 #define ZF_STRUCT ZF_CHECK_SIZE
 #include "compiler/compile_structs.def"
 
+static const double COMPILE_BUDGET = 20; ///< processor seconds, by default
+
 typedef struct symbols {
     zf_jit_symbol *table;
     size_t count, room; ///< beyond `room` they are counted only
@@ -135,6 +137,8 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
         return zf_raise(error, ZF_E_ARGUMENT, "shaping_tuples is 0 (the default, %d) or 1..%d, not %zu", ZF_TUPLES_DEFAULT,
                         ZF_TUPLES_MOST, options->shaping_tuples);
     }
+    if (!(options->compile_budget >= 0)) // nor NaN
+        return zf_raise(error, ZF_E_ARGUMENT, "compile_budget is a number of seconds from 0, not %g", options->compile_budget);
     if (options->tuned != NULL && options->untuned)
         return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` ignores it: give one of them");
     zf_choices choices = {0};
@@ -150,6 +154,7 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
     compiler->options = *options;
+    if (options->compile_budget == 0) compiler->options.compile_budget = COMPILE_BUDGET;
     compiler->has_shipped = compiler->options.tuned != NULL;
     compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `request` and `shipped` have their contents
     compiler->choices = choices;
@@ -185,6 +190,10 @@ void zf_compiler_free(zf_compiler *compiler) {
     if (compiler == NULL) return;
     zf_compiler_log_noted(compiler);
     release(compiler);
+}
+
+void zf_compiler_watch(zf_compiler *compiler, void (*watch)(void *user, const char *column, bool begins), void *user) {
+    zf_jit_watch(compiler->jit, watch, user);
 }
 
 zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }

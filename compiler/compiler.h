@@ -43,6 +43,9 @@ struct zf_compiler {
 /// The target and the states of the request do not matter. Else as zf_compiler_create.
 zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options *options, const zf_plan_request *request,
                                   zf_compiler **out, zf_error *error);
+/// Has `watch` called when code of a column begins to be compiled and when that ends (zf_jit_watch). Before anything is compiled.
+ZF_PRIVATE_API void zf_compiler_watch(zf_compiler *compiler, void (*watch)(void *user, const char *column, bool begins),
+                                      void *user);
 /// Returns the request that every plan starts from; it lives as long as the compiler.
 ZF_PRIVATE_API const zf_plan_request *zf_compiler_request(const zf_compiler *compiler);
 

@@ -44,6 +44,7 @@ zf_status zf_emit_code(zf_program *program, const zf_column *column, const zf_em
     request.target = options->target;
     ZF_TRY(zf_program_decoder_for(program, column, first, &request, &held, error));
     zf_decoder *decoder = held->decoder;
+    zf_compile_budget_renew(decoder->budget);
     zf_jit_stage stage = options->assembly ? ZF_JIT_ASSEMBLY : ZF_JIT_OPTIMISED;
     zf_status status = check_shaping(decoder->plan, options, column->name, error);
     if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, !options->no_lines, out, error);
@@ -56,7 +57,8 @@ zf_status zf_emit_code(zf_program *program, const zf_column *column, const zf_em
     for (uint32_t n = 0; n < graph->node_count && status == ZF_OK; n++) {
         uint32_t same = 0;
         while (graph->nodes[same].inst != graph->nodes[n].inst) same++;
-        if (same == n) status = zf_encoder_print(program->compiler, graph->nodes[n].inst, (int)stage, out, error);
+        if (same == n)
+            status = zf_encoder_print(program->compiler, graph->nodes[n].inst, decoder->budget, (int)stage, out, error);
     }
     zf_program_decoder_release(program, held);
     return status;

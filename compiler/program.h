@@ -36,9 +36,10 @@ zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const ch
 /// Returns the program's spec; it lives as long as the program.
 static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
 
-/// Compiles the encode bodies of all instances below some choices, with all alternatives, once for each program.
-/// Uses up to `threads` threads. If several fail, the first error in the order of choices is returned.
-zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
+/// Compiles the encode bodies of all instances of some columns, with all alternatives, once for each program.
+/// Uses up to `threads` threads. The columns' budgets are renewed; an instance is charged to the first column that has it. If
+/// several fail, the first error in the order of columns is returned.
+zf_status zf_program_compile(zf_program *program, const zf_column *const *columns, size_t count, unsigned threads,
                              zf_error *error);
 /// Returns the encoder of an instance after zf_program_compile, or NULL if it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
@@ -54,7 +55,8 @@ void zf_program_decoder_release(zf_program *program, zf_cached_decoder *decoder)
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/// Appends LLVM IR or assembly of the encode body of an instance, if it has one. `stage`: zf_jit_stage.
-zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error);
+/// Appends LLVM IR or assembly of the encode body of an instance, if it has one. `budget`: of its column; `stage`: zf_jit_stage.
+zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, zf_compile_budget *budget, int stage, zf_text *out,
+                           zf_error *error);
 
 #endif

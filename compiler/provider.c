@@ -188,7 +188,13 @@ static void apply_tuned(zf_compiler *compiler, const known_container *known, siz
     *held = chosen;
 }
 
-/// Holds the decoder of a column under branches; with the container's lock held.
+static bool has_column(const known_container *known, size_t number) {
+    const known_decoder *entry = known->decoders;
+    while (entry != NULL && entry->column != number) entry = entry->next;
+    return entry != NULL;
+}
+
+/// Holds the decoder of a column under branches; with the container's lock held. Each file has its columns' whole budgets.
 static zf_status hold_decoder(zf_provider *p, const known_container *known, size_t number, const uint8_t *branches,
                               size_t branch_count, zf_abi_target target, const zf_tuned_device *tuned, zf_cached_decoder **out,
                               zf_error *error) {
@@ -198,6 +204,7 @@ static zf_status hold_decoder(zf_provider *p, const known_container *known, size
     if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
         return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, column->name);
     const zf_shape *shape = zf_container_shape_for(known->container, number, branches, branch_count);
+    if (!has_column(known, number) && zf_codec_text_renew_budget(cache, known->text, column) == NULL) return out_of_memory(error);
     uint32_t *edges = NULL;
     zf_plan_request request = p->request;
     request.target = target;

@@ -8,6 +8,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/identity.h"
+#include "codegen/llvm/pass_gate.h"
 #include "codegen/simt/simt_order.h"
 #include "codegen/target/codegen_target.h"
 #include "frontend/diag/diag.h"
@@ -55,6 +57,8 @@ struct zf_jit {
     int cache;        ///< descriptor, or -1
     uint64_t cache_bytes;
     zf_passes *passes;
+    void (*watch)(void *user, const char *name, bool begins); ///< NULL: nobody
+    void *watch_user;
     zf_jit_symbol *symbols;
     size_t symbol_count, implied_count; ///< the implied ones first; their names are static
     pthread_mutex_t lock;               ///< of what follows
@@ -187,6 +191,11 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
     return status;
 }
 
+void zf_jit_watch(zf_jit *jit, void (*watch)(void *user, const char *name, bool begins), void *user) {
+    jit->watch = watch;
+    jit->watch_user = user;
+}
+
 /// Takes out of the session what is loaded, if anything. A tracker that is only released moves what it tracks to another one, and
 /// LLVM 19 then reads memory that it has freed, where its table of what is linked grows by that.
 static zf_status take_out(void *user, zf_error *error) {
@@ -236,6 +245,10 @@ zf_jit_stats zf_jit_get_stats(zf_jit *jit) {
 
 // ---- Compilation ----------------------------------------------------------------------------------------------
 
+typedef struct module_size {
+    uint64_t instructions, largest_block;
+} module_size;
+
 typedef struct compilation {
     zf_jit *jit;
     const zf_jit_request *request;
@@ -243,6 +256,9 @@ typedef struct compilation {
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
     zf_cg_diagnostic diagnostic;
+    zf_compile_charge charge;
+    zf_pass_gate gate;
+    module_size size;           ///< of the module as it was built
     LLVMMemoryBufferRef object; ///< the result, or NULL
     zf_text key;                ///< empty: not kept
     zf_text *text;              ///< instead of an object, the text of `stage`
@@ -285,17 +301,21 @@ enum { MOST_INSTRUCTIONS = 30000, MOST_IN_A_BLOCK = 5000 };
 // Above these a module is built again, compact. The library's have up to 6,700 and 1,700, 9,300 on the emulated GPU.
 enum { MANY_INSTRUCTIONS = 10000, MANY_IN_A_BLOCK = 2500 };
 
-static bool is_larger(LLVMModuleRef module, uint64_t most, uint64_t most_in_a_block) {
-    uint64_t all = 0;
+static module_size size_of(LLVMModuleRef module) {
+    module_size size = {0};
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f != NULL; f = LLVMGetNextFunction(f)) {
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(f); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
             uint64_t count = 0;
             for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v)) count++;
-            if (count > most_in_a_block) return true;
-            all += count;
+            if (count > size.largest_block) size.largest_block = count;
+            size.instructions += count;
         }
     }
-    return all > most;
+    return size;
+}
+
+static bool is_larger(module_size size, uint64_t most, uint64_t most_in_a_block) {
+    return size.largest_block > most_in_a_block || size.instructions > most;
 }
 
 static void print_module(compilation *c) {
@@ -329,10 +349,21 @@ static void find_object(compilation *c) {
     atomic_fetch_add(&c->jit->cached, 1);
 }
 
+/// ZF1411 if the budget is spent.
+static zf_status check_time(compilation *c, zf_error *error) {
+    if (zf_compile_charge_is_in_time(&c->charge)) return ZF_OK;
+    return zf_compile_charge_fail(&c->charge, c->request->name, c->size.instructions, error);
+}
+
+/// LLVM asks before each pass. After a no it has little left to do, and check_time fails.
+static bool may_pass_run(void *user) { return zf_compile_charge_is_in_time(&((compilation *)user)->charge); }
+
 /// From the module that was built to one that code is made of.
 static zf_status optimise(compilation *c, zf_error *error) {
     unsigned level = c->jit->level;
-    if (level > 0 && is_larger(c->module, MOST_INSTRUCTIONS, MOST_IN_A_BLOCK)) {
+    if (!zf_compile_charge_is_enough(&c->charge, c->size.instructions))
+        return zf_compile_charge_fail(&c->charge, c->request->name, c->size.instructions, error);
+    if (level > 0 && is_larger(c->size, MOST_INSTRUCTIONS, MOST_IN_A_BLOCK)) {
         level = 0;
         LLVMDisposeTargetMachine(c->machine);
         c->machine = NULL;
@@ -346,7 +377,8 @@ static zf_status optimise(compilation *c, zf_error *error) {
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (failure == NULL) zf_simt_order_loads(c->module);
-    return zf_cg_llvm_error(failure, "optimisation failed", error);
+    ZF_TRY(zf_cg_llvm_error(failure, "optimisation failed", error));
+    return check_time(c, error);
 }
 
 /// An object, or text where that is wanted.
@@ -357,6 +389,11 @@ static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error)
         zf_raise(error, ZF_E_LLVM, "no machine code for %s: %s", c->request->name, message);
         LLVMDisposeMessage(message);
         return ZF_ERR_INTERNAL;
+    }
+    zf_status status = check_time(c, error); // code of the passes that were left out is not the code of this module
+    if (status != ZF_OK) {
+        LLVMDisposeMemoryBuffer(*out);
+        return status;
     }
     const zf_cg_target *target = c->request->target;
     if (type != LLVMAssemblyFile || target == NULL || target->tidy == NULL) return ZF_OK;
@@ -381,6 +418,7 @@ static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilati
 static void make_module(compilation *c) {
     c->context = LLVMContextCreate();
     zf_cg_watch(c->context, &c->diagnostic);
+    if (c->request->budget != NULL && isfinite(c->request->budget->seconds)) zf_cg_gate(c->context, &c->gate, may_pass_run, c);
     c->module = LLVMModuleCreateWithNameInContext("zipflow", c->context); // columns of one codec share what is cached
     char *triple = LLVMGetTargetMachineTriple(c->machine);
     LLVMTargetDataRef data = LLVMCreateTargetDataLayout(c->machine);
@@ -401,12 +439,17 @@ static zf_status build(compilation *c, zf_error *error) {
     char too_large[8];
     zf_diag_code_text(ZF_D_TOO_LARGE, too_large);
     zf_status status = request->build(request->user, c->module, false, error);
-    bool grows = status == ZF_OK ? is_larger(c->module, MANY_INSTRUCTIONS, MANY_IN_A_BLOCK) : strcmp(error->code, too_large) == 0;
-    if (!grows) return status;
+    c->size = size_of(c->module);
+    bool grows = status == ZF_OK ? is_larger(c->size, MANY_INSTRUCTIONS, MANY_IN_A_BLOCK) : strcmp(error->code, too_large) == 0;
+    if (status != ZF_OK && !grows) return status;
+    ZF_TRY(check_time(c, error));
+    if (!grows) return ZF_OK;
     drop_module(c);
     make_module(c);
     c->compact = true;
-    return request->build(request->user, c->module, true, error);
+    ZF_TRY(request->build(request->user, c->module, true, error));
+    c->size = size_of(c->module);
+    return check_time(c, error);
 }
 
 /// Whether the object is to be kept under c->key; c->object where it was there already.
@@ -460,6 +503,7 @@ static zf_status compile(void *user, zf_error *error) {
 }
 
 static zf_status compile_in_context(compilation *c, zf_error *error) {
+    c->charge = zf_compile_charge_begin(c->request->budget);
     ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     make_module(c);
     zf_status status = compile(c, error);
@@ -487,8 +531,19 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
 
 static zf_status compile_noted(void *user, zf_error *error) { return pass(user, ZF_PASS_LLVM, compile_apart, error); }
 
+static void report(const compilation *c, bool begins) {
+    const zf_compile_budget *budget = c->request->budget;
+    const char *column = budget != NULL && budget->column != NULL ? budget->column->name : NULL;
+    if (c->jit->watch != NULL) c->jit->watch(c->jit->watch_user, column != NULL ? column : c->request->name, begins);
+}
+
 // On a stack of its own: bodies, and LLVM's passes, recurse as deep as a text is nested.
-static zf_status compile_alone(compilation *c, zf_error *error) { return zf_run_deep(compile_noted, c, error); }
+static zf_status compile_alone(compilation *c, zf_error *error) {
+    report(c, true);
+    zf_status status = zf_run_deep(compile_noted, c, error);
+    report(c, false);
+    return status;
+}
 
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};

@@ -3,6 +3,7 @@
 #ifndef ZF_CODEGEN_JIT_H
 #define ZF_CODEGEN_JIT_H
 
+#include "codegen/llvm/budget.h"
 #include "runtime/base/abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/passes.h"
@@ -32,6 +33,10 @@ typedef struct zf_jit_options {
 /// A linker for the machine at hand. All functions here may be called by many threads at once; compilations do not wait for
 /// each other.
 zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error);
+/// Has `watch` called when a compilation begins and when it ends, well or badly: also for code that is then found in the cache.
+/// `name`: of the column, or of the algorithm if no budget names a column. Set it before anything is compiled. Threads that
+/// compile call it.
+void zf_jit_watch(zf_jit *jit, void (*watch)(void *user, const char *name, bool begins), void *user);
 /// Frees it with all code that came from it.
 void zf_jit_free(zf_jit *jit);
 
@@ -52,6 +57,10 @@ typedef struct zf_jit_request {
     const char *cpu; ///< without a target: a level of CPUs, "x86-64-v3"; the object is for any such machine, and is not loaded
     zf_abi_target abi_target;
     size_t symbol_count;
+    /// NULL: the time has no limit. A compilation that spends the budget ends between two passes of LLVM with ZF1411; one whose
+    /// module has too many instructions for what is left ends before LLVM begins. Nothing of it is kept. Building the module
+    /// counts, also if the object is then found in the cache.
+    zf_compile_budget *budget;
 } zf_jit_request;
 
 /// Compiles or finds, and links. `addresses` gets one pointer per symbol (NULL where `build` made no such function).

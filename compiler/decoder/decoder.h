@@ -16,6 +16,7 @@ typedef struct zf_decoder {
     zf_abi_plan abi;               ///< provider_data is the decoder
     zf_shape shape;                ///< the shape of blocks that it decodes
     struct zf_decoder_code *codes; ///< compiled so far
+    zf_compile_budget *budget;     ///< of the column: all of its code is charged to it; NULL: each code has a budget of its own
 } zf_decoder;
 
 /// Reads the states of a file from the shape of its blocks, or the defaults from NULL.
@@ -35,7 +36,7 @@ void zf_decoder_free(zf_decoder *decoder);
 /// Returns the code for shaping values (in the order of abi.shaping), or the general form for NULL.
 /// Compiles on first use, under no lock; other callers for the same values wait. After zf_compiler_tuples tuples the general
 /// form serves further ones. The code lives as long as the decoder. ZF_ERR_UNSUPPORTED and ZF_ERR_INPUT are kept and returned
-/// again; after another failure the next call tries again. Any thread.
+/// again, but for ZF1411: the budget may be renewed. After that and other failures the next call tries again. Any thread.
 zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
 
 /// Appends the text of that code at a stage: LLVM IR or assembly.
@@ -43,7 +44,8 @@ zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, cons
 zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
                            zf_error *error);
 
-/// Compiles code for a module, with all checks. `cpu`: "x86-64-v3". Free `*out` with zf_exported_code_free. Any thread.
+/// Compiles code for a module, with all checks and a budget of its own. `cpu`: "x86-64-v3". Free `*out` with
+/// zf_exported_code_free. Any thread.
 zf_status zf_decoder_export(zf_decoder *decoder, const uint64_t *shaping, const char *cpu, zf_exported_code *out,
                             zf_error *error);
 

@@ -11,15 +11,22 @@
 
 enum { BUCKETS = 1024 }; ///< of each table: several times as many as are kept
 
+/// The budget of a column.
+typedef struct budget {
+    zf_compile_budget of;
+    struct budget *next;
+} budget;
+
 typedef struct text {
     zf_codec_text base; ///< first
     zf_unit_identity identity;
     char *unit, *table_name; ///< NULL: a program's, which is in no bucket
     size_t length;
     char *name;
-    pthread_mutex_t lock; ///< of parsing and planning
-    uint64_t references;  ///< holders and decoders
-    struct text *next;    ///< in its bucket
+    pthread_mutex_t lock; ///< of parsing and planning, and of budgets
+    budget *budgets;
+    uint64_t references; ///< holders and decoders
+    struct text *next;   ///< in its bucket
 } text;
 
 typedef struct entry {
@@ -57,6 +64,10 @@ zf_decoder_cache *zf_decoder_cache_create(zf_compiler *compiler) {
 
 static void free_text(text *t) {
     if (t == NULL) return;
+    for (budget *b = t->budgets, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
     if (t->base.spec != NULL) zf_spec_destroy(t->base.spec);
     pthread_mutex_destroy(&t->lock);
     free(t->unit);
@@ -199,6 +210,30 @@ void zf_codec_text_release(zf_decoder_cache *cache, zf_codec_text *held) {
     text *last = release_text(cache, (text *)held);
     pthread_mutex_unlock(&cache->lock);
     free_text(last);
+}
+
+// ---- Budgets ------------------------------------------------------------------------------------------------------
+
+/// Finds or makes the budget of a column. With the text's lock held. NULL: no memory.
+static zf_compile_budget *budget_of(const zf_decoder_cache *cache, text *t, const zf_column *column) {
+    budget *b = t->budgets;
+    while (b != NULL && b->of.column != column) b = b->next;
+    if (b != NULL) return &b->of;
+    b = calloc(1, sizeof *b);
+    if (b == NULL) return NULL;
+    zf_compile_budget_init(&b->of, column, zf_compiler_options_of(cache->compiler)->compile_budget);
+    b->next = t->budgets;
+    t->budgets = b;
+    return &b->of;
+}
+
+zf_compile_budget *zf_codec_text_renew_budget(zf_decoder_cache *cache, zf_codec_text *held, const zf_column *column) {
+    text *t = (text *)held;
+    pthread_mutex_lock(&t->lock);
+    zf_compile_budget *of = budget_of(cache, t, column);
+    if (of != NULL) zf_compile_budget_renew(of);
+    pthread_mutex_unlock(&t->lock);
+    return of;
 }
 
 // ---- Identities ---------------------------------------------------------------------------------------------------
@@ -344,8 +379,11 @@ zf_status zf_cached_decoder_hold(zf_decoder_cache *cache, zf_codec_text *held, c
         pthread_mutex_lock(&t->lock);
         e = look_up(cache, hash, &key); // another thread may have made it meanwhile
         zf_decoder *decoder = NULL;
-        if (e == NULL) status = zf_decoder_create(cache->compiler, column, branches, branch_count, request, &decoder, error);
+        zf_compile_budget *of = e == NULL ? budget_of(cache, t, column) : NULL;
+        if (e == NULL && of == NULL) status = out_of_memory(error);
+        if (of != NULL) status = zf_decoder_create(cache->compiler, column, branches, branch_count, request, &decoder, error);
         if (decoder != NULL) {
+            decoder->budget = of;
             e = insert(cache, t, decoder, hash, &key);
             if (e == NULL) {
                 zf_decoder_free(decoder);

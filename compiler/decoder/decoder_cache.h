@@ -53,6 +53,11 @@ zf_codec_text *zf_codec_text_adopt(zf_spec *spec);
 void zf_codec_text_release(zf_decoder_cache *cache, zf_codec_text *text);
 void zf_codec_text_drop(zf_decoder_cache *cache, zf_codec_text *text);
 
+/// Gives a column of a held text its whole budget of compiling again (zf_compiler_options.compile_budget), for a file that is
+/// decoded or written from now on. All vectors of alternatives and all devices share it. Returns it; it lives as long as the
+/// text. NULL: no memory.
+zf_compile_budget *zf_codec_text_renew_budget(zf_decoder_cache *cache, zf_codec_text *text, const zf_column *column);
+
 /// Finds or makes the decoder of a column of a held text, and holds it. Release it with zf_cached_decoder_release.
 /// Callers may hold locks: decoders that this evicts are freed by zf_decoder_cache_sweep. Arguments and errors are those of
 /// zf_decoder_create. A failure is not kept. Columns of one text are planned one at a time.

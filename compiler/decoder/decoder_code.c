@@ -20,12 +20,15 @@ struct zf_decoder_code {
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
-static zf_codegen_request request_for(const decoder *d, const uint64_t *shaping) {
+/// `own`: the memory of a budget, for a decoder that has none.
+static zf_codegen_request request_for(const decoder *d, const uint64_t *shaping, zf_compile_budget *own) {
+    zf_compile_budget_init(own, d->base.graph->column, zf_compiler_options_of(d->compiler)->compile_budget);
     return (zf_codegen_request){.plan = d->base.plan,
                                 .target = d->request.target,
                                 .shaping = shaping,
                                 .unchecked = d->request.unchecked,
-                                .sites = d->request.sites};
+                                .sites = d->request.sites,
+                                .budget = d->base.budget != NULL ? d->base.budget : own};
 }
 
 static void free_code(decoder *d, struct zf_decoder_code *code) {
@@ -80,20 +83,25 @@ static struct zf_decoder_code *look_up(decoder *d, const uint64_t **shaping) {
     return find(d, NULL);
 }
 
-/// Whether the same request fails again whenever it is made: other failures depend on the state of the machine or of LLVM.
-static bool is_permanent(zf_status failure) { return failure == ZF_ERR_UNSUPPORTED || failure == ZF_ERR_INPUT; }
+/// Whether the same request fails again whenever it is made: other failures depend on the state of the machine or of LLVM, or on
+/// what is left of a budget.
+static bool is_permanent(const zf_error *failure) {
+    if (zf_error_is(failure, ZF_E_COMPILE_BUDGET)) return false;
+    return failure->status == ZF_ERR_UNSUPPORTED || failure->status == ZF_ERR_INPUT;
+}
 
 // Compiles what an entry stands for. After a failure that may pass the entry is dropped: the next call tries again.
 static zf_status fill(decoder *d, struct zf_decoder_code *code, zf_error *error) {
     zf_error failure = {0};
-    zf_codegen_request request = request_for(d, code->shaping);
+    zf_compile_budget own;
+    zf_codegen_request request = request_for(d, code->shaping, &own);
     zf_status status =
         zf_codegen_build(zf_compiler_jit(d->compiler), &request, &code->made, &failure); // with no lock held: others go on
     if (status != ZF_OK && error != NULL) *error = failure;
     pthread_mutex_lock(&d->lock);
     code->error = failure;
     code->state = status == ZF_OK ? CODE_READY : CODE_FAILED;
-    if (status != ZF_OK && !is_permanent(status)) {
+    if (status != ZF_OK && !is_permanent(&failure)) {
         struct zf_decoder_code **at = &d->base.codes;
         while (*at != code) at = &(*at)->next;
         *at = code->next;
@@ -131,15 +139,18 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
 
 zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const char *cpu, zf_exported_code *out, zf_error *error) {
     decoder *d = (decoder *)base;
-    zf_codegen_request request = request_for(d, shaping);
+    zf_compile_budget own;
+    zf_codegen_request request = request_for(d, shaping, &own);
     request.unchecked = false; // modules keep all checks
+    request.budget = &own;     // a module has code for many more tuples than a file needs
     return zf_codegen_export(zf_compiler_jit(d->compiler), &request, cpu, out, error);
 }
 
 zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
                            zf_error *error) {
     decoder *d = (decoder *)base;
-    zf_codegen_request request = request_for(d, shaping);
+    zf_compile_budget own;
+    zf_codegen_request request = request_for(d, shaping, &own);
     request.no_lines = !lines;
     return zf_codegen_print(zf_compiler_jit(d->compiler), &request, stage, out, error);
 }

@@ -154,12 +154,12 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
     }
-    const zf_codec_choice **choices = calloc(table->column_count + 1u, sizeof *choices);
-    if (choices == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
-    for (size_t c = 0; c < table->column_count; c++) choices[c] = jobs[c].column->codec;
+    const zf_column **columns = calloc(table->column_count + 1u, sizeof *columns);
+    if (columns == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    for (size_t c = 0; c < table->column_count; c++) columns[c] = jobs[c].column;
     unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options->threads);
-    zf_status status = zf_program_compile(program, choices, table->column_count, threads, error);
-    free(choices);
+    zf_status status = zf_program_compile(program, columns, table->column_count, threads, error);
+    free(columns);
     return status;
 }
 

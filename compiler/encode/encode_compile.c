@@ -10,6 +10,7 @@
 /// An encoder that is being made.
 typedef struct job {
     zf_encoder *encoder;
+    zf_compile_budget *budget;
     zf_text key;
     zf_status status;
     zf_error error;
@@ -18,14 +19,16 @@ typedef struct job {
 
 typedef struct jobs {
     zf_program *program;
+    zf_compile_budget *budget; ///< of the column whose codec is looked at
     job *first, **last;
     size_t count;
     job **all; ///< in their order
 } jobs;
 
-zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error) {
+zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, zf_compile_budget *budget, int stage, zf_text *out,
+                           zf_error *error) {
     if (inst->encode_extern != NULL || !inst->encode.present) return ZF_OK;
-    return zf_codegen_encode_print(zf_compiler_jit(compiler), inst, (zf_jit_stage)stage, out, error);
+    return zf_codegen_encode_print(zf_compiler_jit(compiler), inst, budget, (zf_jit_stage)stage, out, error);
 }
 
 // ---- All instances of a codec ---------------------------------------------------------------------------------
@@ -60,6 +63,7 @@ static zf_status add(jobs *all, const zf_inst *inst, zf_error *error) {
         return ZF_OK;
     }
     j->encoder = encoder;
+    j->budget = all->budget;
     zf_codegen_encode_key(program->spec, inst, &j->key);
     *all->last = j;
     all->last = &j->next;
@@ -87,7 +91,7 @@ static void run(void *user, uint64_t index, unsigned worker) {
     job *j = all->all[index];
     zf_encoder *encoder = j->encoder;
     zf_jit *jit = zf_compiler_jit(all->program->compiler);
-    j->status = zf_codegen_encode_build(jit, encoder->inst, &j->key, &encoder->function, &encoder->code, &j->error);
+    j->status = zf_codegen_encode_build(jit, encoder->inst, &j->key, j->budget, &encoder->function, &encoder->code, &j->error);
 }
 
 static void take_out(zf_program *program, zf_encoder *encoder) {
@@ -117,13 +121,17 @@ static zf_status end(jobs *all, zf_status status, zf_error *error) {
     return status;
 }
 
-zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
+zf_status zf_program_compile(zf_program *program, const zf_column *const *columns, size_t count, unsigned threads,
                              zf_error *error) {
     jobs all = {.program = program};
     zf_status status = ZF_OK;
     all.last = &all.first;
     pthread_mutex_lock(&program->lock);
-    for (size_t c = 0; c < count && status == ZF_OK; c++) status = find_all(&all, choices[c], 0, error);
+    for (size_t c = 0; c < count && status == ZF_OK; c++) {
+        all.budget = zf_codec_text_renew_budget(program->compiler->cache, program->text, columns[c]);
+        status = all.budget != NULL ? find_all(&all, columns[c]->codec, 0, error)
+                                    : zf_raise(error, ZF_E_NO_MEMORY, "no memory for encoders");
+    }
     if (status == ZF_OK) {
         all.all = calloc(all.count + 1, sizeof(job *));
         if (all.all == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for encoders");

@@ -252,7 +252,7 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     zf_error error = {0};
     const zf_column *own = same_column(p, level, column);
     zf_text_printf(message, "%s: ", diff_level_name(level));
-    if (zf_program_compile(p->programs[level], (const zf_codec_choice *[]){own->codec}, 1, 1, &error) != ZF_OK) {
+    if (zf_program_compile(p->programs[level], (const zf_column *[]){own}, 1, 1, &error) != ZF_OK) {
         zf_text_printf(message, "compiling: %s %s", error.code, error.message);
         return DIFF_ENCODE_DIFFERS;
     }

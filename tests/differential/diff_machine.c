@@ -1,5 +1,6 @@
 #include "tests/differential/diff_machine.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -54,8 +55,8 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
     for (unsigned k = 0; k < DIFF_LEVELS; k++) {
         zf_error error = {0};
         zf_context_options context = {.cache_dir = "", .threads = 2};
-        zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std",
-                                        .optimise = levels[k],
+        zf_compiler_options compiler = {ZF_INIT(zf_compiler_options), .compile_budget = INFINITY, // whatever machine it is
+                                        .std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std", .optimise = levels[k],
                                         .chunk_threads = threads != NULL ? (unsigned)strtoul(threads, NULL, 10) : 0};
         if (emulated_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
             zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK)

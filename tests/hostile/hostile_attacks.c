@@ -61,8 +61,7 @@ static void compile(const char *path) {
                 zf_text code = {0};
                 double begin = stages_seconds();
                 zf_status status = zf_emit_code(program, column, &(zf_emit_options){.assembly = true}, &code, &error);
-                if (status == ZF_OK)
-                    status = zf_program_compile(program, (const zf_codec_choice *[]){column->codec}, 1, 1, &error);
+                if (status == ZF_OK) status = zf_program_compile(program, (const zf_column *[]){column}, 1, 1, &error);
                 DEMAND(status == ZF_OK || (status != ZF_ERR_INTERNAL && error.place[0]), "%s %s", error.code, error.message);
                 double took = stages_seconds() - begin;
                 printf("%-24s %6.2f s to compile, %zu KiB\n", stages_subject, took, code.length >> 10);

@@ -56,6 +56,11 @@ typedef struct zf_compiler_options {
     /// files of its table together. The general form, which is slower, serves the blocks of further tuples. 1 to 256; 0: 8. Each
     /// tuple that occurs costs a compilation, memory for its code, and a launch more for each kernel of a decode on a GPU.
     size_t shaping_tuples;
+    /// Processor seconds that compiling one column may take: for a file that is decoded all code of the column together, for a
+    /// table that is encoded its encoders as well, for a module each code. A call whose column takes longer fails with
+    /// ZF_ERR_UNSUPPORTED (ZF1411). LLVM ends between two of its passes, so one long pass may overrun. Many tuples of shaping
+    /// values need more. 0: 20 seconds; INFINITY: no limit.
+    double compile_budget;
 } zf_compiler_options;
 
 /// Creates a compiler, and makes it the context's source of code: containers of the context can then be decoded.

@@ -15,8 +15,8 @@
 static void __lsan_do_leak_check(void) {}
 #endif
 
-static zf_status compile_one(zf_program *program, const zf_codec_choice *choice, zf_error *error) {
-    return zf_program_compile(program, &choice, 1, 1, error);
+static zf_status compile_one(zf_program *program, const zf_column *column, zf_error *error) {
+    return zf_program_compile(program, &column, 1, 1, error);
 }
 
 // How LLVM itself gives up: llvm::report_fatal_error(const char *, bool). C has no other name for it.
@@ -81,22 +81,22 @@ int main(void) {
     zf_compiler *compiler = NULL;
     zf_program *program = load(&compiler);
     const zf_column *first = zf_spec_tables(program->spec)->columns, *second = first->next;
-    CHECK(compile_one(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(compile_one(program, first, &error) == ZF_OK, "%s %s", error.code, error.message);
 
     give_up = true;
-    refuses(compile_one(program, second->codec, &error), &error, "the call inside which it happened", "a test needs it");
+    refuses(compile_one(program, second, &error), &error, "the call inside which it happened", "a test needs it");
     give_up = false;
 
     encode_some(program, first);              // what was linked before is code like any other
     for (int again = 0; again < 2; again++) { // the next call links anew
-        CHECK(compile_one(program, second->codec, &error) == ZF_OK, "a later call: %s %s", error.code, error.message);
+        CHECK(compile_one(program, second, &error) == ZF_OK, "a later call: %s %s", error.code, error.message);
         encode_some(program, second);
         encode_some(program, first);
     }
     give_up = true;
-    refuses(compile_one(program, second->next->codec, &error), &error, "in the second session", "a test needs it");
+    refuses(compile_one(program, second->next, &error), &error, "in the second session", "a test needs it");
     give_up = false;
-    CHECK(compile_one(program, second->next->codec, NULL) == ZF_OK, "in the third");
+    CHECK(compile_one(program, second->next, NULL) == ZF_OK, "in the third");
     zf_program_free(program);
     zf_compiler_free(compiler);
 

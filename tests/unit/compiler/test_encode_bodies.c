@@ -194,7 +194,7 @@ int main(int count, char **names) {
             bool wanted = count < 2;
             for (int k = 1; k < count; k++) wanted = wanted || strcmp(names[k], column->name) == 0;
             if (!wanted || has_extern(column->codec)) continue;
-            zf_status status = zf_program_compile(program, (const zf_codec_choice *[]){column->codec}, 1, 1, &error);
+            zf_status status = zf_program_compile(program, (const zf_column *[]){column}, 1, 1, &error);
             CHECK(status == ZF_OK, "%s: %s: %s (%s)", column->name, error.code, error.message, error.place);
             if (status != ZF_OK) continue;
             for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {

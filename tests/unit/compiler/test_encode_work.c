@@ -72,7 +72,7 @@ static void run_body(zf_compiler *compiler, const body *b, const zf_encode_input
         return;
     }
     const zf_column *column = zf_spec_find_table(program->spec, NULL)->columns;
-    status = zf_program_compile(program, (const zf_codec_choice *[]){column->codec}, 1, 1, &error);
+    status = zf_program_compile(program, (const zf_column *[]){column}, 1, 1, &error);
     CHECK(status == ZF_OK, "%s: %s (%s)", b->what, error.message, error.place);
     zf_encode_task task = {.find = find, .user = program};
     zf_encode_node *node = NULL;

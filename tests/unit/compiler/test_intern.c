@@ -184,7 +184,7 @@ int main(void) {
     CHECK(loaded == ZF_OK, "%s (%s)", error.message, error.place);
     for (const zf_table *table = zf_spec_tables(program->spec); table != NULL && check_failures == 0; table = table->next) {
         for (const zf_column *column = table->columns; column != NULL; column = column->next) {
-            zf_status status = zf_program_compile(program, (const zf_codec_choice *[]){column->codec}, 1, 1, &error);
+            zf_status status = zf_program_compile(program, (const zf_column *[]){column}, 1, 1, &error);
             CHECK(status == ZF_OK, "%s: %s: %s (%s)", column->name, error.code, error.message, error.place);
             if (status != ZF_OK) continue;
             for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {

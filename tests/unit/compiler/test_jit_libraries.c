@@ -29,8 +29,8 @@ static uint64_t libraries(void) { return zf_jit_get_stats(zf_compiler_jit(compil
 static zf_status cycle(uint64_t *encoders, zf_error *error) {
     zf_program *program = NULL;
     demand(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/compiler/intern.zf", &program, error), error);
-    const zf_codec_choice *codec = zf_spec_tables(program->spec)->columns->codec;
-    zf_status status = zf_program_compile(program, &codec, 1, 1, error);
+    const zf_column *column = zf_spec_tables(program->spec)->columns;
+    zf_status status = zf_program_compile(program, &column, 1, 1, error);
     *encoders = 0;
     for (const zf_encoder *encoder = program->encoders; encoder != NULL; encoder = encoder->next)
         *encoders += encoder->function != NULL;

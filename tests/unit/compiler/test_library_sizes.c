@@ -385,14 +385,14 @@ int main(void) {
     if (check_failures > 0) return check_result();
     CHECK(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/compiler/library_sizes.zf", &program, &error) == ZF_OK, "%s (%s)",
           error.message, error.place);
-    const zf_codec_choice *choices[32];
+    const zf_column *columns[32];
     size_t count = 0;
     for (const zf_column *column = check_failures == 0 ? zf_spec_find_table(program->spec, NULL)->columns : NULL; column != NULL;
          column = column->next) {
-        choices[count++] = column->codec;
+        columns[count++] = column;
     }
     if (check_failures == 0) {
-        CHECK(zf_program_compile(program, choices, count, 1, &error) == ZF_OK, "%s (%s)", error.message, error.place);
+        CHECK(zf_program_compile(program, columns, count, 1, &error) == ZF_OK, "%s (%s)", error.message, error.place);
     }
     if (check_failures == 0) {
         test_samples();

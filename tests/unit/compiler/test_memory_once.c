@@ -38,10 +38,10 @@ static zf_status compile(long fails_at, zf_error *error) {
     zf_status status = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/compiler/intern.zf", &program, error);
     CHECK(status == ZF_OK, "%s", error->message);
     if (status != ZF_OK) exit(check_result());
-    const zf_codec_choice *choice = zf_spec_tables(program->spec)->columns->codec;
+    const zf_column *column = zf_spec_tables(program->spec)->columns;
     seen = 0;
     left = fails_at;
-    status = zf_program_compile(program, &choice, 1, 1, error);
+    status = zf_program_compile(program, &column, 1, 1, error);
     left = -1;
     zf_program_free(program);
     return status;
