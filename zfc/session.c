@@ -1,22 +1,27 @@
 #include "zfc/session.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/compiler.h"
 #include "runtime/base/error.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "zfc/compiling.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 #include "zipflow/emulator.h"
 
 static void log_line(void *user, zf_log_level level, const char *line) {
     (void)level;
+    zf_compiling_pause();
     fprintf(stderr, "zfc %s: ", (const char *)user);
     zf_print_path(stderr, line);
     putc('\n', stderr);
+    zf_compiling_resume();
 }
 
 static zf_status load_modules(const zf_arguments *arguments, zf_session *session, zf_error *error) {
@@ -40,6 +45,12 @@ static zf_status make_compiler(const zf_arguments *arguments, const zf_plan_requ
     zf_compiler_options options = {
         ZF_INIT(zf_compiler_options), .chunk_threads = zf_chunk_threads(arguments), .choices = zf_argument(arguments, "choose"),
         .untuned = zf_argument(arguments, "untuned") != NULL, .shaping_tuples = session->shaping_tuples};
+    const char *budget = zf_argument(arguments, "compile-budget");
+    if (budget && strcmp(budget, "none") == 0)
+        options.compile_budget = INFINITY;
+    else if (budget && !zf_read_seconds(budget, &options.compile_budget))
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT,
+                       "--compile-budget needs a time, such as 90s, 500ms or 5m, or `none`");
     if (strcmp(arguments->verb->name, "tune") == 0)
         options.untuned = true; // choices are compared with the default
     else
@@ -55,7 +66,9 @@ static zf_status make_compiler(const zf_arguments *arguments, const zf_plan_requ
         }
         options.optimise = (unsigned)(level[0] - '0') + 1;
     }
-    return zf_compiler_create_with(session->context, &options, request, &session->compiler, error);
+    ZF_TRY(zf_compiler_create_with(session->context, &options, request, &session->compiler, error));
+    if (!session->quiet && isatty(STDERR_FILENO)) zf_compiling_start(session->compiler);
+    return ZF_OK;
 }
 
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status) {
@@ -116,6 +129,7 @@ zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_sessio
 }
 
 void zf_session_close(zf_session *session) {
+    zf_compiling_stop();
     while (session->module_count > 0) zf_module_free(session->modules[--session->module_count]);
     zf_compiler_free(session->compiler);
     zf_context_free(session->context);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,4 +140,18 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     }
     *out = value;
     return true;
+}
+
+bool zf_read_seconds(const char *text, double *out) {
+    static const char digits[] = "0123456789";
+    const char *end = text + strspn(text, digits);
+    if (end > text && end[0] == '.' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, digits);
+    double value = end > text ? strtod(text, NULL) : 0;
+    if (!isfinite(value) || value <= 0) return false;
+    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "ms") == 0                      ? 1e-3
+                  : strcmp(end, "m") == 0                       ? 60
+                                                                : 0;
+    *out = value * unit;
+    return unit > 0;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "measure/measure_decoded.h"
+#include "zfc/compiling.h"
 #include "zfc/data/column_options.h"
 #include "zfc/data/write_columns.h"
 #include "zfc/decode_ahead.h"
@@ -59,6 +60,7 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
             error);
     }
     if (!j->quiet) {
+        zf_compiling_pause(); // the next column may be under way
         printf("%-18s %12llu %-4s %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
                column->rows == 1 ? "row" : "rows", zf_bytes_text(column->sizes.values, bytes),
                (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
@@ -67,6 +69,7 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
                    "decoding\n",
                    "", all, w->device, w->compile, zf_code_temper(&code, temper), w->load, w->decode);
         }
+        zf_compiling_resume();
     }
     return ZF_OK;
 }

@@ -186,8 +186,9 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
         zf_report_usage("explain", "--chunk-threads is for kernels of GPUs: with --emit it needs such a --target");
         return false;
     }
-    if (values && !code) {
-        zf_report_usage("explain", "--shaping goes with --emit llvm, asm or ptx");
+    const char *of_code = values ? "shaping" : zf_argument(arguments, "compile-budget") ? "compile-budget" : NULL;
+    if (of_code && !code) {
+        zf_report_usage("explain", "--%s goes with --emit llvm, asm or ptx", of_code);
         return false;
     }
     if (known) out->target = (zf_abi_target){known->family, known->arch};
@@ -309,7 +310,8 @@ int zf_run_explain(zf_arguments *arguments) {
     if (stage && zf_argument(arguments, "json")) {
         return zf_report_usage("explain", "--json goes without --emit: a stage is text of its own");
     }
-    static const char *const of_plans[] = {"target", "arch", "shaping", "no-lines", "chunk-threads", "choose", "choices"};
+    static const char *const of_plans[] = {"target",        "arch",   "shaping", "no-lines",
+                                           "chunk-threads", "choose", "choices", "compile-budget"};
     bool before_plans = stage && (strcmp(stage, "ast") == 0 || strcmp(stage, "spec") == 0 || strcmp(stage, "graph") == 0);
     for (size_t i = 0; before_plans && i < sizeof of_plans / sizeof *of_plans; i++) {
         if (zf_argument(arguments, of_plans[i]))

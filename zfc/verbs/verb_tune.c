@@ -1,5 +1,4 @@
 // zfc tune: times the kernels of columns on a GPU under other choices, and keeps, ships or shows the fastest.
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,21 +32,6 @@ typedef struct tune_session {
 } tune_session;
 
 static int usage(const char *message) { return zf_report_usage("tune", "%s", message); }
-
-/// "5s", "500ms", "2m", or seconds: digits, perhaps with a point among them, and a unit, and none of what else strtod takes.
-static bool read_seconds(const char *text, double *out) {
-    static const char digits[] = "0123456789";
-    const char *end = text + strspn(text, digits);
-    if (end > text && end[0] == '.' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, digits);
-    double value = end > text ? strtod(text, NULL) : 0;
-    if (!isfinite(value) || value <= 0) return false;
-    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
-                  : strcmp(end, "ms") == 0                      ? 1e-3
-                  : strcmp(end, "m") == 0                       ? 60
-                                                                : 0;
-    *out = value * unit;
-    return unit > 0;
-}
 
 // ---- Results ----------------------------------------------------------------------------------------------------
 
@@ -213,7 +197,7 @@ static int read_options(const zf_arguments *arguments, tune_session *t) {
     static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", NULL};
     const char *budget = zf_argument(arguments, "budget");
     bool shows = zf_argument(arguments, "show") != NULL, replays = zf_argument(arguments, "replay") != NULL;
-    if (budget != NULL && !read_seconds(budget, &t->budget)) return usage("--budget needs a time, such as 5s, 500ms or 2m");
+    if (budget != NULL && !zf_read_seconds(budget, &t->budget)) return usage("--budget needs a time, such as 5s, 500ms or 2m");
     if (!shows && !replays && arguments->operand_count == 0)
         return usage("nothing to measure: give containers or programs, or --show or --replay");
     if ((shows || replays) && arguments->operand_count > 0)
