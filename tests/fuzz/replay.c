@@ -6,7 +6,10 @@
 
 #include "tests/fuzz/fuzz.h"
 
-enum { CHANGES = 2, ROOM = 1 << 12 }; ///< changes of a file; bytes by which one may grow
+#ifndef FUZZ_CHANGES
+#define FUZZ_CHANGES 2
+#endif
+enum { CHANGES = FUZZ_CHANGES, ROOM = 1 << 12 }; ///< changes of a file; bytes by which one may grow
 
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
@@ -40,7 +43,7 @@ static void run_file(const char *path, size_t size) {
     fflush(stdout);
     files++;
     run_bytes(bytes, size);
-    for (unsigned k = 0; k < CHANGES && LLVMFuzzerCustomMutator != NULL; k++) {
+    for (unsigned k = 0; k != CHANGES && LLVMFuzzerCustomMutator != NULL; k++) {
         size_t changed = LLVMFuzzerCustomMutator(bytes, size, size + ROOM, files * CHANGES + k);
         run_bytes(bytes, changed);
         changes++;
