@@ -135,9 +135,11 @@ static zf_status check_options(const zf_encode_options *options, zf_error *error
 static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
     uint8_t *branches = calloc(1, job->column->choice_count + 1u);
     if (branches == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
-    zf_encode_decoder entry = {.held = NULL};
-    zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &entry, error);
-    if (status == ZF_OK) zf_program_decoder_release(job->program, entry.held);
+    zf_cached_decoder *held = NULL;
+    uint32_t shape;
+    zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &held, error);
+    if (status == ZF_OK && held != NULL) status = zf_writer_shape(job->writer, job->index, &held->decoder->shape, &shape, error);
+    zf_program_decoder_release(job->program, held);
     free(branches);
     return status;
 }
@@ -153,6 +155,7 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
+        if (job->blocks > 1) ZF_TRY(zf_encode_tuples_create(job->column, &job->tuples, error));
     }
     const zf_column **columns = calloc(table->column_count + 1u, sizeof *columns);
     if (columns == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
@@ -249,7 +252,11 @@ static void run_block(void *user, uint64_t index, unsigned worker) {
     zf_error error = {0};
     zf_passes *passes = zf_context_passes(zf_compiler_context(t->jobs[c].program->compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
-    zf_status status = stopped(t) ? ZF_OK : zf_encode_block_run(&t->jobs[c], block, &result, &error);
+    zf_status status = ZF_OK;
+    if (stopped(t))
+        zf_encode_block_skip(&t->jobs[c], block);
+    else
+        status = zf_encode_block_run(&t->jobs[c], block, &result, &error);
     zf_pass_end(passes, pass);
     write_in_turn(t, index, &t->jobs[c], &result, status, &error);
     zf_encode_result_free(&result);
@@ -306,7 +313,10 @@ static zf_status encode_table(void *user, zf_error *error) {
     if (status == ZF_OK) status = run_blocks(e->program, jobs, table->column_count, e->options, taken, error);
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     if (writer != NULL) zf_writer_free(writer);
-    for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
+    for (size_t c = 0; c < table->column_count; c++) {
+        zf_text_free(&jobs[c].unfused);
+        zf_encode_tuples_free(jobs[c].tuples);
+    }
     // Where the columns are not the table's, the caller has another number of entries than the table has columns.
     for (size_t c = 0; c < table->column_count && c < e->column_count && e->stats != NULL; c++)
         ZF_GIVE_AT(zf_encode_stats, e->stats, c, &taken[c]);

@@ -65,13 +65,10 @@ void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t r
 
 // ---- Decoders -------------------------------------------------------------------------------------------------
 
-zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error) {
+zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_cached_decoder **out, zf_error *error) {
     zf_plan_request request = *zf_compiler_request(job->program->compiler);
     request.states = (zf_decoder_states){.seek_interval = job->seek_interval, .unfused = job->unfused.data};
-    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &request, &out->held, error));
-    zf_status status = zf_writer_shape(job->writer, job->index, &out->held->decoder->shape, &out->shape, error);
-    if (status != ZF_OK) zf_program_decoder_release(job->program, out->held);
-    return status;
+    return zf_program_decoder_for(job->program, job->column, branches, &request, out, error);
 }
 
 // ---- The block's input ----------------------------------------------------------------------------------------
@@ -124,93 +121,6 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
     return ZF_OK;
 }
 
-// ---- Numbering ------------------------------------------------------------------------------------------------
-
-/// A tree as the graph numbers it.
-typedef struct flat {
-    uint8_t *branches;
-    uint64_t *params, *counts;
-    zf_stream_data *streams;
-    uint8_t **packed; ///< bitmaps made for bool streams, by stored stream
-    const zf_encode_node **nodes;
-    uint32_t param_count, edge_count, stream_count, node_count;
-    bool no_memory;
-} flat;
-
-static void measure(const zf_encode_node *node, flat *f) {
-    f->edge_count++;
-    f->node_count++;
-    f->param_count += node->codec->inst->param_count;
-    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
-        if (node->children[s] != NULL) {
-            measure(node->children[s], f);
-        } else {
-            f->edge_count++;
-            f->stream_count++;
-        }
-    }
-}
-
-static uint8_t *pack_bits(const uint8_t *bytes, uint64_t count) {
-    uint8_t *bits = calloc(1, (count + 7) / 8 + 1);
-    for (uint64_t k = 0; bits != NULL && k < count; k++) bits[k / 8] |= (uint8_t)((bytes[k] != 0) << (k % 8));
-    return bits;
-}
-
-/// Stores a stream of numbers or booleans. Codecs that would store another type were refused.
-static void store_stream(const zf_encode_buffer *buffer, const zf_port *port, flat *f) {
-    uint32_t number = f->stream_count++;
-    zf_stream_data *stream = &f->streams[number];
-    f->counts[f->edge_count++] = buffer->length;
-    *stream = (zf_stream_data){buffer->data, buffer->length * buffer->element, buffer->length};
-    if (port->type.kind != ZF_K_BOOL) return;
-    f->packed[number] = pack_bits(buffer->data, buffer->length);
-    if (f->packed[number] == NULL) f->no_memory = true;
-    stream->data = f->packed[number];
-    stream->bytes = (buffer->length + 7) / 8;
-}
-
-static void number(const zf_encode_node *node, flat *f) {
-    const zf_inst *inst = node->codec->inst;
-    f->counts[f->edge_count++] = node->count;
-    f->nodes[f->node_count++] = node;
-    if (node->choice->count > 1) f->branches[node->choice->index] = (uint8_t)node->branch;
-    for (uint32_t p = 0; p < inst->param_count; p++) f->params[f->param_count++] = node->params[p];
-    for (uint32_t s = 0; s < inst->stream_count; s++) {
-        if (node->children[s] != NULL)
-            number(node->children[s], f);
-        else
-            store_stream(&node->streams[s], inst->streams[s], f);
-    }
-}
-
-static void flat_free(flat *f) {
-    for (uint32_t s = 0; f->packed != NULL && s < f->stream_count; s++) free(f->packed[s]);
-    free(f->branches);
-    free(f->params);
-    free(f->counts);
-    free(f->streams);
-    free(f->packed);
-    free(f->nodes);
-}
-
-static zf_status flatten(const zf_column *column, const zf_encode_node *tree, flat *f, zf_error *error) {
-    measure(tree, f);
-    f->branches = calloc(1, column->choice_count + 1u);
-    f->params = calloc(f->param_count + 1u, sizeof *f->params);
-    f->counts = calloc(f->edge_count + 1u, sizeof *f->counts);
-    f->streams = calloc(f->stream_count + 1u, sizeof *f->streams);
-    f->packed = calloc(f->stream_count + 1u, sizeof *f->packed);
-    f->nodes = calloc(f->node_count + 1u, sizeof *f->nodes);
-    if (!f->branches || !f->params || !f->counts || !f->streams || !f->packed || !f->nodes) {
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
-    }
-    f->param_count = f->edge_count = f->stream_count = f->node_count = 0;
-    number(tree, f);
-    if (f->no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
-    return ZF_OK;
-}
-
 // ---- Seek states ----------------------------------------------------------------------------------------------
 
 typedef struct seeks {
@@ -251,8 +161,8 @@ static uint64_t most_groups(const zf_decoder *decoder, uint32_t tree, const uint
 }
 
 /// The starts of chunks, as `for c in chunks(x)` left them.
-static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const flat *f, zf_seek_data *out, uint64_t *values,
-                                zf_error *error) {
+static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const zf_encode_flat *f, zf_seek_data *out,
+                                uint64_t *values, zf_error *error) {
     const zf_seek_tree *seek = &decoder->plan->trees[tree];
     const zf_abi_tree *abi = &decoder->abi.trees[tree];
     uint64_t entries = zf_seek_entries(f->counts[abi->edge], abi->interval), chunks = f->counts[abi->edge] == 0 ? 0 : entries + 1;
@@ -270,7 +180,7 @@ static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const 
     return ZF_OK;
 }
 
-static zf_status seeks_make(const zf_decoder *decoder, const flat *f, seeks *s, zf_error *error) {
+static zf_status seeks_make(const zf_decoder *decoder, const zf_encode_flat *f, seeks *s, zf_error *error) {
     const zf_abi_plan *plan = &decoder->abi;
     const uint64_t *counts = f->counts;
     s->count = plan->tree_count;
@@ -433,7 +343,7 @@ static void free_output(running *r) {
     free(r->offsets);
 }
 
-static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
+static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
     const zf_decoder *decoder = r->decoder;
     seeks s = {0};
     void *bytes = NULL;
@@ -495,12 +405,16 @@ void zf_encode_result_free(zf_encode_result *result) {
     free(result->seeks);
 }
 
-static zf_status prepare(running *r, flat *f, uint32_t *shape, zf_error *error) {
-    zf_encode_decoder entry;
-    ZF_TRY(zf_encode_decoder_for(r->job, f->branches, &entry, error));
-    r->held = entry.held;
-    r->decoder = entry.held->decoder;
-    *shape = entry.shape;
+/// Finds the decoder and code. `choosing`: the block may first take another tuple, which `*changed` says.
+static zf_status prepare(running *r, uint64_t block, bool choosing, zf_encode_flat *f, uint32_t *shape, bool *changed,
+                         zf_error *error) {
+    zf_encode_job *job = r->job;
+    ZF_TRY(zf_encode_decoder_for(job, f->branches, &r->held, error));
+    r->decoder = r->held->decoder;
+    if (choosing)
+        ZF_TRY(zf_encode_tuples_choose(job->tuples, block, r->decoder, job->writer, job->index, f, shape, changed, error));
+    else
+        ZF_TRY(zf_writer_shape(job->writer, job->index, &r->decoder->shape, shape, error));
     const zf_abi_plan *plan = &r->decoder->abi;
     uint64_t *shaping = calloc(plan->shaping_count + 1u, sizeof *shaping);
     if (shaping == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
@@ -579,8 +493,17 @@ static zf_status refused(const zf_encode_job *job, const source *s, const zf_enc
     return status;
 }
 
-static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *task, const char *place, zf_encode_node **tree,
+/// A block on its way.
+typedef struct attempt {
+    uint64_t block;
+    const char *place;
+    bool choosing; ///< it may take the tuple of an earlier block
+    bool changed;  ///< it did
+} attempt;
+
+static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *task, attempt *at, zf_encode_node **tree,
                           zf_encode_result *out, zf_error *error) {
+    const char *place = at->place;
     double started = cpu_seconds();
     zf_status status = zf_encode_tree(task, job->column->codec, &s->input, tree);
     if (status == ZF_ERR_MEMORY) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to encode a block");
@@ -589,12 +512,12 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
         return refused(job, s, task, place, error);
     }
     zf_encode_tree_release(*tree);
-    flat f = {0};
+    zf_encode_flat f = {0};
     running r = {.job = job, .source = s, .place = place};
     uint32_t shape = 0;
-    status = flatten(job->column, *tree, &f, error);
+    status = zf_encode_flatten(job->column, *tree, &f, error);
     double compiling = cpu_seconds();
-    if (status == ZF_OK) status = prepare(&r, &f, &shape, error);
+    if (status == ZF_OK) status = prepare(&r, at->block, at->choosing, &f, &shape, &at->changed, error);
     started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
     if (status == ZF_OK) {
         status = make_output(&r, error);
@@ -611,7 +534,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
         free_output(&r);
     }
     zf_program_decoder_release(job->program, r.held);
-    flat_free(&f);
+    zf_encode_flat_free(&f);
     return status;
 }
 
@@ -625,9 +548,17 @@ zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_resu
     zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
+    attempt at = {.block = block, .place = place, .choosing = job->tuples != NULL};
     while (status == ZF_OK) {
         zf_encode_node *tree = NULL;
-        status = try_once(job, &s, &task, place, &tree, out, error);
+        at.changed = false;
+        status = try_once(job, &s, &task, &at, &tree, out, error);
+        at.choosing = false;                        // the first result has the block's turn
+        if (status == ZF_ERR_INPUT && at.changed) { // its algorithms do not take wider fields
+            zf_encode_tree_free(tree);
+            status = ZF_OK;
+            continue;
+        }
         // A block that does not decode to what it was made from counts as refused by the alternative that made it.
         uint32_t branch = tree != NULL ? tree->branch : 0;
         bool again = status == ZF_ERR_INPUT && tree != NULL && choice->count > 1 && branch < 64;
@@ -641,5 +572,8 @@ zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_resu
         status = ZF_OK;
     }
     free(s.validity);
+    zf_encode_block_skip(job, block);
     return status;
 }
+
+void zf_encode_block_skip(zf_encode_job *job, uint64_t block) { zf_encode_tuples_pass(job->tuples, block); }

@@ -4,13 +4,8 @@
 
 #include "compiler/decoder/decoder.h"
 #include "compiler/encode/encode_tree.h"
+#include "compiler/encode/encode_tuples.h"
 #include "compiler/program.h"
-
-/// The decoder for a vector of branches, and the number of its shape in the file.
-typedef struct zf_encode_decoder {
-    zf_cached_decoder *held; ///< to be released
-    uint32_t shape;
-} zf_encode_decoder;
 
 /// A column while it is encoded. Read by all threads.
 typedef struct zf_encode_job {
@@ -19,8 +14,9 @@ typedef struct zf_encode_job {
     size_t index; ///< of the column in its table
     zf_encode_column data;
     uint64_t rows, rows_per_block, blocks;
-    uint32_t seek_interval; ///< 0: the default
-    zf_text unfused;        ///< zf_plan_options.unfused; empty: none
+    uint32_t seek_interval;   ///< 0: the default
+    zf_text unfused;          ///< zf_plan_options.unfused; empty: none
+    zf_encode_tuples *tuples; ///< NULL: every block keeps its own
     zf_writer *writer;
 } zf_encode_job;
 
@@ -37,12 +33,16 @@ typedef struct zf_encode_result {
 
 void zf_encode_result_free(zf_encode_result *result);
 /// Encodes block `block` of a column. Free `*out` also after an error. Errors: ZF_ERR_INPUT where no alternative takes the block
-/// or it decodes to other values. Any thread.
+/// or it decodes to other values. Any thread. Blocks of a column are begun in their order, and each calls this or
+/// zf_encode_block_skip.
 zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error);
 
+/// Leaves a block out: later ones do not wait for it.
+void zf_encode_block_skip(zf_encode_job *job, uint64_t block);
+
 /// Finds or makes the decoder for a vector of branches (the column's choice_count bytes). On success the caller releases it with
-/// zf_cached_decoder_release.
-zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error);
+/// zf_program_decoder_release.
+zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_cached_decoder **out, zf_error *error);
 
 /// Writes the value of row `row` of a column, for messages.
 void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size);

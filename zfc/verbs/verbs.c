@@ -167,7 +167,9 @@ const zf_verb zf_verbs[] = {
      "or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
      "`COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also be the `.npy` array that `decode` writes, "
      "and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
-     "Values of null rows are not kept. Every block is decoded and compared before it is written, and the file gets its name "
+     "Values of null rows are not kept. A block takes the params of an earlier block if it only needs wider fields for them and "
+     "grows by less than 1%, so that fewer kernels are compiled. Every block is decoded and compared before it is written, and "
+     "the file gets its name "
      "when it is complete.",
      1,
      -1,

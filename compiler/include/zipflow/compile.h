@@ -156,6 +156,9 @@ typedef struct zf_encode_stats {
 /// `column_count` entries, in the table's order, and the size of the first is that of all. They count the work until an error,
 /// and are zero if arguments are wrong.
 ///
+/// A block may take the params of an earlier block of its column, if it only needs wider fields for them and grows by less than
+/// 1%: each tuple of shaping values costs readers a compilation. The same input gives the same file on any number of threads.
+///
 /// Each block is decoded and compared before it is written. The file appears under its name when it is complete. After an error
 /// nothing new is there, except after ZF1507: the file is there, but its name may not survive a crash.
 ///

@@ -165,6 +165,8 @@ static zf_program *load(const char *text, zf_error *error) {
     return NULL;
 }
 
+/// A block behind the first may have the tuple of an earlier one, which the interpreter does not do: then all rows are encoded
+/// again, as one block, to be compared with it.
 static void round_trip(zf_program *program, zf_kind kind, const uint8_t *plain, uint64_t rows, uint64_t rows_per_block,
                        bool with_interpreter, const char *what) {
     zf_error error = {0};
@@ -181,8 +183,10 @@ static void round_trip(zf_program *program, zf_kind kind, const uint8_t *plain, 
     CHECK(status == ZF_OK, "%s: %s", what, error.message);
     if (status != ZF_OK) return;
     decode_and_compare(container, kind, plain, rows, what);
-    if (with_interpreter) compare_with_interpreter(program, container, kind, plain, rows, rows_per_block, what);
+    bool compares = with_interpreter && rows <= rows_per_block;
+    if (compares) compare_with_interpreter(program, container, kind, plain, rows, rows_per_block, what);
     zf_container_close(container);
+    if (with_interpreter && !compares) round_trip(program, kind, plain, rows, (rows + 4095) / 4096 * 4096, true, what);
 }
 
 // ---- The codecs -----------------------------------------------------------------------------------------------
