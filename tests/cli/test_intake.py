@@ -11,6 +11,7 @@ import pathlib
 import random
 import sqlite3
 import struct
+import tarfile
 import subprocess
 import sys
 import unittest
@@ -307,6 +308,9 @@ def other_formats():
         archive.writestr("c.npy", bytes(80))
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
+    tarred = io.BytesIO()
+    with tarfile.open(fileobj=tarred, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.addfile(tarfile.TarInfo("name"))
     base = sqlite3.connect(":memory:")
     base.execute("create table t (c)")
     data = bytes(range(200))
@@ -315,7 +319,7 @@ def other_formats():
                "an ORC file": b"ORC\x0a\x03" + data + b"ORC\x17", "a zstd file": b"\x28\xb5\x2f\xfd" + data, "an LZ4 file": b"\x04\x22\x4d\x18" + data,
                "a zipflow container": b"\x89ZFD\r\n\x1a\n" + data, "a zipflow module": b"\x89ZFM\r\n\x1a\n" + data, "a PNG image": b"\x89PNG\r\n\x1a\n" + data,
                "an ELF program": pathlib.Path(zfc_case.ZFC).read_bytes()[:4096], "a 7z file": b"7z\xbc\xaf\x27\x1c" + data, "an Avro file": b"Obj\x01" + data,
-               "an HDF5 file": b"\x89HDF\r\n\x1a\n" + data, "a tar file": b"name" + bytes(253) + b"ustar\0" + bytes(300), "a DuckDB database": bytes(8) + b"DUCK" + struct.pack("<Q", 64) + bytes(12288), "a PDF file": b"%PDF-1.7\n\x01" + data}
+               "an HDF5 file": b"\x89HDF\r\n\x1a\n" + data, "a tar file": tarred.getvalue(), "a DuckDB database": bytes(8) + b"DUCK" + struct.pack("<Q", 64) + bytes(12288), "a PDF file": b"%PDF-1.7\n\x01" + data}
     if hasattr(base, "serialize"):
         formats["an SQLite database"] = base.serialize()
     return [*formats.items(), *(("a gzip file", gzip.compress(data, level)) for level in (1, 6, 9))]
@@ -343,6 +347,10 @@ class Formats(Case):
         self.assertEqual(self.raw("s.bytes"), b"12345 DUCK\x01 and more")
         self.good(*self.encode(self.file("t.csv", "s\n12345 DUCK@\0\0\0\0\0\0\0 and more\n")))  # as well: a database has 12288 bytes
         self.assertEqual(self.raw("s.bytes"), b"12345 DUCK@" + bytes(7) + b" and more")
+        # and a word at byte 257: a tar file has the sum of its header
+        row = "\x01" + "n" * 254 + "ustar" + "n" * 400
+        self.good(*self.encode(self.file("t.csv", f"s\n{row}\n")))
+        self.assertEqual(self.raw("s.bytes"), row.encode())
         for kind, code, values in [("i32", "i", [559903, 1, 1000, 7, 7]), ("i64", "q", [559903, 5, 6]), ("i32", "i", [4411983, 1, 2, 3]), ("i64", "q", [1380011344, 1, 2])]:
             self.program(("c", kind))
             content = array.array(code, values).tobytes()

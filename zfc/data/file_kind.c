@@ -43,7 +43,7 @@ static const zf_file_kind kinds[] = {
     {BYTES("\x04\x22\x4d\x18"), 0, 11, NULL, 0, false, "an LZ4 file", unpack},
     {BYTES("7z\xbc\xaf\x27\x1c"), 0, 32, NULL, 0, false, "a 7z file", unpack},
     {BYTES("Rar!\x1a\x07"), 0, 20, NULL, 0, false, "a RAR file", unpack},
-    {BYTES("ustar"), 257, 512, NULL, 0, true, "a tar file", unpack},
+    {BYTES("ustar"), 257, 512, NULL, 0, false, "a tar file", unpack},
     {BYTES("\x89ZFD"), 0, 64, NULL, 0, false, "a zipflow container", "`zfc decode` decodes it"},
     {BYTES("\x89ZFM"), 0, 64, NULL, 0, false, "a zipflow module", "modules hold code, not data"},
     {BYTES("\x89PNG\r\n\x1a\n"), 0, 8, NULL, 0, false, "a PNG image", other},
@@ -59,6 +59,17 @@ static bool has_control(const char *bytes, size_t count) {
         if (c < ' ' && c != '\t' && c != '\r' && c != '\n') return true;
     }
     return false;
+}
+
+/// A tar header of 512 bytes holds the sum of its bytes as octal digits, with blanks in their place.
+static bool has_tar_sum(const unsigned char *header) {
+    enum { AT = 148, LENGTH = 8 };
+    unsigned long sum = 0, said = 0;
+    for (int i = 0; i < 512; i++) sum += i >= AT && i < AT + LENGTH ? ' ' : header[i];
+    int at = AT;
+    while (at < AT + LENGTH && header[at] == ' ') at++;
+    for (; at < AT + LENGTH && header[at] >= '0' && header[at] <= '7'; at++) said = said * 8 + (header[at] - '0');
+    return sum == said;
 }
 
 /// Checks more than the magic. Elements need not be so long or so unlike a magic as text.
@@ -80,6 +91,7 @@ static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, b
         static const unsigned char zeros[6];
         return count >= kind->least && memcmp(b + 14, zeros, sizeof zeros) == 0;
     }
+    if (memcmp(kind->begin, "ustar", 5) == 0) return count >= kind->least && has_tar_sum(b);
     return !kind->is_printable || has_control(bytes, count);
 }
 
