@@ -11,6 +11,7 @@
 #include "codegen/llvm/jit.h"
 #include "codegen/target/codegen_target.h"
 #include "patterns/plan/plan_target.h"
+#include "runtime/module/module_format.h"
 #include "tests/support/demand.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
@@ -54,6 +55,12 @@ static zf_status build_sum(void *user, LLVMModuleRef module, bool compact, zf_er
 
 typedef enum output { LOADED, OBJECT, PTX, TEXT, OUTPUTS } output;
 static const char *const output_names[OUTPUTS] = {"loaded code", "an object", "PTX", "assembly"};
+
+/// Objects are for x86-64, which LLVM knows where it runs on that.
+static bool is_made_here(int what) {
+    uint32_t level;
+    return what != OBJECT || zf_cpu_here(&level) == ZF_MACHINE_X86_64;
+}
 
 /// Compiles the body as that output. `budget` may be NULL.
 static zf_status compile(zf_jit *jit, output what, body *of, zf_compile_budget *budget, zf_error *error) {
@@ -108,6 +115,7 @@ static unsigned count_kept(void) {
 /// Time ends at every place where it may: at the end of building, before each pass, at the end.
 static void test_every_place(void) {
     for (int o = 0; o < OUTPUTS; o++) {
+        if (!is_made_here(o)) continue;
         zf_jit *jit = make_jit(place("cache"));
         unsigned kept = count_kept(), budgets = 0;
         body sum = {.terms = 3};
@@ -126,7 +134,7 @@ static void test_every_place(void) {
                   error.message, error.hint);
             CHECK(count_kept() == kept && zf_jit_get_stats(jit).compiled == 0, "%s, %u seconds: half of it is kept",
                   output_names[o], seconds);
-            if (status != ZF_ERR_UNSUPPORTED) break;
+            if (strcmp(error.code, "ZF1411") != 0) break; // it never becomes enough
         }
         CHECK(budgets > 10 && looks > 40, "%s: %u budgets are too small, and the clock is looked at %u times", output_names[o],
               budgets, looks); // stages alone are three or four places
@@ -155,7 +163,7 @@ static void test_sum(void) {
     zf_compile_budget_init(&budget, NULL, 1.5 * one);
     budget.clock = tick;
     CHECK(compile(jit, LOADED, &sum, &budget, &error) == ZF_OK, "%s", error.message);
-    CHECK(compile(jit, OBJECT, &sum, &budget, &error) == ZF_ERR_UNSUPPORTED, "two take more than one and a half");
+    CHECK(compile(jit, TEXT, &sum, &budget, &error) == ZF_ERR_UNSUPPORTED, "two take more than one and a half");
     int builds = sum.builds;
     CHECK(compile(jit, LOADED, &sum, &budget, &error) == ZF_ERR_UNSUPPORTED && sum.builds == builds + 1, "nothing is left");
     zf_compile_budget_renew(&budget);
@@ -172,6 +180,7 @@ static void test_size(void) {
         bool is_enough;
     } rows[] = {{1000, 1e-6, false}, {1000, 1, true}, {60000, 1e-2, false}};
     for (int o = 0; o < OUTPUTS; o++) {
+        if (!is_made_here(o)) continue;
         zf_jit *jit = make_jit(NULL);
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
             zf_compile_budget budget;
