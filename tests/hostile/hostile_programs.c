@@ -12,11 +12,7 @@
 #include "compiler/program.h"
 #include "tests/hostile/program_stages.h"
 
-#ifdef ZF_SANITIZE
-enum { LESS = 3 }; ///< instrumented code takes that much longer
-#else
-enum { LESS = 2 };
-#endif
+enum { LESS = 3 }; ///< all changes take minutes
 
 enum {
     EXHAUSTIVE_SYNTAX = 1000 / LESS, ///< bytes of files whose every change is parsed
