@@ -91,7 +91,7 @@ static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, b
         static const unsigned char zeros[6];
         return count >= kind->least && memcmp(b + 14, zeros, sizeof zeros) == 0;
     }
-    if (memcmp(kind->begin, "ustar", 5) == 0) return count >= kind->least && has_tar_sum(b);
+    if (strncmp(kind->begin, "ustar", 5) == 0) return count >= kind->least && has_tar_sum(b);
     return !kind->is_printable || has_control(bytes, count);
 }
 
