@@ -376,6 +376,8 @@ static zf_status optimise(compilation *c, zf_error *error) {
     LLVMPassBuilderOptionsSetLoopUnrolling(options, !c->compact); // it would write out what was built as a loop
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
     LLVMDisposePassBuilderOptions(options);
+    const zf_cg_target *target = c->request->target;
+    if (failure == NULL && target != NULL && target->mend != NULL) target->mend(c->module);
     if (failure == NULL) zf_simt_order_loads(c->module);
     ZF_TRY(zf_cg_llvm_error(failure, "optimisation failed", error));
     return check_time(c, error);

@@ -48,8 +48,7 @@ static bool has_attribute(LLVMValueRef argument, const char *name) {
     return false;
 }
 
-/// Whether what lies at a pointer is the same as long as the kernel runs.
-static bool is_constant_memory(LLVMValueRef v_pointer) {
+bool zf_simt_is_constant_memory(LLVMValueRef v_pointer) {
     while (LLVMIsAGetElementPtrInst(v_pointer) != NULL) v_pointer = LLVMGetOperand(v_pointer, 0);
     if (LLVMIsAArgument(v_pointer) == NULL || !has_attribute(v_pointer, "noalias")) return false;
     return has_attribute(v_pointer, "readonly");
@@ -57,7 +56,7 @@ static bool is_constant_memory(LLVMValueRef v_pointer) {
 
 static bool is_stable_load(LLVMValueRef v) {
     if (LLVMIsALoadInst(v) == NULL || LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic) return false;
-    return is_constant_memory(LLVMGetOperand(v, 0));
+    return zf_simt_is_constant_memory(LLVMGetOperand(v, 0));
 }
 
 /// Calls of LLVM's functions that only compute.

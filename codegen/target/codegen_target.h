@@ -61,6 +61,8 @@ struct zf_cg_target {
     zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
     /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
     void (*kernel)(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel);
+    /// Replaces what the back end gets wrong, in a module that the passes have been over. May be NULL.
+    void (*mend)(LLVMModuleRef module);
     /// Adds LLVM's assembly text to `out`, without lines that would change the code. NULL: the text is used as it is.
     void (*tidy)(const char *assembly, size_t length, zf_text *out);
     const zf_simt_ops *simt; ///< NULL: kernels are loops

@@ -8,6 +8,7 @@
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 #include "codegen/target/codegen_target.h"
+#include "codegen/target/nvptx_loads.h"
 #include "runtime/base/error_codes.h"
 
 enum { GLOBAL = 1, SHARED = 3 };
@@ -202,6 +203,7 @@ static const zf_simt_ops operations = {
 const zf_cg_target zf_cg_target_nvptx = {
     .is = &zf_target_nvptx,
     .machine = machine,
+    .mend = zf_nvptx_mend_loads,
     .tidy = tidy,
     .kernel = zf_simt_kernel,
     .simt = &operations,

@@ -97,5 +97,15 @@ class Compile(zfc_case.Case):
         self.assertNotIn("reduce", self.good("explain", "--emit=llvm", program))
 
 
+class Loads(zfc_case.Case):
+    def test_adjacent_bytes_are_not_loaded_as_if_aligned(self):
+        """Bytes from any place on become a vector, of which LLVM 19 alone makes a load that wants an aligned address."""
+        program = self.file("t.zf", 'import "std.zf";\ntable t { c: u8 = dictionary(codes: byte_stream_split); }\n')
+        for shaping in ([], ["--arch", "80"]):
+            ptx = self.good("explain", "--emit=ptx", "--no-cache", *shaping, program)
+            self.assertIn("ld.global.nc.u32", ptx)
+            self.assertNotRegex(ptx, r"ld\.\S*v4")
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

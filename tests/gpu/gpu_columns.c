@@ -176,6 +176,7 @@ static const gpu_column columns[] = {
     {"patches_i32", 32, narrow_or_not, true, false},
     {"patches_tails", 64, wide, true, false},
     {"map_blocks", 32, narrow_or_not, false, false},
+    {"map_planes", 8, narrow, false, false},
     {"groups_empty", 32, set, true, false},
     {"groups_fsst", 8, prose, true, false},
     {"groups_words", 8, prose, true, false},
