@@ -261,6 +261,7 @@ static void make_slow(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *
     LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
     zf_form_of(shape->form)->emit_slow(&lower, shape);
     close_function(&lower, bb_first);
+    if (cg->target->simt->finish != NULL) cg->target->simt->finish(cg, v_function);
 }
 
 void zf_simt_one_thread(zf_kernel_build *lower, LLVMValueRef v_number) {
