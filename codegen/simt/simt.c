@@ -133,6 +133,41 @@ static void make_no_string(zf_kernel_build *lower, LLVMValueRef v_count) {
     zf_cg_enter(cg, bb_some);
 }
 
+// Later kernels may read 16 bytes behind the last element of a work buffer, and mask them: whoever makes the block's last tile
+// clears them, so that nobody reads memory that was never written.
+static void clear_padding(zf_kernel_build *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    const zf_plan *plan = lower->plan;
+    const zf_kernel *kernel = lower->kernel;
+    if (kernel->sink < 0 || lower->type.kind == ZF_K_STRING || lower->type.nullable || lower->unpacks > 0 ||
+        zf_plan_may_go_to_column(plan, kernel->sink))
+        return;
+    LLVMValueRef v_count = zf_lower_count(lower, kernel->edge), v_end = v_count;
+    LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, shape->span > 1 ? shape->span : 1));
+    v_next = zf_cg_mul(cg, v_next, zf_cg_i64(cg, kernel->tile));
+    LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_tile"), bb_body = zf_cg_block(cg, "body");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_next, v_count), bb_last, bb_body);
+    zf_cg_enter(cg, bb_last);
+    unsigned size = lower->type.kind == ZF_K_BOOL ? 1 : zf_kind_size(lower->type.kind), stores = ZF_ABI_WORK_PADDING / size;
+    if (kernel->prefix != NULL) v_end = zf_cg_add(cg, v_end, zf_cg_i64(cg, 1));
+    if (lower->type.kind == ZF_K_BOOL)
+        v_end = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_end, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
+    LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * size);
+    LLVMValueRef v_padding = zf_cg_at(cg, ty, lower->v_sink, v_end), v_zero = LLVMConstNull(ty);
+    if (shape->tiles == shape->threads) { // the tile is this thread's alone
+        for (unsigned k = 0; k < stores; k++) zf_cg_store(cg, v_zero, zf_cg_at(cg, ty, v_padding, zf_cg_i64(cg, k)), size);
+        zf_cg_br(cg, bb_body);
+    } else {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "padding");
+        LLVMValueRef v_number = shape->tiles > 1 ? zf_simt_lane(lower) : lower->simt->v_thread;
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_number, zf_cg_i32(cg, stores)), bb_store, bb_body);
+        zf_cg_enter(cg, bb_store);
+        zf_cg_store(cg, v_zero, zf_cg_at(cg, ty, v_padding, zf_cg_resize(cg, v_number, cg->ty_i64, false)), size);
+        zf_cg_br(cg, bb_body);
+    }
+    zf_cg_enter(cg, bb_body);
+}
+
 // Pointers and numbers of the block and tile that this thread works on.
 static void open_block(zf_kernel_build *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = lower->cg;
@@ -320,6 +355,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
     if (has_slow) lower.simt->v_slow = declare_slow(&lower, slow_name);
     ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
+    clear_padding(&lower, &shape);
     form->emit(&lower, &shape);
     close_function(&lower, bb_first);
     if (ops->finish != NULL) ops->finish(cg, lower.v_body);

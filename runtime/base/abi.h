@@ -70,9 +70,11 @@ typedef struct zf_abi_kernel {
     uint32_t rereads;
 } zf_abi_kernel;
 
-enum { ZF_ABI_HANDLE_BYTES = 16 };
+enum { ZF_ABI_HANDLE_BYTES = 16, ZF_ABI_WORK_PADDING = 16 };
 /// Elements side by side; a buffer without any begins with 16 bytes of zeros, because kernels may read element 0 wherever an
 /// index was wrong. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
+/// Kernels may read ZF_ABI_WORK_PADDING bytes behind the last element. On accelerators the kernel that makes the elements clears
+/// them.
 typedef struct zf_abi_work {
     uint32_t edge;
     uint32_t element;  ///< bytes an element; 0: bits; strings ZF_ABI_HANDLE_BYTES: where the bytes are, and how many

@@ -119,7 +119,7 @@ uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count) {
     if (work->nullable != 0 &&
         (!zf_align_up(bytes, ZF_WORK_ALIGNMENT, &bytes) || __builtin_add_overflow(bytes, elements, &bytes)))
         return UINT64_MAX;
-    return __builtin_add_overflow(bytes, (uint64_t)ZF_FORMAT_PADDING, &bytes) ? UINT64_MAX : bytes;
+    return __builtin_add_overflow(bytes, (uint64_t)ZF_ABI_WORK_PADDING, &bytes) ? UINT64_MAX : bytes;
 }
 
 /// The longest tile of the column's, in a block of so many elements: those of chunks may be far longer than their block.
