@@ -56,38 +56,51 @@ static void host_release(zf_accelerator *self, void *at) {
     free(at);
 }
 
-/// The emulator's own callers use memory that it allocated, so memory of another kind comes from a caller of zf_decode_async.
-static zf_status check_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, zf_error *error) {
-    if (zf_emu_holds(&((emulator *)self)->memory, address, bytes)) return ZF_OK;
+/// Finds the notes of a range of the device's memory (zf_emu_written). The emulator's own callers use memory that it allocated,
+/// so memory of another kind comes from a caller of zf_decode_async.
+static zf_status find_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, uint8_t **written,
+                            zf_error *error) {
+    *written = zf_emu_written(&((emulator *)self)->memory, address, bytes);
+    if (*written != NULL) return ZF_OK;
     return zf_raise(error, ZF_E_BUFFER, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);
 }
 
 static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
     (void)stream;
-    ZF_TRY(check_range(self, "the destination of a copy", to, bytes, error));
-    if (bytes > 0) memcpy((void *)(uintptr_t)to, from, bytes);
+    uint8_t *written;
+    ZF_TRY(find_range(self, "the destination of a copy", to, bytes, &written, error));
+    if (bytes == 0) return ZF_OK;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    memset(written, 1, bytes);
     return ZF_OK;
 }
 
 static zf_status copy_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
     (void)stream;
-    ZF_TRY(check_range(self, "the source of a copy", from, bytes, error));
+    uint8_t *written;
+    ZF_TRY(find_range(self, "the source of a copy", from, bytes, &written, error));
     if (bytes > 0) memcpy(to, (const void *)(uintptr_t)from, bytes);
     return ZF_OK;
 }
 
 static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
     (void)stream;
-    ZF_TRY(check_range(self, "the destination of a copy", to, bytes, error));
-    ZF_TRY(check_range(self, "the source of a copy", from, bytes, error));
-    if (bytes > 0) memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    uint8_t *written, *written_from;
+    ZF_TRY(find_range(self, "the destination of a copy", to, bytes, &written, error));
+    ZF_TRY(find_range(self, "the source of a copy", from, bytes, &written_from, error));
+    if (bytes == 0) return ZF_OK;
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    memmove(written, written_from, bytes);
     return ZF_OK;
 }
 
 static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
     (void)stream;
-    ZF_TRY(check_range(self, "the filled range", to, bytes, error));
-    if (bytes > 0) memset((void *)(uintptr_t)to, byte, bytes);
+    uint8_t *written;
+    ZF_TRY(find_range(self, "the filled range", to, bytes, &written, error));
+    if (bytes == 0) return ZF_OK;
+    memset((void *)(uintptr_t)to, byte, bytes);
+    memset(written, 1, bytes);
     return ZF_OK;
 }
 
@@ -235,16 +248,26 @@ static void run_one(void *user, uint64_t index, unsigned worker) {
     pthread_mutex_unlock(&r->lock);
 }
 
-static zf_status check_args(zf_accelerator *self, const zf_emu_launch *launch, zf_error *error) {
+/// Checks the launch's memory, and finds its notes.
+static zf_status check_args(zf_accelerator *self, zf_emu_launch *launch, zf_error *error) {
     static const uint32_t alignments[ZF_EMU_OBJECTS] = {256, 8, 4, 256, 1, 1, 8, 8};
     for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
-        const zf_emu_object *object = &launch->objects[i];
+        zf_emu_object *object = &launch->objects[i];
         if (object->bytes == 0) continue;
-        ZF_TRY(check_range(self, object->name, object->at, object->bytes, error));
+        ZF_TRY(find_range(self, object->name, object->at, object->bytes, &object->written, error));
         if (object->at % alignments[i] == 0) continue;
         return zf_raise(error, ZF_E_INTERNAL, "`%s` of a launch is not aligned to %u bytes", object->name, alignments[i]);
     }
     return ZF_OK;
+}
+
+/// Whether no kernel of the plan has failed. One that did may have left elements out, and later kernels read them all the same.
+static bool is_complete(const zf_simt_args *args) {
+    const uint64_t *words = (const uint64_t *)(uintptr_t)args->failures;
+    for (uint64_t k = 0; k < args->failures_bytes / sizeof *words; k++) {
+        if (words[k] != ZF_ABI_NO_FAILURE) return false;
+    }
+    return true;
 }
 
 static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
@@ -259,14 +282,14 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
     running r = {.emu = emu,
                  .launch = {.kernel = &code->kernels[kernel],
                             .args = args,
-                            .objects = {{"base", args->base, args->base_bytes, false},
-                                        {"blocks", args->blocks, args->blocks_bytes, false},
-                                        {"first", args->first, args->first_bytes, false},
-                                        {"work", args->work, args->work_bytes, false},
-                                        {"out", args->out, args->out_bytes, true},
-                                        {"validity", args->validity, args->validity_bytes, true},
-                                        {"offsets", args->offsets, args->offsets_bytes, true},
-                                        {"failure", args->failures, args->failures_bytes, true}},
+                            .objects = {{"base", args->base, args->base_bytes, false, NULL},
+                                        {"blocks", args->blocks, args->blocks_bytes, false, NULL},
+                                        {"first", args->first, args->first_bytes, false, NULL},
+                                        {"work", args->work, args->work_bytes, false, NULL},
+                                        {"out", args->out, args->out_bytes, true, NULL},
+                                        {"validity", args->validity, args->validity_bytes, true, NULL},
+                                        {"offsets", args->offsets, args->offsets_bytes, true, NULL},
+                                        {"failure", args->failures, args->failures_bytes, true, NULL}},
                             .holes = emu->holes,
                             .hole_count = emu->hole_count,
                             .wave = emu->wave,
@@ -274,6 +297,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                  .groups = groups,
                  .status = ZF_OK};
     ZF_TRY(check_args(self, &r.launch, error));
+    r.launch.complete = is_complete(args);
     atomic_init(&r.failed, UINT64_MAX);
     pthread_mutex_init(&r.lock, NULL);
     zf_parallel_for(emu->threads, groups, run_one, &r);
@@ -412,6 +436,11 @@ void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed) { atomic_store(&((emula
 void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count) {
     ((emulator *)emu)->holes = holes;
     ((emulator *)emu)->hole_count = count;
+}
+
+void zf_emu_forget(zf_accelerator *emu, uint64_t address, uint64_t bytes) {
+    uint8_t *written = zf_emu_written(&((emulator *)emu)->memory, address, bytes);
+    if (written != NULL) memset(written, 0, bytes);
 }
 
 static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {

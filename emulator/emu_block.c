@@ -289,6 +289,21 @@ static bool allows(const zf_emu_object *object, uintptr_t address, uint32_t byte
     return offset < object->bytes && bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable);
 }
 
+/// Notes what an access of the object writes. One that reads must find its bytes written, by whichever thread.
+static void check_written(zf_emu_thread_state *thread, const zf_emu_object *object, uintptr_t address, uint32_t bytes,
+                          uint32_t access, uint32_t line) {
+    uint64_t offset = address - object->at;
+    uint8_t *written = object->written + offset;
+    bool complete = thread->block->launch->complete;
+    for (uint32_t i = 0; i < bytes; i++) { // threads of other thread blocks may write the same bytes
+        if (access == ZF_EMU_STORE)
+            __atomic_store_n(&written[i], 1, __ATOMIC_RELAXED);
+        else if (complete && __atomic_load_n(&written[i], __ATOMIC_RELAXED) == 0)
+            FAULT(thread, line, "%s %u bytes at byte %llu of `%s`, of which nothing wrote byte %llu", verb_of(access), bytes,
+                  (ull)offset, object->name, (ull)(offset + i));
+    }
+}
+
 void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line) {
     zf_emu_thread_state *thread = pointer;
     const zf_emu_block *block = thread->block;
@@ -308,7 +323,10 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         check_shared(thread, begin, bytes, access, line);
         return;
     }
-    if (thread->last != NULL && allows(thread->last, address, bytes, access)) return; // most accesses are near the one before
+    if (thread->last != NULL && allows(thread->last, address, bytes, access)) { // most accesses are near the one before
+        check_written(thread, thread->last, address, bytes, access, line);
+        return;
+    }
     const zf_emu_object *near = NULL;
     for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
         const zf_emu_object *object = &launch->objects[i];
@@ -317,6 +335,7 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         if (i == 0) check_holes(thread, offset, bytes, access, line);
         if (allows(object, address, bytes, access)) {
             if (i > 0 || launch->hole_count == 0) thread->last = object;
+            check_written(thread, object, address, bytes, access, line);
             return;
         }
         if (near == NULL || object->writable) near = object;

@@ -13,6 +13,7 @@
 typedef struct zf_emu_allocation {
     uint8_t *map; ///< a canary, the bytes, a canary
     uint8_t *at;
+    uint8_t *written; ///< of each byte: 1 once a copy, a fill or a kernel wrote it
     uint64_t bytes;
     struct zf_emu_allocation *next;
 } zf_emu_allocation;
@@ -27,8 +28,8 @@ void zf_emu_memory_destroy(zf_emu_memory *memory);
 /// Aligned to 256, filled with a pattern, between canaries.
 zf_status zf_emu_allocate(zf_emu_memory *memory, uint64_t bytes, uint64_t *address, zf_error *error);
 void zf_emu_release(zf_emu_memory *memory, uint64_t address);
-/// Whether so many bytes from `address` on lie in one allocation.
-bool zf_emu_holds(zf_emu_memory *memory, uint64_t address, uint64_t bytes);
+/// Finds where it is noted whether each of the bytes from `address` on is written. NULL unless all lie in one allocation.
+uint8_t *zf_emu_written(zf_emu_memory *memory, uint64_t address, uint64_t bytes);
 /// Whether all canaries are whole.
 zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
@@ -66,6 +67,7 @@ typedef struct zf_emu_object {
     uintptr_t at;
     uint64_t bytes;
     bool writable;
+    uint8_t *written; ///< of each byte, as zf_emu_allocation has it
 } zf_emu_object;
 
 typedef struct zf_emu_launch {
@@ -75,6 +77,7 @@ typedef struct zf_emu_launch {
     const zf_emu_hole *holes;              ///< of the base
     uint32_t hole_count;
     uint32_t wave; ///< lanes of a wave: one warp of the kernel, or two
+    bool complete; ///< no kernel of the plan has failed before: all that they make is written
     uint64_t seed;
 } zf_emu_launch;
 

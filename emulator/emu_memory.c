@@ -17,6 +17,7 @@ void zf_emu_memory_init(zf_emu_memory *memory) {
 
 static void free_allocation(zf_emu_allocation *allocation) {
     free(allocation->map);
+    free(allocation->written);
     free(allocation);
 }
 
@@ -35,11 +36,13 @@ zf_status zf_emu_allocate(zf_emu_memory *memory, uint64_t bytes, uint64_t *addre
     zf_emu_allocation *allocation = malloc(sizeof *allocation);
     bool fits = zf_align_up(bytes, ALIGNMENT, &room) && !__builtin_add_overflow(room, (uint64_t)2 * CANARY, &room);
     uint8_t *map = allocation != NULL && fits ? aligned_alloc(ALIGNMENT, room) : NULL;
-    if (map == NULL) {
+    uint8_t *written = map != NULL ? calloc(1, bytes + 1) : NULL;
+    if (written == NULL) {
+        free(map);
         free(allocation);
         return zf_raise(error, ZF_E_DEVICE_MEMORY, "device `emu` has no %llu bytes of memory", (ull)bytes);
     }
-    *allocation = (zf_emu_allocation){.map = map, .at = map + CANARY, .bytes = bytes};
+    *allocation = (zf_emu_allocation){.map = map, .at = map + CANARY, .written = written, .bytes = bytes};
     memset(map, CANARY_BYTE, CANARY);
     memset(allocation->at, FRESH_BYTE, bytes);
     memset(allocation->at + bytes, CANARY_BYTE, room - CANARY - bytes);
@@ -61,12 +64,12 @@ void zf_emu_release(zf_emu_memory *memory, uint64_t address) {
     if (allocation != NULL) free_allocation(allocation);
 }
 
-bool zf_emu_holds(zf_emu_memory *memory, uint64_t address, uint64_t bytes) {
-    bool found = false;
+uint8_t *zf_emu_written(zf_emu_memory *memory, uint64_t address, uint64_t bytes) {
+    uint8_t *found = NULL;
     pthread_mutex_lock(&memory->lock);
-    for (const zf_emu_allocation *a = memory->all; a != NULL && !found; a = a->next) {
-        uint64_t begin = (uint64_t)(uintptr_t)a->at;
-        found = address >= begin && address - begin <= a->bytes && bytes <= a->bytes - (address - begin);
+    for (const zf_emu_allocation *a = memory->all; a != NULL && found == NULL; a = a->next) {
+        uint64_t offset = address - (uint64_t)(uintptr_t)a->at; // beyond all of them where it is before the first
+        if (offset <= a->bytes && bytes <= a->bytes - offset) found = a->written + offset;
     }
     pthread_mutex_unlock(&memory->lock);
     return found;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/emu.h"
+
 enum { POISON = 0xa5 };
 
 static bool whole(const uint8_t *bytes, uint64_t count) {
@@ -88,7 +90,10 @@ void gpu_decode_close(gpu_decode *d) {
 }
 
 static zf_status poison(gpu_decode *d, const gpu_memory *memory, zf_error *error) {
-    return d->machine->accelerator->ops->fill(d->machine->accelerator, d->stream, memory->at, POISON, memory->bytes, error);
+    zf_accelerator *accelerator = d->machine->accelerator;
+    ZF_TRY(accelerator->ops->fill(accelerator, d->stream, memory->at, POISON, memory->bytes, error));
+    if (d->machine->emulated) zf_emu_forget(accelerator, memory->at, memory->bytes); // kernels must not read it
+    return ZF_OK;
 }
 
 zf_status gpu_decode_queue(gpu_decode *d, zf_error *error) {

@@ -189,7 +189,7 @@ static void decode_here(run *r, const place *at, const char *way, unsigned threa
     }
 }
 
-/// In the device's memory: its workspace is poisoned, too.
+/// In the device's memory.
 static void decode_there(run *r, const place *at) {
     for (size_t k = 0; k < RANGES; k++) {
         if (!goes(r, at, k, THERE)) continue;
@@ -199,8 +199,6 @@ static void decode_there(run *r, const place *at) {
         unsigned bits = zf_element_bits((zf_element)r->column->type.kind);
         if (r->machine.emulated) zf_emu_set_seed(r->gpu.accelerator, (r->number + k) % 8);
         zf_status status = gpu_decode_open(&r->gpu, at->container, 0, &options, CANARY, NULL, &d, &error);
-        if (status == ZF_OK)
-            status = r->gpu.accelerator->ops->fill(r->gpu.accelerator, NULL, d.workspace.at, POISON, d.workspace.bytes, &error);
         if (status == ZF_OK) status = gpu_decode_queue(&d, &error);
         if (status == ZF_OK) status = gpu_decode_wait(&d, NULL, &error);
         if (status == ZF_OK) status = gpu_decode_fetch(&d, &error);
@@ -231,6 +229,7 @@ static zf_status ask(run *r, const place *at, zf_pipeline *pipeline, asked *a, z
     for (int i = 0; i < 3; i++) {
         ZF_TRY(ops->allocate(r->gpu.accelerator, bytes[i], &a->map[i], error));
         ZF_TRY(ops->fill(r->gpu.accelerator, NULL, a->map[i], POISON, bytes[i], error));
+        if (r->machine.emulated) zf_emu_forget(r->gpu.accelerator, a->map[i], bytes[i]);
     }
     out->device =
         (zf_device_buffers){.values = a->map[0], .offsets = a->map[1], .validity = a->map[2], ZF_DEVICE_BYTES(a->sizes.device)};

@@ -45,11 +45,12 @@ enum { HALF = 32 };
 typedef struct machine {
     zf_accelerator *emu;
     uint64_t base, out, failure;
+    bool forgets; ///< `out` is new memory for each launch
     uint32_t values[ELEMENTS];
 } machine;
 
 static machine start(unsigned threads) {
-    machine m;
+    machine m = {0};
     zf_error error = {0};
     CHECK(zf_emu_create(threads, wave, &m.emu, &error) == ZF_OK, "%s", error.message);
     const zf_accelerator_ops *ops = m.emu->ops;
@@ -60,6 +61,7 @@ static machine start(unsigned threads) {
     CHECK(m.base % 256 == 0 && m.out % 256 == 0, "not aligned");
     for (uint32_t i = 0; i < ELEMENTS; i++) m.values[i] = i * 7 + 3;
     CHECK(ops->copy_in(m.emu, NULL, m.base, m.values, sizeof m.values, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->fill(m.emu, NULL, m.failure, 0xff, 8, &error) == ZF_OK, "%s", error.message);
     return m;
 }
 
@@ -84,6 +86,7 @@ static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *e
     CHECK(ops->load(m->emu, &plan, &code, &again, error) == ZF_OK && again == loaded, "the same code was loaded twice");
     ops->unload(m->emu, again); // the first reference keeps the code
     status = ops->fill(m->emu, NULL, m->out, 0xee, ELEMENTS * 4, error);
+    if (m->forgets) zf_emu_forget(m->emu, m->out, ELEMENTS * 4);
     if (status == ZF_OK) status = ops->launch(m->emu, NULL, loaded, 0, GROUPS, &args, error);
     if (status == ZF_OK) status = ops->wait(m->emu, NULL, error);
     ops->unload(m->emu, loaded); // the next one loads it again
@@ -506,6 +509,61 @@ static void test_holes(void) {
     stop(&m);
 }
 
+static void change_out(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    if (is_chosen(thread)) zf_emu_check(thread, (uint32_t *)(void *)out + 25, 4, 4, ZF_EMU_ATOMIC, 42);
+}
+
+static void store_then_load(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t *at = (uint32_t *)(void *)out + 26;
+    if (is_chosen(thread)) store(thread, at, 1, 43);
+    if (is_chosen(thread)) load(thread, at, 44);
+}
+
+/// Byte 100 to 104 of the base is read after a part of it was forgotten and written again in several ways.
+static void test_unwritten(void) {
+    machine m = start(1);
+    const zf_accelerator_ops *ops = m.emu->ops;
+    zf_error error = {0};
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_OK, "a copy wrote it: %s", error.message);
+    for (unsigned forgotten = 98; forgotten < 106; forgotten++) {
+        zf_emu_forget(m.emu, m.base + forgotten, 1);
+        bool read = forgotten >= 100 && forgotten < 104;
+        char text[100];
+        snprintf(text, sizeof text, "reads 4 bytes at byte 100 of `base`, of which nothing wrote byte %u", forgotten);
+        zf_status status = run(&m, load_base, THREADS, &error);
+        CHECK(status == (read ? ZF_ERR_INTERNAL : ZF_OK) && (!read || strstr(error.message, text) != NULL), "byte %u: %s",
+              forgotten, error.message);
+        CHECK(!read || strstr(error.place, ".zf line 41") != NULL, "byte %u: %s", forgotten, error.place);
+        CHECK(ops->fill(m.emu, NULL, m.base + forgotten, 1, 1, &error) == ZF_OK && run(&m, load_base, THREADS, &error) == ZF_OK,
+              "byte %u, filled: %s", forgotten, error.message);
+    }
+    // A copy within the device writes what is written where it comes from.
+    zf_emu_forget(m.emu, m.base + 100, 4);
+    CHECK(ops->copy_within(m.emu, NULL, m.base + 96, m.base + 98, 4, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_within(m.emu, NULL, m.base + 100, m.base + 98, 4, &error) == ZF_OK, "%s", error.message);
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_ERR_INTERNAL && strstr(error.message, "wrote byte 100") != NULL, "%s",
+          error.message);
+    CHECK(ops->copy_within(m.emu, NULL, m.base + 100, m.base, 4, &error) == ZF_OK && run(&m, load_base, THREADS, &error) == ZF_OK,
+          "copied: %s", error.message);
+    stop(&m);
+}
+
+/// Kernels read what they wrote, and nothing else of new memory, unless a kernel has failed.
+static void test_unwritten_by_kernels(void) {
+    machine m = start(1);
+    zf_error error = {0};
+    m.forgets = true;
+    CHECK(run(&m, store_then_load, THREADS, &error) == ZF_OK, "%s", error.message);
+    CHECK(run(&m, change_out, THREADS, &error) == ZF_ERR_INTERNAL &&
+              strstr(error.message, "changes 4 bytes at byte 100 of `out`, of which nothing wrote byte 100") != NULL,
+          "%s", error.message);
+    CHECK(m.emu->ops->fill(m.emu, NULL, m.failure, 0, 8, &error) == ZF_OK && run(&m, change_out, THREADS, &error) == ZF_OK,
+          "behind a failure: %s", error.message);
+    stop(&m);
+}
+
 /// Writes where no check is made, as a launcher with wrong sizes would.
 static void silent_behind(KERNEL_ARGS) {
     UNUSED_ARGS;
@@ -579,6 +637,8 @@ int main(void) {
     test_orders();
     test_faults();
     test_holes();
+    test_unwritten();
+    test_unwritten_by_kernels();
     test_canaries();
     test_misuse();
     return check_result();
