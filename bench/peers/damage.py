@@ -110,7 +110,7 @@ def part_damage(s, report):
             continue
         try:
             said = s.run(program, "--device", s.options.device if s.options.device != "cpu" else "emu", "--tables", table, "--every",
-                         str(s.options.every), limit=300, codes=(0, 1))
+                         str(s.options.every), limit=300, codes=(0, 1), directory=program.parent.parent)  # packed, it finds its tables there
             found = json.loads([line for line in said.splitlines() if line.startswith("{")][-1])
         except Exception as why:  # of this table
             report.fail(why or "no report", data=table, by="zipflow")

@@ -98,13 +98,15 @@ class Session:
             self.log.write(text.rstrip() + "\n")
             self.log.flush()
 
-    def run(self, *words, limit=120, codes=(0,)):
+    def run(self, *words, limit=120, codes=(0,), directory=None):
+        """Returns the output of a program, which runs in `directory`, or where the results are made."""
         words = [str(w) for w in words]
         limit, begin = min(limit, self.left()), time.monotonic()
         if limit <= 0:
             raise Failed("the time is used up (--budget)")
         try:
-            result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, env=self.environment, cwd=self.tree)
+            result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, env=self.environment,
+                                    cwd=directory or self.tree)
         except FileNotFoundError:
             raise Failed(f"there is no {pathlib.Path(words[0]).name}") from None
         except subprocess.TimeoutExpired:
@@ -112,7 +114,7 @@ class Session:
             raise Failed(f"{words[1]} was stopped after {limit:.0f} s") from None
         self.note(f"$ {' '.join(words)}\n{result.stderr}[{result.returncode}, {time.monotonic() - begin:.2f} s]")
         if result.returncode not in codes:
-            raise Failed(" | ".join(result.stderr.strip().splitlines()[-4:]) or f"{words[1]} gave {result.returncode}", result.returncode)
+            raise Failed(" | ".join((result.stderr.strip() or result.stdout.strip()).splitlines()[-4:]) or f"{words[1]} gave {result.returncode}", result.returncode)
         return result.stdout
 
     def tpch(self, table, columns):

@@ -127,6 +127,26 @@ def damage():
         check((theirs[codec]["outside"] >= 2) == (codec == "deflate"), theirs[codec])
 
 
-for test in (good, faults, what_is_missing, checks, damage):
+def packed():
+    """A packed gpu_damage names its tables from the directory that was unpacked. Its words before a failure are in the report."""
+    global ZFC
+    built = ZFC
+    with tempfile.TemporaryDirectory() as tree:
+        directory = pathlib.Path(tree)
+        (directory / "bin").mkdir()
+        (directory / "dsl").mkdir()
+        ZFC = str(directory / "bin/zfc")
+        pathlib.Path(ZFC).touch()
+        program = directory / "bin/gpu_damage"
+        for there, says in (("dsl", None), ("elsewhere", "nothing here")):
+            program.write_text(f"#!/bin/sh\n[ -d {there} ] || {{ echo nothing here; exit 2; }}\n"
+                               'echo \'{"columns": 1, "outside": 0, "failures": 0, "damaged": {}, "mended": {}}\'\n')
+            program.chmod(0o755)
+            code, report, printed = run("damage", "--only", "library")
+            check((code == 0) == (says is None) and (says is None or says in json.dumps(report)), printed)
+    ZFC = built
+
+
+for test in (good, faults, what_is_missing, checks, damage, packed):
     test()
     print(f"{test.__name__}: good")
