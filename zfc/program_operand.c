@@ -72,8 +72,9 @@ static void report_no_table(zf_spec *spec, const char *name) {
     const zf_codec *codec = zf_spec_codecs(spec);
     const char *algorithm = zf_spec_an_algorithm(spec);
     zf_text use = {0};
-    if (codec)
-        zf_text_printf(&use, "%s = %s", zf_type_name(zf_spec_arena(spec), codec->column->type), codec->name);
+    const char *type = codec ? zf_type_name(zf_spec_arena(spec), codec->column->type) : NULL;
+    if (type)
+        zf_text_printf(&use, "%s = %s", type, codec->name);
     else
         zf_spec_algorithm_use(spec, algorithm ? algorithm : "bitpack", &use);
     if (name)

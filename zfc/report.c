@@ -88,12 +88,15 @@ int zf_report_exists(const char *verb, const char *path) {
     return zf_report(verb, &error);
 }
 
-void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
+bool zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
     zf_text text = {0};
     zf_diags_render(diags, form, zf_colour(stderr), &text);
-    if (text.length > 0) fwrite(text.data, 1, text.length, form == ZF_DIAG_JSON ? stdout : stderr);
-    if (text.failed) fprintf(stderr, "zfc: error[ZF1102]: no memory to print all diagnostics\n"); // stderr has no buffer
+    bool whole = !text.failed;
+    if (text.length > 0 && (whole || form != ZF_DIAG_JSON))
+        fwrite(text.data, 1, text.length, form == ZF_DIAG_JSON ? stdout : stderr);
+    if (!whole) fprintf(stderr, "zfc: error[ZF1102]: no memory to print all diagnostics\n"); // stderr has no buffer
     zf_text_free(&text);
+    return whole;
 }
 
 const char *zf_bytes_text(uint64_t bytes, char out[32]) {

@@ -187,9 +187,13 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
         const zf_column *column = jobs[c].column;
         zf_type type = column->type;
         const char *type_name = zf_type_name(arena, type);
+        if (type_name == NULL) {
+            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+            goto done;
+        }
         columns[c] = (zf_writer_column){.name = column->name,
                                         .type = zf_column_type_of(type),
-                                        .type_name = type_name != NULL ? type_name : "",
+                                        .type_name = type_name,
                                         .codec = column->codec_text,
                                         .rows_per_block = jobs[c].rows_per_block};
     }

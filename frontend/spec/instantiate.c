@@ -449,7 +449,8 @@ static void print_column(zf_arena *arena, const char *head, const zf_column *col
                    column->codec_text == NULL ? "?" : column->codec_text);
 }
 
-void zf_spec_print(zf_spec *spec, zf_text *out) {
+static bool print_all(zf_spec *spec, void *data) {
+    zf_text *out = data;
     for (const zf_codec *codec = spec->codecs; codec != NULL; codec = codec->next) {
         if (codec->column != NULL) print_column(spec->arena, "codec ", codec->column, out);
     }
@@ -463,4 +464,9 @@ void zf_spec_print(zf_spec *spec, zf_text *out) {
     for (const inst_entry *entry = first; entry != NULL; entry = entry->later) {
         if (is_used(spec, entry->inst) || is_example(spec, entry)) zf_inst_print(entry->inst, out);
     }
+    return true;
+}
+
+void zf_spec_print(zf_spec *spec, zf_text *out) {
+    if (!zf_guarded(spec, print_all, out)) out->failed = true;
 }

@@ -40,24 +40,39 @@ static bool timed(zf_spec *spec, zf_pass name, bool (*work)(zf_spec *spec, void 
     return good;
 }
 
-bool zf_guarded(zf_spec *spec, bool (*work)(zf_spec *spec, void *data), void *data) {
-    if (spec->escape != NULL) return work(spec, data);
+void zf_spec_out_of_memory(zf_spec *spec) {
+    if (spec->memory_diag == NULL) return;
+    spec->diags.muted = false;
+    *spec->diags.last = spec->memory_diag;
+    spec->diags.last = &spec->memory_diag->next;
+    spec->diags.errors++;
+    spec->memory_diag = NULL;
+}
+
+bool zf_spec_guard(zf_spec *spec, zf_arena *other, bool (*work)(zf_spec *spec, void *data), void *data) {
+    bool nested = spec->escape != NULL;
     jmp_buf here;
     volatile bool ok = false;
-    spec->escape = &here;
-    zf_arena_set_escape(spec->arena, &here);
-    if (setjmp(here) == 0) {
-        ok = work(spec, data);
-    } else if (spec->memory_diag != NULL) {
-        spec->diags.muted = false;
-        *spec->diags.last = spec->memory_diag;
-        spec->diags.last = &spec->memory_diag->next;
-        spec->diags.errors++;
-        spec->memory_diag = NULL;
+    if (!nested) {
+        spec->escape = &here;
+        zf_arena_set_escape(spec->arena, &here);
     }
+    if (other != NULL) zf_arena_set_escape(other, spec->escape);
+    if (nested)
+        ok = work(spec, data);
+    else if (setjmp(here) == 0)
+        ok = work(spec, data);
+    else
+        zf_spec_out_of_memory(spec);
+    if (other != NULL) zf_arena_set_escape(other, NULL);
+    if (nested) return ok;
     spec->escape = NULL;
     zf_arena_set_escape(spec->arena, NULL);
     return ok;
+}
+
+bool zf_guarded(zf_spec *spec, bool (*work)(zf_spec *spec, void *data), void *data) {
+    return zf_spec_guard(spec, NULL, work, data);
 }
 
 // ---- Adding ---------------------------------------------------------------------------------------------------
@@ -95,6 +110,10 @@ static bool format(zf_spec *spec, void *data) {
     const zf_ast_unit *unit = source == NULL ? NULL : zf_parse(spec, source);
     if (unit == NULL || spec->diags.errors > 0) return false;
     zf_format_unit(unit, what->out);
+    if (what->out->failed) {
+        zf_spec_out_of_memory(spec);
+        return false;
+    }
     what->changed =
         what->out->length != source->length || (source->length > 0 && memcmp(what->out->data, source->text, source->length) != 0);
     return true;
@@ -119,6 +138,7 @@ static bool lay_out(zf_spec *spec, void *data) {
     const zf_ast_unit *unit = what->length > ZF_SOURCE_LIMIT ? NULL : zf_parse(spec, &source);
     if (unit == NULL || spec->diags.errors > 0) return false;
     zf_format_unit(unit, what->out);
+    if (what->out->failed) zf_spec_out_of_memory(spec);
     return !what->out->failed && what->out->length <= ZF_SOURCE_LIMIT;
 }
 
@@ -126,7 +146,11 @@ void zf_lay_out_text(const char *text, size_t length, zf_text *out) {
     zf_spec *spec = zf_spec_create(&(zf_spec_options){.no_std = true});
     zf_text laid = {0};
     bool good = spec != NULL && zf_guarded(spec, lay_out, &(laying_out){text, length, &laid});
-    zf_text_add(out, good ? laid.data : text, good ? laid.length : length);
+    bool memory = spec != NULL && spec->memory_diag != NULL;
+    if (memory)
+        zf_text_add(out, good ? laid.data : text, good ? laid.length : length);
+    else
+        out->failed = true;
     zf_text_free(&laid);
     if (spec != NULL) zf_spec_destroy(spec);
 }

@@ -425,6 +425,13 @@ void zf_spec_destroy(zf_spec *spec);
 zf_arena *zf_spec_arena(zf_spec *spec);
 zf_diags *zf_spec_diags(zf_spec *spec);
 
+/// Runs `work`, which allocates from the spec's arena and from `other` (may be NULL). Returns what `work` returns. Without memory
+/// it ends `work` where that is, returns false and adds an error to the spec; what `work` holds outside of the arenas is the
+/// caller's to free. Calls may nest: then the outermost one returns. Outside of it the arenas give NULL without memory.
+bool zf_spec_guard(zf_spec *spec, zf_arena *other, bool (*work)(zf_spec *spec, void *data), void *data);
+/// Adds the error that memory ended, once in a spec's life.
+void zf_spec_out_of_memory(zf_spec *spec);
+
 /// Reads and parses a file (or a text under a name) with what it imports. False when anything is wrong; diagnostics tell.
 bool zf_spec_add_file(zf_spec *spec, const char *path);
 bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t length);
@@ -432,7 +439,8 @@ bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t 
 /// does not parse; diagnostics tell.
 bool zf_spec_format_file(zf_spec *spec, const char *path, zf_text *out, bool *changed);
 /// Lays out a canonical text, which has a line for a whole algorithm, as `zfc fmt` does, where lines are worth naming: places
-/// in a container refer to this text. A text that does not parse is given unchanged. `text` ends in a 0.
+/// in a container refer to this text. A text that does not parse is given unchanged. `text` ends in a 0. Without memory `*out`
+/// has failed.
 void zf_lay_out_text(const char *text, size_t length, zf_text *out);
 /// Checks everything that was added. True when there was no error.
 bool zf_spec_check(zf_spec *spec);

@@ -73,8 +73,7 @@ zf_name zf_intern_name(zf_spec *spec, const char *text, size_t length);
 /// The interned identifier if there is one already, else NULL. Adds nothing.
 zf_name zf_interned_name(const zf_spec *spec, const char *text, size_t length);
 
-/// Runs `work` so that running out of memory anywhere in it ends it with false and a diagnostic. Every public entry that
-/// allocates goes through here; nested calls run `work` plainly.
+/// zf_spec_guard for the spec's arena alone. Every public entry that allocates goes through here.
 bool zf_guarded(zf_spec *spec, bool (*work)(zf_spec *spec, void *data), void *data);
 
 // ---- Syntax (lexer.l, parser.y, parse.c) ----

@@ -146,8 +146,13 @@ zf_status zf_parallel_try(unsigned threads, uint64_t count,
 }
 
 unsigned zf_usable_cores(void) {
-    // The kernel refuses a set that is smaller than its own, whose size depends on the machine.
-    for (int most = 1024; most <= 1 << 20; most *= 4) {
+    // The kernel refuses a set that is smaller than its own, whose size depends on the machine. Only a large one is allocated.
+    cpu_set_t ordinary;
+    if (sched_getaffinity(0, sizeof ordinary, &ordinary) == 0) {
+        int cores = CPU_COUNT(&ordinary);
+        return cores > 0 ? (unsigned)cores : 1;
+    }
+    for (int most = 4 * CPU_SETSIZE; most <= 1 << 20; most *= 4) {
         cpu_set_t *set = CPU_ALLOC((size_t)most);
         if (set == NULL) return 1;
         size_t size = CPU_ALLOC_SIZE((size_t)most);

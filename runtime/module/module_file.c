@@ -152,6 +152,7 @@ zf_status zf_module_parse(zf_arena *arena, const void *memory, size_t size, cons
     }
     if (fault == NULL) fault = zf_module_fault(content);
     if (fault == NULL) return ZF_OK;
+    if (fault == zf_module_no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module");
     zf_status status = zf_raise(error, ZF_E_MODULE_CONTENT, "the module contradicts itself: %s", fault);
     return zf_fail_place(error, status, "%s", path);
 }

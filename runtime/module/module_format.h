@@ -74,6 +74,8 @@ typedef struct zf_module_content {
 
 /// Appends the manifest of a content.
 void zf_module_manifest_write(zf_module_content *content, zf_text *out);
+/// The only result of zf_module_manifest_read that does not blame the manifest.
+extern const char zf_module_no_memory[];
 /// Reads a manifest. Returns what is wrong with it, or NULL.
 ///
 /// Fills all of `out` but native code and images. Memory belongs to `arena`.

@@ -64,7 +64,7 @@ static void lines(coder *c, const char **text) {
     const char *copy = zf_arena_copy(c->arena, (const char *)c->at, length);
     c->at += length;
     if (copy == NULL)
-        c->fault = "no memory";
+        c->fault = zf_module_no_memory;
     else
         *text = copy;
 }
@@ -79,7 +79,7 @@ static void *list(coder *c, const void *items, uint32_t count, size_t size, size
     if (c->out != NULL) return (void *)(uintptr_t)items;
     if (c->fault == NULL && count > (size_t)(c->end - c->at) / least) c->fault = "a list that is longer than the manifest";
     void *made = c->fault == NULL ? zf_arena_alloc(c->arena, ((size_t)count + 1) * size) : NULL;
-    if (c->fault == NULL && made == NULL) c->fault = "no memory";
+    if (c->fault == NULL && made == NULL) c->fault = zf_module_no_memory;
     return made;
 }
 
@@ -262,6 +262,8 @@ void zf_module_manifest_write(zf_module_content *content, zf_text *out) {
     coder c = {.out = out};
     code_manifest(&c, content);
 }
+
+const char zf_module_no_memory[] = "no memory";
 
 const char *zf_module_manifest_read(zf_arena *arena, const uint8_t *bytes, size_t size, zf_module_content *out) {
     coder c = {.arena = arena, .at = bytes, .end = bytes + size};

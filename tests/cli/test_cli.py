@@ -569,6 +569,8 @@ table t {
         self.assertEqual(len(report["columns"][0]["kernels"]), 1)
         for stage, word in [("ast", "table"), ("spec", "bitpack"), ("graph", "graph"), ("plan", "kernel"), ("llvm", "define"), ("asm", ".text")]:
             self.assertIn(word, self.good("explain", "--emit", stage, f"{self.program}:t.price"), stage)
+        damaged = self.file("damaged.zf", "table t { a: i64 = delta(; }\n")
+        self.assertIn("error[ZF0110]", self.bad(1, "ZF0110", "explain", "--emit", "ast", damaged))
         self.assertIn(f"{self.program}: the program has no ", self.bad(1, "ZF2013", "explain", f"{self.program}:t.nothing"))
 
 

@@ -49,7 +49,10 @@ void zf_bench_print_row(const char *name, const zf_measure_result *r) {
            f.fraction, r->info.codec);
     zf_text text = {0};
     zf_explain_tuples_text(&r->tuples, &text);
-    if (text.length > 0) printf("  %s", text.data);
+    if (text.failed)
+        printf("  no memory for the tuples of params\n");
+    else if (text.length > 0)
+        printf("  %s", text.data);
     zf_text_free(&text);
     fflush(stdout);
 }
@@ -104,7 +107,7 @@ json_t *zf_bench_json(const zf_measure_options *o, const zf_arguments *arguments
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:b, s:b, s:s, "
                   "s:[]}",
                   "bench", "decode", "date", date, "version", zf_version(), "commit", ZF_COMMIT, "llvm",
-                  zf_compiler_llvm_version(), "command", zf_json_text(command.data != NULL ? command.data : ""), "counted",
+                  zf_compiler_llvm_version(), "command", command.failed ? NULL : zf_json_text(command.data), "counted",
                   what_is_counted(), "device", "name", info.name, "description", info.description, "cores", (int)info.cores,
                   "memory", (json_int_t)info.memory, "load_before", load, "threads", (int)o->threads, "repeats", (int)o->repeats,
                   "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums, "general_kernels", (int)o->general,

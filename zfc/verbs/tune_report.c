@@ -37,8 +37,8 @@ void zf_tune_print_table(const zf_tune_run *t) {
         if (r->found && kernel->space.least_seconds > 0)
             snprintf(of_copy, sizeof of_copy, "%.0f%%", 100 * kernel->space.least_seconds / r->seconds);
         if (r->found)
-            printf("%-20s %-34s %12.2f %12.2f %6.2fx %7u %9s  %s\n", name, choice.data, r->default_seconds * 1e6,
-                   r->seconds * 1e6, r->default_seconds / r->seconds, r->probes, of_copy, r->ended);
+            printf("%-20s %-34s %12.2f %12.2f %6.2fx %7u %9s  %s\n", name, choice.failed ? "no memory" : choice.data,
+                   r->default_seconds * 1e6, r->seconds * 1e6, r->default_seconds / r->seconds, r->probes, of_copy, r->ended);
         else if (r->probes == 0)
             printf("%-20s nothing was found: %s\n", name, r->ended);
         else

@@ -66,10 +66,15 @@ static bool storable(const zf_codec_choice *choice) {
     return false;
 }
 
-// How many vectors of branches of a column were planned, and how many of them the planner refused.
-typedef struct planned {
-    unsigned tried, refused;
-} planned;
+// The planning of a column under vectors of branches.
+typedef struct planning {
+    zf_spec *spec;
+    const char *kind; // "column" or "codec"
+    const zf_column *column;
+    uint8_t *branches;       // the vector at hand
+    zf_arena *arena;         // of its plans
+    unsigned tried, refused; // vectors
+} planning;
 
 // Warns of the kernels of a table's column that are not parallel on GPUs.
 static void warn_sequential(zf_diags *diags, const zf_column *column, zf_arena *arena, const zf_graph *graph) {
@@ -89,16 +94,17 @@ static void warn_sequential(zf_diags *diags, const zf_column *column, zf_arena *
 
 // Plans a column under one vector of branches. Errors of the planner become warnings: the program is right, and another version
 // may compile it. An error stays where each alternative stores what files cannot hold: no version can encode that.
-static void plan_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches, planned *count) {
-    zf_arena *arena = zf_arena_create();
-    if (!arena) return;
-    zf_diags refused;
-    zf_diags_init(&refused, arena);
-    zf_graph *graph = zf_graph_build(arena, column, branches);
-    const zf_plan *plan = graph ? zf_plan_build(arena, graph, NULL, &refused) : NULL;
-    if (plan && column->table) warn_sequential(diags, column, arena, graph);
-    count->tried++;
-    count->refused += refused.errors > 0;
+static bool plan_guarded(zf_spec *spec, void *data) {
+    planning *p = data;
+    const zf_column *column = p->column;
+    const char *kind = p->kind;
+    zf_diags *diags = zf_spec_diags(spec), refused;
+    zf_diags_init(&refused, p->arena);
+    zf_graph *graph = zf_graph_build(p->arena, column, p->branches);
+    const zf_plan *plan = graph ? zf_plan_build(p->arena, graph, NULL, &refused) : NULL;
+    if (plan && column->table) warn_sequential(diags, column, p->arena, graph);
+    p->tried++;
+    p->refused += refused.errors > 0;
     for (const zf_diag *from = refused.first; from; from = from->next) {
         if (from->severity != ZF_ERROR) continue;
         zf_diag *to =
@@ -113,45 +119,52 @@ static void plan_under(zf_diags *diags, const char *kind, const zf_column *colum
             zf_diag_remark(diags, to, (zf_span){0}, "`zfc encode` does not choose this alternative");
         if (from->hint) zf_diag_hint(diags, to, "%s", from->hint);
     }
-    zf_arena_destroy(arena);
+    return true;
+}
+
+static void plan_under(planning *p) {
+    p->arena = zf_arena_create();
+    if (!p->arena) {
+        zf_spec_out_of_memory(p->spec);
+        return;
+    }
+    zf_spec_guard(p->spec, p->arena, plan_guarded, p);
+    zf_arena_destroy(p->arena);
 }
 
 // Every alternative once, with those above it that lead there; elsewhere the first.
-static void plan_choice(zf_diags *diags, const char *kind, const zf_column *column, const zf_codec_choice *choice,
-                        uint8_t *branches, planned *count) {
+static void plan_choice(planning *p, const zf_codec_choice *choice) {
     for (uint32_t k = 0; choice && k < choice->count; k++) {
-        if (choice->count > 1) branches[choice->index] = (uint8_t)k;
-        if (k > 0) plan_under(diags, kind, column, branches, count);
+        if (choice->count > 1) p->branches[choice->index] = (uint8_t)k;
+        if (k > 0) plan_under(p);
         const zf_codec_node *node = choice->alternatives[k];
-        for (uint32_t s = 0; s < node->inst->stream_count; s++)
-            plan_choice(diags, kind, column, node->streams[s], branches, count);
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) plan_choice(p, node->streams[s]);
     }
-    if (choice && choice->count > 1) branches[choice->index] = 0;
+    if (choice && choice->count > 1) p->branches[choice->index] = 0;
 }
 
 // True when this version cannot encode the column. With several choices not all vectors are planned: then it is not known, and
 // false.
-static bool is_refused(zf_diags *diags, const char *kind, const zf_column *column) {
-    uint8_t *branches = calloc(1, column->choice_count + 1u);
-    planned count = {0};
-    if (branches && column->codec) {
-        plan_under(diags, kind, column, branches, &count);
-        plan_choice(diags, kind, column, column->codec, branches, &count);
+static bool is_refused(zf_spec *spec, const char *kind, const zf_column *column) {
+    planning p = {.spec = spec, .kind = kind, .column = column, .branches = calloc(1, column->choice_count + 1u)};
+    if (!p.branches) {
+        zf_spec_out_of_memory(spec);
+    } else if (column->codec) {
+        plan_under(&p);
+        plan_choice(&p, column->codec);
     }
-    free(branches);
-    return column->choice_count <= 1 && count.refused > 0 && count.refused == count.tried;
+    free(p.branches);
+    return column->choice_count <= 1 && p.refused > 0 && p.refused == p.tried;
 }
 
 // Returns how many columns and codecs this version cannot encode.
 static unsigned warn_of_refused(zf_spec *spec) {
-    zf_diags *diags = zf_spec_diags(spec);
     unsigned count = 0;
     for (const zf_table *table = zf_spec_tables(spec); table; table = table->next) {
-        for (const zf_column *column = table->columns; column; column = column->next)
-            count += is_refused(diags, "column", column);
+        for (const zf_column *column = table->columns; column; column = column->next) count += is_refused(spec, "column", column);
     }
     for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
-        if (codec->column) count += is_refused(diags, "codec", codec->column);
+        if (codec->column) count += is_refused(spec, "codec", codec->column);
     }
     return count;
 }
@@ -177,8 +190,8 @@ int zf_run_check(zf_arguments *arguments) {
         unsigned refused = good ? warn_of_refused(spec) : 0;
         const zf_diags *diags = zf_spec_diags(spec);
         good = good && diags->errors == 0;
-        zf_report_diagnostics(diags, form);
-        if (!good) status = EXIT_BAD_INPUT;
+        bool reported = zf_report_diagnostics(diags, form);
+        if (!good || !reported) status = EXIT_BAD_INPUT;
         if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);
         if (!quiet && good && refused == 0)
             printf(": good\n");
@@ -197,7 +210,7 @@ static int format_one(const char *path, bool in_place, bool quiet) {
     zf_text text = {0};
     bool changed;
     int status = EXIT_GOOD;
-    if (!zf_spec_format_file(spec, path, &text, &changed) || text.failed) {
+    if (!zf_spec_format_file(spec, path, &text, &changed)) {
         zf_report_diagnostics(zf_spec_diags(spec), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
     } else if (!in_place) {

@@ -169,6 +169,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
         if (status == ZF_OK) zf_print_field(info.name, strlen(info.name), &names);
     }
     zf_text_puts(&names, "\n");
+    if (status == ZF_OK && names.failed) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to print a header");
     if (status == ZF_OK) status = zf_sink_write(&sink, names.data, names.length, error);
     zf_text_free(&names);
     for (uint64_t row = j->options->row_begin; row < end && status == ZF_OK; row += SLICE) {

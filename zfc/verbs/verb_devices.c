@@ -13,10 +13,12 @@ int zf_run_devices(zf_arguments *arguments) {
     bool as_json = zf_argument(arguments, "json") != NULL;
     json_t *list = json_array();
     int status = EXIT_GOOD;
-    for (size_t i = 0; i < zf_device_count(context) && status == EXIT_GOOD; i++) {
+    zf_status got = ZF_OK;
+    for (size_t i = 0; got == ZF_OK && status == EXIT_GOOD; i++) {
         zf_device_info info = {0};
-        if (zf_device_get(context, i, &info, &error) != ZF_OK) {
-            status = zf_report("devices", &error);
+        got = zf_device_get(context, i, &info, &error);
+        if (got != ZF_OK) { // the end, unless there was no memory to look for all devices
+            if (got != ZF_ERR_USAGE) status = zf_report("devices", &error);
         } else if (as_json) {
             zf_status added =
                 zf_json_append(list,

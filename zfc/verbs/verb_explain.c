@@ -26,6 +26,8 @@ typedef struct target {
     zf_container *container; // whose program this is, or NULL
 } target;
 
+static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+
 static int no_such(const zf_spec *spec, const char *path, const char *name) {
     const char *names[512];
     size_t count = 0;
@@ -120,9 +122,22 @@ static zf_status count_tuples(zf_container *container, const zf_column *column, 
     return zf_tuples_count(container, number, (zf_abi_device){.target = of}, false, out, error);
 }
 
-// One column under its first alternatives. `tuples`: of its file, or NULL.
-static zf_status explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
-                                const zf_tuple_count *tuples, zf_text *out, zf_error *error) {
+typedef struct explaining {
+    const zf_column *column;
+    const char *stage;
+    const zf_plan_options *options;
+    const zf_tuple_count *tuples; // of the column's file, or NULL
+    zf_text *out;
+    zf_status status;
+    zf_error *error;
+} explaining;
+
+// One column under its first alternatives.
+static zf_status explain_column(zf_spec *spec, const explaining *e) {
+    const zf_column *column = e->column;
+    const char *stage = e->stage;
+    const zf_plan_options *options = e->options;
+    zf_text *out = e->out;
     zf_arena *arena = zf_spec_arena(spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
@@ -132,8 +147,8 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
         return ZF_OK;
     }
     zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
-    zf_explained what = {.graph = graph, .plan = plan, .tuples = tuples};
-    if (plan) ZF_TRY(zf_codegen_choices_check(plan, options->choices, error));
+    zf_explained what = {.graph = graph, .plan = plan, .tuples = e->tuples};
+    if (plan) ZF_TRY(zf_codegen_choices_check(plan, options->choices, e->error));
     if (stage && strcmp(stage, "choices") == 0) {
         if (plan) zf_codegen_choices_text(plan, out);
     } else if (stage && strcmp(stage, "choices json") == 0) {
@@ -149,6 +164,16 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
         zf_explain_text(&what, out);
     }
     return ZF_OK;
+}
+
+static bool explain_guarded(zf_spec *spec, void *data) {
+    explaining *e = data;
+    e->status = explain_column(spec, e);
+    return true;
+}
+
+static zf_status explain_with_memory(zf_spec *spec, explaining e) {
+    return zf_spec_guard(spec, NULL, explain_guarded, &e) ? e.status : no_memory(e.error);
 }
 
 // `--target` and `--shaping`: what code and plan are for.
@@ -248,10 +273,12 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (code)
             status = zf_emit_code(program, column, &emit, &text, &error);
         else if (status == ZF_OK)
-            status = explain_column(spec, column, shown, &options, counts ? &tuples : NULL, &text, &error);
+            status =
+                explain_with_memory(spec, (explaining){column, shown, &options, counts ? &tuples : NULL, &text, ZF_OK, &error});
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");
+    if (status == ZF_OK && text.failed) status = no_memory(&error);
     const zf_diags *diags = zf_spec_diags(spec);
     if (text.length > 0 && status == ZF_OK) fwrite(text.data, 1, text.length, stdout);
     zf_text_free(&text);
@@ -278,7 +305,10 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
     bool found = status == ZF_OK && zf_spec_algorithm_use(zf_program_spec(library), name, &text);
     zf_text_puts(&text, ";\n");
     zf_program_free(library);
-    if (found && !text.failed) status = zf_program_load_text(session->compiler, "library", text.data, text.length, out, error);
+    if (found && text.failed)
+        status = no_memory(error);
+    else if (found)
+        status = zf_program_load_text(session->compiler, "library", text.data, text.length, out, error);
     zf_text_free(&text);
     return status;
 }
@@ -293,8 +323,8 @@ static zf_status load_container(const zf_session *session, const char *path, zf_
     zf_text_printf(&name, "%s.zf", zf_container_table(*container)); // as errors of decodes name it
     zf_lay_out_text(unit, length, &text);
     bool made = !name.failed && !text.failed;
-    zf_status status = made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error)
-                            : zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    zf_status status =
+        made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error) : no_memory(error);
     zf_text_free(&name);
     zf_text_free(&text);
     return status;
@@ -337,9 +367,15 @@ int zf_run_explain(zf_arguments *arguments) {
             zf_spec_print_ast(zf_program_spec(program), &text);
         else
             zf_spec_print(zf_program_spec(program), &text);
-        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
-        zf_text_free(&text);
         status = loaded == ZF_OK ? EXIT_GOOD : EXIT_BAD_INPUT;
+        if (text.failed) {
+            no_memory(&error);
+            status = zf_report("explain", &error);
+        } else if (text.length > 0) {
+            fwrite(text.data, 1, text.length, stdout);
+        }
+        zf_text_free(&text);
+        if (loaded != ZF_OK) zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
     } else if (loaded != ZF_OK) {
         zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;

@@ -67,20 +67,25 @@ static void print_account(const char *indent, const account *a) {
 
 // ---- Blocks ----
 
+static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+
 // A param's word: integers extended to 64 bits, floats and booleans as their bits.
 static void print_param(zf_element type, uint64_t word, zf_text *out) {
     zf_print_value((zf_column_type){.element = type}, &word, out);
 }
 
-// A number where JSON has it; what jansson's 64 signed bits or JSON do not hold (large u64, infinities) as a string.
+// A number where JSON has it; what jansson's 64 signed bits or JSON do not hold (large u64, infinities) as a string. NULL: no
+// memory.
 static json_t *param_json(zf_element type, uint64_t word) {
     if (type == ZF_BOOL) return json_boolean(word);
     if (type < ZF_F32 && (type != ZF_U64 || word <= INT64_MAX)) return json_integer((json_int_t)word);
     zf_text text = {0};
     print_param(type, word, &text);
-    char *end = NULL;
-    double value = type != ZF_U64 && text.data ? strtod(text.data, &end) : INFINITY;
-    json_t *json = isfinite(value) ? json_real(value) : text.data ? json_string(text.data) : NULL;
+    json_t *json = NULL;
+    if (!text.failed) {
+        double value = type != ZF_U64 ? strtod(text.data, NULL) : INFINITY;
+        json = isfinite(value) ? json_real(value) : json_string(text.data);
+    }
     zf_text_free(&text);
     return json;
 }
@@ -91,13 +96,15 @@ static json_t *branches_json(const zf_shape *shape) {
     return branches;
 }
 
+// NULL: no memory.
 static json_t *block_json(const zf_block_view *view) {
     const zf_shape *shape = view->shape;
     json_t *params = json_object(), *streams = json_array(), *seeks = json_array(), *directories = json_array();
     zf_text codec = {0};
     zf_print_shape(shape, &codec);
+    bool good = !codec.failed;
     for (uint32_t i = 0; i < shape->param_count; i++)
-        json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i]));
+        good &= json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i])) == 0;
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0) continue;
         const zf_stream_view *stream = &view->streams[shape->edges[e].stored];
@@ -115,10 +122,13 @@ static json_t *block_json(const zf_block_view *view) {
                               (json_int_t)view->rows, "codec", codec.data ? codec.data : "", "branches", branches_json(shape),
                               "params", params, "streams", streams, "seek", seeks, "chunks", directories);
     zf_text_free(&codec);
-    return block;
+    if (good) return block;
+    json_decref(block);
+    return NULL;
 }
 
-static void print_block(uint64_t number, const zf_block_view *view) {
+// False: no memory.
+static bool print_block(uint64_t number, const zf_block_view *view) {
     const zf_shape *shape = view->shape;
     printf("    block %llu: rows %llu..%llu, %llu bytes at %llu\n", (unsigned long long)number,
            (unsigned long long)view->first_row, (unsigned long long)(view->first_row + view->rows),
@@ -126,14 +136,18 @@ static void print_block(uint64_t number, const zf_block_view *view) {
     if (shape->branch_count > 0) {
         zf_text codec = {0};
         zf_print_shape(shape, &codec);
-        printf("      as %s\n", codec.data ? codec.data : "?");
+        bool good = !codec.failed;
+        if (good) printf("      as %s\n", codec.data);
         zf_text_free(&codec);
+        if (!good) return false;
     }
     for (uint32_t i = 0; i < shape->param_count; i++) {
         zf_text value = {0};
         print_param(shape->params[i].type, view->params[i], &value);
-        printf("      %s = %s\n", shape->params[i].path, value.data ? value.data : "?");
+        bool good = !value.failed;
+        if (good) printf("      %s = %s\n", shape->params[i].path, value.data);
         zf_text_free(&value);
+        if (!good) return false;
     }
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0) continue;
@@ -152,6 +166,7 @@ static void print_block(uint64_t number, const zf_block_view *view) {
         printf("      seek states: %llu, one every %u outputs\n", (unsigned long long)view->seeks[t].entries,
                view->seeks[t].interval);
     }
+    return true;
 }
 
 static zf_status show_blocks(zf_container *container, size_t column, uint64_t blocks, json_t *list, zf_error *error) {
@@ -161,8 +176,8 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
         zf_status status = ZF_OK;
         if (list)
             status = zf_json_append(list, block_json(&view), error);
-        else
-            print_block(b, &view);
+        else if (!print_block(b, &view))
+            status = no_memory(error);
         zf_block_view_free(&view);
         ZF_TRY(status);
     }
@@ -198,7 +213,7 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
         zf_print_shape(shape, &text);
         zf_status status = ZF_OK;
         if (text.failed) {
-            status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+            status = no_memory(error);
         } else if (list) {
             status = zf_json_append(
                 list,
@@ -207,7 +222,10 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
         } else {
             zf_text_printf(&text, ": block%s ", blocks == 1 ? "" : "s");
             print_blocks_of(column, s, &text);
-            printf("    %llu as %s\n", (unsigned long long)blocks, text.failed ? "?" : text.data);
+            if (text.failed)
+                status = no_memory(error);
+            else
+                printf("    %llu as %s\n", (unsigned long long)blocks, text.data);
         }
         zf_text_free(&text);
         ZF_TRY(status);
@@ -311,7 +329,10 @@ int zf_run_inspect(zf_arguments *arguments) {
         const char *unit = zf_container_unit(container, &length);
         zf_text text = {0};
         zf_lay_out_text(unit, length, &text);
-        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+        if (text.failed)
+            status = no_memory(&error);
+        else if (text.length > 0)
+            fwrite(text.data, 1, text.length, stdout);
         zf_text_free(&text);
     } else if (status == ZF_OK) {
         status = show(container, arguments, &error);

@@ -87,7 +87,7 @@ static zf_status leave_out(tune_session *t, const zf_container *container, size_
     zf_text text = {0};
     zf_text_printf(&text, "%s", info.name);
     if (vectors > 0) zf_text_printf(&text, " (%zu of its vectors of alternatives)", vectors);
-    zf_status status = zf_json_append(t->run.left_out, text.data != NULL ? zf_json_text(text.data) : NULL, error);
+    zf_status status = zf_json_append(t->run.left_out, text.failed ? NULL : zf_json_text(text.data), error);
     zf_text_free(&text);
     return status;
 }

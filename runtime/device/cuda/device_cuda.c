@@ -35,6 +35,7 @@ static void describe(void *shared, unsigned index, zf_device_info *info, zf_text
     if (d->devices == 0) {
         zf_text_puts(description, "NVIDIA GPU");
         zf_text_puts(reason, kind->reason.data != NULL ? kind->reason.data : "no NVIDIA driver");
+        if (kind->reason.failed) reason->failed = true;
         return;
     }
     zf_cu_device device = 0;

@@ -1,5 +1,5 @@
 // Links: zipflow-frontend
-// Modules: files that cannot be read, imports, cycles, clashes, hiding std, reserved names, hints.
+// Modules: files that cannot be read, imports, cycles, clashes, hiding std, reserved names, hints; memory that ends.
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -304,6 +304,48 @@ static void test_interning(void) {
     zf_spec_destroy(spec);
 }
 
+/// Work that ends in one of two arenas, or in a nested call.
+typedef struct exhausting {
+    zf_arena *exhausted, *other;
+    bool nested, begun, after;
+} exhausting;
+
+static bool exhaust(zf_spec *spec, void *data) {
+    exhausting *e = data;
+    e->begun = true;
+    if (e->nested) {
+        e->nested = false;
+        zf_spec_guard(spec, e->other, exhaust, e);
+    } else {
+        zf_arena_alloc(e->exhausted, SIZE_MAX);
+    }
+    e->after = true;
+    return true;
+}
+
+static bool print_and_return(zf_spec *spec, void *data) {
+    (void)data;
+    return zf_arena_printf(zf_spec_arena(spec), "%d", 1) != NULL;
+}
+
+static void test_guard(void) {
+    for (unsigned way = 0; way < 4; way++) {
+        zf_spec *spec = fresh(false);
+        zf_arena *other = zf_arena_create();
+        CHECK(other != NULL, "no memory");
+        exhausting e = {.exhausted = way % 2 == 0 ? zf_spec_arena(spec) : other, .other = other, .nested = way / 2 > 0};
+        CHECK(zf_spec_guard(spec, other, print_and_return, NULL) && zf_spec_diags(spec)->errors == 0, "with memory");
+        CHECK(!zf_spec_guard(spec, other, exhaust, &e) && e.begun && !e.after, "way %u: ends where memory ends", way);
+        CHECK(zf_spec_diags(spec)->errors == 1 && find_diag(spec, ZF_D_TOO_LARGE) != NULL, "way %u: an error", way);
+        zf_spec_out_of_memory(spec);
+        CHECK(zf_spec_diags(spec)->errors == 1, "way %u: the error is given once", way);
+        CHECK(zf_arena_alloc(zf_spec_arena(spec), SIZE_MAX) == NULL && zf_arena_alloc(other, SIZE_MAX) == NULL,
+              "way %u: no jump afterwards", way);
+        zf_arena_destroy(other);
+        zf_spec_destroy(spec);
+    }
+}
+
 int main(void) {
     CHECK(mkdtemp(root) != NULL, "%s", strerror(errno));
     mkdir(path_of("std"), 0700);
@@ -316,6 +358,7 @@ int main(void) {
     test_names();
     test_hints();
     test_interning();
+    test_guard();
     char command[300];
     snprintf(command, sizeof command, "rm -r %s", root);
     CHECK(system(command) == 0, "left behind: %s", root);
