@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct zf_output_file {
     int fd;
     unsigned mode; ///< of the file that it replaces, or 0
     bool overwrite;
-    bool synced; ///< nothing was written since
+    atomic_bool synced; ///< nothing was written since; writers of several threads clear it
 };
 
 /// Splits the path and opens its directory.
