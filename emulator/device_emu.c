@@ -25,6 +25,7 @@ typedef struct emulator {
     zf_emu_memory memory;
     unsigned threads, wave;
     atomic_uint_fast64_t seed;
+    atomic_bool forgets; ///< zf_emu_forget was called
     const zf_emu_hole *holes;
     uint32_t hole_count;
     pthread_mutex_t lock; ///< guards what follows
@@ -297,7 +298,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                  .groups = groups,
                  .status = ZF_OK};
     ZF_TRY(check_args(self, &r.launch, error));
-    r.launch.complete = is_complete(args);
+    r.launch.complete = atomic_load(&emu->forgets) && is_complete(args);
     atomic_init(&r.failed, UINT64_MAX);
     pthread_mutex_init(&r.lock, NULL);
     zf_parallel_for(emu->threads, groups, run_one, &r);
@@ -441,6 +442,7 @@ void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t co
 void zf_emu_forget(zf_accelerator *emu, uint64_t address, uint64_t bytes) {
     uint8_t *written = zf_emu_written(&((emulator *)emu)->memory, address, bytes);
     if (written != NULL) memset(written, 0, bytes);
+    atomic_store(&((emulator *)emu)->forgets, true);
 }
 
 static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {

@@ -77,7 +77,7 @@ typedef struct zf_emu_launch {
     const zf_emu_hole *holes;              ///< of the base
     uint32_t hole_count;
     uint32_t wave; ///< lanes of a wave: one warp of the kernel, or two
-    bool complete; ///< no kernel of the plan has failed before: all that they make is written
+    bool complete; ///< reads of what nothing wrote are wrong: tests want it, and no kernel of the plan has failed before
     uint64_t seed;
 } zf_emu_launch;
 

@@ -139,16 +139,17 @@ static void clear_padding(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     const zf_plan *plan = lower->plan;
     const zf_kernel *kernel = lower->kernel;
-    if (kernel->sink < 0 || lower->type.kind == ZF_K_STRING || lower->type.nullable || lower->unpacks > 0 ||
-        zf_plan_may_go_to_column(plan, kernel->sink))
-        return;
+    if (kernel->sink < 0 || lower->type.nullable || lower->unpacks > 0 || zf_plan_may_go_to_column(plan, kernel->sink)) return;
     LLVMValueRef v_count = zf_lower_count(lower, kernel->edge), v_end = v_count;
     LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, shape->span > 1 ? shape->span : 1));
     v_next = zf_cg_mul(cg, v_next, zf_cg_i64(cg, kernel->tile));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_tile"), bb_body = zf_cg_block(cg, "body");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_next, v_count), bb_last, bb_body);
     zf_cg_enter(cg, bb_last);
-    unsigned size = lower->type.kind == ZF_K_BOOL ? 1 : zf_kind_size(lower->type.kind), stores = ZF_ABI_WORK_PADDING / size;
+    bool strings = lower->type.kind == ZF_K_STRING; // two words each
+    unsigned size = lower->type.kind == ZF_K_BOOL ? 1 : strings ? ZF_HANDLE_BYTES / 2 : zf_kind_size(lower->type.kind);
+    unsigned stores = ZF_ABI_WORK_PADDING / size;
+    if (strings) v_end = LLVMBuildShl(cg->builder, v_end, zf_cg_i64(cg, 1), "");
     if (kernel->prefix != NULL) v_end = zf_cg_add(cg, v_end, zf_cg_i64(cg, 1));
     if (lower->type.kind == ZF_K_BOOL)
         v_end = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_end, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
