@@ -2,7 +2,6 @@
 // aligned, and shifts; where words around the bytes may not be read, loads of as many bytes as are aligned.
 #include "codegen/target/nvptx_loads.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "codegen/simt/simt_order.h"
@@ -42,14 +41,13 @@ static LLVMValueRef in_elements(const mending *m, unsigned size) {
     return joined(m, ty, v, BYTES / size);
 }
 
-/// PTX's shift of two words, of which LLVM 19 would make four instructions.
-static LLVMValueRef funnel(const mending *m, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_shift) {
-    static const char text[] = "shf.r.wrap.b32 $0, $1, $2, $3;", constraints[] = "=r,r,r,r";
-    LLVMTypeRef types[3] = {m->ty_i32, m->ty_i32, m->ty_i32}, ty = LLVMFunctionType(m->ty_i32, types, 3, 0);
+LLVMValueRef zf_nvptx_funnel(LLVMBuilderRef builder, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+    const char *text = left ? "shf.l.wrap.b32 $0, $1, $2, $3;" : "shf.r.wrap.b32 $0, $1, $2, $3;", *constraints = "=r,r,r,r";
+    LLVMTypeRef ty_i32 = LLVMTypeOf(v_low), types[3] = {ty_i32, ty_i32, ty_i32}, ty = LLVMFunctionType(ty_i32, types, 3, 0);
     LLVMValueRef v_asm =
-        LLVMGetInlineAsm(ty, text, sizeof text - 1, constraints, sizeof constraints - 1, 0, 0, LLVMInlineAsmDialectATT, 0);
+        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
     LLVMValueRef v_args[3] = {v_low, v_high, v_shift};
-    return LLVMBuildCall2(m->builder, ty, v_asm, v_args, 3, "");
+    return LLVMBuildCall2(builder, ty, v_asm, v_args, 3, "");
 }
 
 /// By the words in which the bytes lie. The last one ends at most four bytes behind them: of a block 16 bytes more can be read.
@@ -62,7 +60,7 @@ static LLVMValueRef in_words(const mending *m) {
     v_bits = LLVMBuildShl(m->builder, v_bits, LLVMConstInt(m->ty_i32, 3, 0), "");
     LLVMValueRef v_words[WORDS + 1], v[WORDS];
     for (unsigned k = 0; k <= WORDS; k++) v_words[k] = load(m, m->ty_i32, v_from, (uint64_t)k * WORD, WORD);
-    for (unsigned k = 0; k < WORDS; k++) v[k] = funnel(m, v_words[k], v_words[k + 1], v_bits);
+    for (unsigned k = 0; k < WORDS; k++) v[k] = zf_nvptx_funnel(m->builder, false, v_words[k + 1], v_words[k], v_bits);
     return joined(m, m->ty_i32, v, WORDS);
 }
 

@@ -106,14 +106,8 @@ static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane
     return zf_cg_intrinsic(cg, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, v_args, 4);
 }
 
-// LLVM 19 makes four instructions of llvm.fshr and of llvm.fshl.
 static LLVMValueRef funnel(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
-    LLVMTypeRef types[3] = {cg->ty_i32, cg->ty_i32, cg->ty_i32}, ty = LLVMFunctionType(cg->ty_i32, types, 3, 0);
-    const char *text = left ? "shf.l.wrap.b32 $0, $1, $2, $3;" : "shf.r.wrap.b32 $0, $1, $2, $3;", *constraints = "=r,r,r,r";
-    LLVMValueRef v_asm =
-        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
-    LLVMValueRef v_args[3] = {v_low, v_high, v_shift};
-    return LLVMBuildCall2(cg->builder, ty, v_asm, v_args, 3, "");
+    return zf_nvptx_funnel(cg->builder, left, v_high, v_low, v_shift);
 }
 
 static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
