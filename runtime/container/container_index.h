@@ -41,6 +41,14 @@ typedef struct zf_index {
     uint64_t at_table, at_unit, at_columns, at_end; ///< from the index's start; padding follows at_end
 } zf_index;
 
+/// Returns the block that has row `row`, which exists: a search, since blocks may have any number of rows.
+uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row);
+/// The first row of block `block`; of `block_count`: the rows of the column.
+static inline uint64_t zf_index_first_row(const zf_index_column *of, uint64_t block) {
+    if (block < of->block_count) return of->blocks[block].first_row;
+    return block == 0 ? 0 : of->blocks[block - 1].first_row + of->blocks[block - 1].rows;
+}
+
 /// Appends the bytes of the index to `out`, padded to a multiple of 8.
 void zf_index_write(const zf_index *index, zf_text *out);
 

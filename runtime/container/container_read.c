@@ -304,6 +304,18 @@ const zf_shape *zf_container_shape(const zf_container *c, size_t column, size_t 
     return &c->index.columns[column].shapes[index].shape;
 }
 
+uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row) {
+    uint64_t low = 0, high = column->block_count; // the block is one of low .. high - 1
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (column->blocks[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 bool zf_container_first_block(const zf_container *c, size_t column, const zf_shape *shape, uint64_t *out) {
     const zf_index_column *of = &c->index.columns[column];
     for (uint64_t b = 0; b < of->block_count; b++) {

@@ -15,13 +15,11 @@ enum { ALIGNMENT = 256 };
 
 /// Rows of the wanted blocks: bitmaps have a place for all of them.
 static uint64_t whole_rows(const zf_selection *s) {
-    uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
-    if (s->first_block == s->last_block) return 0;
-    return (last > s->rows ? s->rows : last) - first;
+    return zf_index_first_row(s->column, s->last_block) - zf_index_first_row(s->column, s->first_block);
 }
 
 static uint64_t rows_before(const zf_selection *s) {
-    return s->first_block == s->last_block ? 0 : s->begin - s->first_block * s->column->rows_per_block;
+    return s->first_block == s->last_block ? 0 : s->begin - zf_index_first_row(s->column, s->first_block);
 }
 
 static zf_status too_large(const zf_units_column *column, zf_error *error) {
@@ -125,12 +123,9 @@ zf_status zf_units_column_of_block(const zf_block_view *view, const zf_abi_plan 
     if (column == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decode");
     bool none = begin == end && view->rows != 0;
     column->own_shape.shape = *view->shape;
-    column->own_column = (zf_index_column){.name = "",
-                                           .rows_per_block = view->rows,
-                                           .shapes = &column->own_shape,
-                                           .blocks = &column->own_block,
-                                           .shape_count = 1,
-                                           .block_count = 1};
+    column->own_block = (zf_index_block){.rows = view->rows};
+    column->own_column = (zf_index_column){
+        .name = "", .shapes = &column->own_shape, .blocks = &column->own_block, .shape_count = 1, .block_count = 1};
     column->selection = (zf_selection){.column = &column->own_column,
                                        .rows = view->rows,
                                        .bits = zf_element_bits(view->shape->edges[0].type),

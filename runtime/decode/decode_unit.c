@@ -111,10 +111,11 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
     if (s->end - view->first_row < end) end = s->end - view->first_row;
     bool whole = units->column->whole;
-    uint64_t from = whole ? s->first_block * s->column->rows_per_block : s->begin;    // row of the output's first element
+    uint64_t row = zf_index_first_row(s->column, s->first_block);                     // of the first bit of bitmaps
+    uint64_t from = whole ? row : s->begin;                                           // of the output's first element
     words[ZF_SIMT_OUT] = (view->first_row - from) * (s->bits == 1 ? 1 : s->bits / 8); // modulo 2^64
     if (s->bits == 1) words[ZF_SIMT_OUT] /= 8;
-    if (units->column->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - s->first_block * s->column->rows_per_block) / 8;
+    if (units->column->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - row) / 8;
     if (units->column->is_text && s->begin < s->end) {
         words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->column->text.bases[number - s->first_block];
         words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64

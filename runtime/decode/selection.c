@@ -38,11 +38,10 @@ static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, 
         s->begin = options->row_begin;
         if (options->row_count != UINT64_MAX) s->end = options->row_begin + options->row_count;
     }
-    // Blocks are even (the last may be short), so a row's block is a division.
     s->first_block = s->last_block = 0;
     if (s->begin < s->end) {
-        s->first_block = s->begin / s->column->rows_per_block;
-        s->last_block = (s->end - 1) / s->column->rows_per_block + 1;
+        s->first_block = zf_index_block_of(s->column, s->begin);
+        s->last_block = zf_index_block_of(s->column, s->end - 1) + 1;
     }
     return ZF_OK;
 }

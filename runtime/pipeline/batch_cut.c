@@ -108,8 +108,8 @@ static void blocks_of(const zf_requested *request, uint64_t *first, uint64_t *la
     }
     *first = *last = 0;
     if (begin == end) return;
-    *first = begin / column->rows_per_block;
-    *last = (end - 1) / column->rows_per_block + 1;
+    *first = zf_index_block_of(column, begin);
+    *last = zf_index_block_of(column, end - 1) + 1;
 }
 
 zf_status zf_batch_cut(zf_batch *batch, size_t *room, uint32_t number, zf_error *error) {
