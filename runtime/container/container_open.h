@@ -27,6 +27,12 @@ void zf_container_unload(zf_container *container);
 /// The path for places in errors: the end of a long one, since the file's name is what tells.
 const char *zf_container_short_path(const zf_container *container);
 
+/// Reads the first `bytes` of a block to `*memory`. If that is NULL, allocates `room` bytes first, at least `bytes`: memory that
+/// a caller keeps serves several blocks. The caller frees it, also after a failure. `place`: of the block, for errors. Any
+/// thread.
+zf_status zf_container_read_block(const zf_container *container, const zf_index_block *block, uint64_t bytes, uint64_t room,
+                                  const char *place, uint8_t **memory, zf_error *error);
+
 /// Whether the source is still as it was when it was opened: ZF_OK, or ZF1208.
 zf_status zf_container_unchanged(const zf_container *container, zf_error *error);
 /// Returns the status of work on the file, which ended with `status` and, if it failed, `*error`. If the file changed

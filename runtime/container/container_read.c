@@ -404,17 +404,16 @@ static zf_status check_unchanged(const zf_container *c, const zf_index_block *bl
     return status == ZF_OK ? ZF_OK : zf_byte_source_place(&c->source, block->offset, place, status, error);
 }
 
-/// Reads the first `bytes` of a block to memory that the caller frees, also after a failure.
-static zf_status read_block(zf_container *c, const zf_index_block *block, uint64_t bytes, const char *place, void **out,
-                            zf_error *error) {
-    uint64_t room = 0;
-    *out = NULL;
-    if (zf_align_up(bytes, ZF_FORMAT_ALIGNMENT, &room)) *out = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
-    if (*out == NULL) {
-        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes of a block", (ull)bytes);
+zf_status zf_container_read_block(const zf_container *c, const zf_index_block *block, uint64_t bytes, uint64_t room,
+                                  const char *place, uint8_t **memory, zf_error *error) {
+    uint64_t rounded;
+    if (*memory == NULL && zf_align_up(room, ZF_FORMAT_ALIGNMENT, &rounded))
+        *memory = aligned_alloc(ZF_FORMAT_ALIGNMENT, rounded);
+    if (*memory == NULL) {
+        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes of a block", (ull)room);
         return zf_fail_place(error, status, "%s", place);
     }
-    return c->source.ops->read(&c->source, block->offset, bytes, *out, place, error);
+    return c->source.ops->read(&c->source, block->offset, bytes, *memory, place, error);
 }
 
 zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
@@ -422,7 +421,7 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     *out = (zf_block_view){0};
     const zf_index_column *entry = &c->index.columns[column];
     const zf_index_block *at = &entry->blocks[block];
-    void *own = NULL;
+    uint8_t *own = NULL;
     char place[256];
     place_of(c, column, block, place);
     ZF_TRY(check_unchanged(c, at, place, error));
@@ -430,7 +429,7 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     if (stored == NULL && c->source.map != NULL)
         stored = c->source.map + at->offset;
     else if (stored == NULL)
-        status = read_block(c, at, at->bytes, place, &own, error);
+        status = zf_container_read_block(c, at, at->bytes, at->bytes, place, &own, error);
     if (own != NULL) stored = own;
     if (status == ZF_OK)
         status = zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error);
@@ -452,12 +451,13 @@ zf_status zf_container_block_header(zf_container *c, size_t column, uint64_t blo
     const zf_index_block *at = &entry->blocks[block];
     const zf_shape *shape = &entry->shapes[at->shape].shape;
     uint64_t bytes = zf_block_header_bytes(shape);
+    if (bytes > at->bytes) bytes = at->bytes;
     char place[256];
-    void *own = NULL;
+    uint8_t *own = NULL;
     place_of(c, column, block, place);
     ZF_TRY(check_unchanged(c, at, place, error));
     zf_status status = ZF_OK;
-    if (c->source.map == NULL) status = read_block(c, at, bytes < at->bytes ? bytes : at->bytes, place, &own, error);
+    if (c->source.map == NULL) status = zf_container_read_block(c, at, bytes, bytes, place, &own, error);
     const uint8_t *header = own != NULL ? own : c->source.map + at->offset;
     if (status == ZF_OK) status = zf_block_check_header(shape, header, at->bytes, place, out, error);
     free(own);

@@ -185,19 +185,12 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
 /// The bytes of a block: read to the worker's memory, or NULL where the container has them.
 static zf_status read_block(job *j, uint64_t block, unsigned worker, const char *where, const uint8_t **out, zf_error *error) {
     const zf_selection *s = &j->selection;
-    const zf_byte_source *source = &s->container->source;
     const zf_index_block *entry = &s->column->blocks[block];
     *out = NULL;
-    if (source->map != NULL) return ZF_OK;
-    uint64_t room;
-    if (j->rooms[worker] == NULL && zf_align_up(j->block_bytes, ZF_FORMAT_ALIGNMENT, &room))
-        j->rooms[worker] = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
-    if (j->rooms[worker] == NULL) {
-        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of %llu bytes", (ull)j->block_bytes);
-        return zf_fail_place(error, status, "%s", where);
-    }
+    if (s->container->source.map != NULL) return ZF_OK;
+    ZF_TRY(zf_container_read_block(s->container, entry, entry->bytes, j->block_bytes, where, &j->rooms[worker], error));
     *out = j->rooms[worker];
-    return source->ops->read(source, entry->offset, entry->bytes, j->rooms[worker], where, error);
+    return ZF_OK;
 }
 
 static zf_status decode_block(job *j, uint64_t block, unsigned worker, zf_error *error) {
