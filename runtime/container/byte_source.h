@@ -25,6 +25,9 @@ typedef struct zf_byte_source_ops {
     void (*close)(zf_byte_source *source); ///< NULL: nothing to give back
 } zf_byte_source_ops;
 
+/// Instead of a descriptor. 0 is a descriptor where standard input is closed.
+enum zf_direct { ZF_DIRECT_IMPOSSIBLE = -1, ZF_DIRECT_NOT_TRIED = -2 };
+
 struct zf_byte_source {
     const zf_byte_source_ops *ops;
     const char *name; ///< the path, or what errors say in its place; the container's
@@ -32,7 +35,7 @@ struct zf_byte_source {
     const uint8_t *map; ///< all bytes, aligned to 256; NULL: they must be read
     // A file.
     int fd;
-    _Atomic int direct_fd;   ///< read_file.c; 0: not opened, -1: cannot be
+    _Atomic int direct_fd;   ///< read_file.c: the file, opened for reading past the page cache, or one of zf_direct
     void *_Atomic probe;     ///< read_file.c: addresses that tell of the page cache and are never read; NULL: not made
     struct timespec written; ///< time of the last change when it was opened
     // Memory.

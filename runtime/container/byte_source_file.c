@@ -73,7 +73,7 @@ zf_status zf_byte_source_map_file(zf_byte_source *source, zf_error *error) {
 static void close_file(zf_byte_source *source) {
     if (source->map != NULL) munmap((void *)(uintptr_t)source->map, source->size);
     zf_file_forget_probe(source);
-    if (source->direct_fd > 0) close(source->direct_fd);
+    if (source->direct_fd >= 0) close(source->direct_fd);
     if (source->fd >= 0) close(source->fd);
 }
 
@@ -81,7 +81,7 @@ static const zf_byte_source_ops file_ops = {
     .read = read_at, .read_run = zf_read_file, .prefetch = prefetch, .unchanged = unchanged, .close = close_file};
 
 zf_status zf_byte_source_open_file(zf_byte_source *source, const char *path, zf_error *error) {
-    *source = (zf_byte_source){.ops = &file_ops, .name = path};
+    *source = (zf_byte_source){.ops = &file_ops, .name = path, .direct_fd = ZF_DIRECT_NOT_TRIED};
     source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here; files do not care
     if (source->fd < 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", path, errno);
     struct stat status;

@@ -14,19 +14,16 @@
 /// Bytes of one call, of the page cache and past it.
 enum { PAGE = 4096, CACHED_MOST = 1 << 20, DIRECT_MOST = 8 << 20 };
 
-/// The file cannot be read past the page cache; 0: not tried yet.
-enum { NO_DIRECT = -1 };
-
-/// The same file, opened for reading past the page cache, or NO_DIRECT.
+/// The same file, opened for reading past the page cache, or ZF_DIRECT_IMPOSSIBLE.
 static int direct_of(zf_byte_source *file) {
     int known = atomic_load(&file->direct_fd);
-    if (known != 0) return known;
+    if (known != ZF_DIRECT_NOT_TRIED) return known;
     char name[64];
     snprintf(name, sizeof name, "/proc/self/fd/%d", file->fd); // whatever its path names by now
     int opened = open(name, O_RDONLY | O_CLOEXEC | O_DIRECT);
-    if (opened <= 0) opened = NO_DIRECT;
+    if (opened < 0) opened = ZF_DIRECT_IMPOSSIBLE;
     if (atomic_compare_exchange_strong(&file->direct_fd, &known, opened)) return opened;
-    if (opened > 0) close(opened); // another thread was first
+    if (opened >= 0) close(opened); // another thread was first
     return known;
 }
 
@@ -81,7 +78,7 @@ static uint64_t read_direct(zf_byte_source *file, uint64_t at, uint64_t bytes, u
     uint64_t before = at % PAGE, whole = bytes / PAGE * PAGE;
     bool in_part = before != 0 || whole == 0;
     int fd = direct_of(file);
-    if (fd == NO_DIRECT) return 0;
+    if (fd == ZF_DIRECT_IMPOSSIBLE) return 0;
     if (whole > DIRECT_MOST) whole = DIRECT_MOST;
     ssize_t got = in_part ? pread(fd, page, PAGE, (off_t)(at - before)) : pread(fd, to, whole, (off_t)at);
     if (got <= (ssize_t)before) return 0;

@@ -148,6 +148,28 @@ static void test_short(void) {
     }
 }
 
+static size_t descriptors(void) {
+    size_t count = 0;
+    for (int fd = 0; fd < 256; fd++) count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/// Without standard input the file is opened as descriptor 0 for reading past the page cache, and is closed again. Last: it
+/// closes standard input.
+static void test_descriptor_zero(void) {
+    zf_error error = {0};
+    close(STDIN_FILENO);
+    int kept = open("/dev/null", O_RDONLY); // number 0
+    size_t before = descriptors();
+    CHECK(kept == 0 && zf_byte_source_open_file(&file, path, &error) == ZF_OK, "%s", error.message);
+    close(kept);
+    set_cached(NONE);
+    for (int k = 0; k < 3; k++) read_one(0, 100 * PAGE, NONE);
+    if (file.direct_fd < 0) printf("files cannot be read past the page cache here\n");
+    zf_byte_source_close(&file);
+    CHECK(descriptors() == before - 1, "%zu descriptors are open, and %zu before", descriptors(), before - 1);
+}
+
 int main(void) {
     zf_error error = {0};
     int made = mkstemp(path);
@@ -167,6 +189,8 @@ int main(void) {
     test_cache();
     test_short();
     zf_byte_source_close(&file);
+    waits = false;
+    test_descriptor_zero();
     unlink(path);
     free(content);
     return check_result();
