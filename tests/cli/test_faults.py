@@ -25,11 +25,23 @@ def setUpModule():
     zfc_case.cache_of_module()
 
 
+def faults(calls, under, counted, at=None, how=None):
+    """The environment in which calls on files below `under` are counted, in `counted`, and number `at` goes wrong; None: no call."""
+    environment = {"LD_PRELOAD": FAULTY, "FAULT_CALLS": f",{','.join(calls)},", "FAULT_UNDER": str(under), "FAULT_COUNT": str(counted),
+                   "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+    return environment if at is None else environment | {"FAULT_AT": str(at), "FAULT_HOW": str(how)}
+
+
+def of_calls(count, every, turn):
+    """One in `every` of the numbers 1 to `count`, at least one; others at each turn."""
+    return range(1 + turn % min(every, count), count + 1, every)
+
+
 class Faults(zfc_case.Case):
     def setUp(self):
         super().setUp()
         self.made, self.series = {}, 0
-        self.inputs, self.outputs, self.hit = self.dir / "in", self.dir / "out", self.dir / "hit"
+        self.inputs, self.outputs, self.counted = self.dir / "in", self.dir / "out", self.dir / "counted"
         self.inputs.mkdir()
         self.outputs.mkdir()
         rows = "a,b\n" + "".join(f"{k * 7},{k // 50}\n" for k in range(20000))
@@ -54,28 +66,33 @@ class Faults(zfc_case.Case):
     # ---- Runs
 
     def faulty(self, words, calls, at, how, under, named=False, on=False):
-        """A run whose call number `at` goes wrong (`on`: and all behind it), and whether there was one."""
-        self.hit.unlink(missing_ok=True)
-        environment = os.environ | {"LD_PRELOAD": FAULTY, "FAULT_CALLS": f",{','.join(calls)},", "FAULT_AT": str(at), "FAULT_HOW": str(how),
-                                    "FAULT_UNDER": f"{under}", "FAULT_HIT": str(self.hit), "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
-        result = self.zfc(*words, env=environment | ({"FAULT_NAMED": "1"} if named else {}) | ({"FAULT_ON": "1"} if on else {}))
-        return result, self.hit.exists()
+        """A run whose call number `at` goes wrong (`on`: and all behind it; None: no call)."""
+        environment = faults(calls, under, self.counted, at, how)
+        return self.zfc(*words, env=os.environ | environment | ({"FAULT_NAMED": "1"} if named else {}) | ({"FAULT_ON": "1"} if on else {}))
+
+    def count_of(self, words, calls, under, named):
+        """The calls of a run without a fault, which leaves the outputs as they were."""
+        before = self.files()
+        result = self.faulty(words, calls, None, None, under, named)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.begin_with(before)
+        count = int(self.counted.read_text())
+        self.assertGreater(count, 0, f"{words} makes no call of {calls}")
+        return count
 
     def each(self, words, calls, how, under, named=False, on=False):
-        """All of them until a run meets no fault. A sample of one in N has one in 2 N of such series, and one in N of their calls."""
+        """All calls of a run, each gone wrong. A sample of one in N has one in 2 N of such series, and one in N of their calls, at least one."""
         every, turn = zfc_case.sample()
         self.series += 1
         if (self.series + turn) % (2 * every) != 0 and every > 1:
             return
-        at = turn // (2 * every) % every + 1 - every
-        while True:
-            at += every
-            result, was_hit = self.faulty(words, calls, at, how, under, named, on)
-            if not was_hit:
-                self.assertEqual(result.returncode, 0, result.stderr)
-                break
-            yield result, f"{words[0]}: {how} at call {at} of {calls}: {result.returncode} {result.stdout}{result.stderr}"
-        self.assertGreater(at, 1, "no call was met")
+        for at in of_calls(self.count_of(words, calls, under, named), every, turn // (2 * every)):
+            self.counted.unlink(missing_ok=True)
+            result = self.faulty(words, calls, at, how, under, named, on)
+            said = f"{words[0]}: {how} at call {at} of {calls}: {result.returncode} {result.stdout}{result.stderr}"
+            if result.returncode != -signal.SIGKILL:
+                self.assertGreaterEqual(int(self.counted.read_text()), at, f"no call went wrong: {said}")
+            yield result, said
 
     def files(self):
         return {str(path.relative_to(self.outputs)): path.read_bytes() for path in self.outputs.rglob("*") if path.is_file()}
@@ -119,8 +136,8 @@ class Faults(zfc_case.Case):
         """All from one on fail, as on a disk that is broken, or one alone. Some need not succeed: the code that blocks want is looked for in advance."""
         for name, words in self.reading.items():
             made = self.made_by(words)
-            result, was_hit = self.faulty(words, READS, 1, errno.EIO, self.inputs, on=True)
-            self.assertEqual((result.returncode, was_hit), (1, True), f"{name}: {result.stderr}")
+            result = self.faulty(words, READS, 1, errno.EIO, self.inputs, on=True)
+            self.assertEqual(result.returncode, 1, f"{name}: {result.stderr}")
             # A module whose first bytes cannot be read once is inspected as a container.
             for on in (True,) if name == "inspect a module" else (True, False):
                 for result, said in self.each(words, READS, errno.EIO, self.inputs, on=on):
@@ -202,7 +219,7 @@ class Caches(zfc_case.Case):
 
     def setUp(self):
         super().setUp()
-        self.cache, self.hit = self.dir / "cache", self.dir / "hit"
+        self.cache, self.counted = self.dir / "cache", self.dir / "counted"
         rows = "a\n" + "".join(f"{k * 7 % 300}\n" for k in range(5000))
         self.container = self.dir / "t.zfd"
         self.good("encode", "-q", "-c", self.file("t.zf", "table t { a: i32 = bitpack; }\n"), "-o", self.container, self.file("t.csv", rows))
@@ -267,21 +284,26 @@ class Caches(zfc_case.Case):
         self.assertNotIn("the cache", self.decode(options=["-v"]).stderr)
 
     def test_calls_that_fail(self):
-        environment = {"LD_PRELOAD": FAULTY, "FAULT_UNDER": str(self.cache), "FAULT_HIT": str(self.hit),
-                       "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
         every, turn = zfc_case.sample()
         for calls, number in ((READS, errno.EIO), (READS, "short"), (WRITES, errno.ENOSPC), (WRITES, "short"), (NAMES, errno.EROFS), (("open",), errno.EACCES),
                               (("close",), errno.EIO)):
-            for at in range(1 + turn % every, 12, every):
-                for is_warm in (False, True):
-                    shutil.rmtree(self.cache, ignore_errors=True)
-                    if is_warm:
-                        self.decode()
-                    self.decode(**environment, FAULT_CALLS=f",{','.join(calls)},", FAULT_AT=str(at), FAULT_HOW=str(number))
-                    self.assertEqual([path.name for path in self.cache.rglob("tmp.*")], [], f"{calls} {at}")
-                if not self.hit.exists():
-                    break
-                self.hit.unlink()
+            for is_warm in (False, True):
+                self.begin(is_warm)
+                self.decode(**faults(calls, self.cache, self.counted))
+                count = int(self.counted.read_text())
+                said = f"{count} calls of {calls} on a {'warm' if is_warm else 'cold'} cache"
+                self.assertGreater(count, 0, said)
+                for at in of_calls(count, every, turn) if count > 0 else ():
+                    self.begin(is_warm)
+                    self.counted.unlink()
+                    self.decode(**faults(calls, self.cache, self.counted, at, number))
+                    self.assertGreaterEqual(int(self.counted.read_text()), at, f"no call went wrong: call {at}, {said}")
+                    self.assertEqual([path.name for path in self.cache.rglob("tmp.*")], [], f"call {at}, {said}")
+
+    def begin(self, is_warm):
+        shutil.rmtree(self.cache, ignore_errors=True)
+        if is_warm:
+            self.decode()
 
 
 if __name__ == "__main__":
