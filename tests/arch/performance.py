@@ -1,6 +1,6 @@
 """The tables of docs/performance.md, docs/internals/measurements.md and README.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
 a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should, and so do those that failed. Commits that records
-name are in the repository, or bench/README.md says what they were.
+name are in the repository, or bench/README.md says what they were. A record of changes that are in no commit makes no table, unless page.py lists it.
 
 Usage: performance.py ROOT
 """
@@ -171,6 +171,11 @@ with tempfile.TemporaryDirectory() as place:
             check("plus 0.20 ms. The worst case is q1: it takes 12.8 ms, which is 0.20 ms above 1.05 times its bound." in short, "the query that takes longest beside its bounds", short)
             check("fixed costs: " not in short and "staging buffers" not in short, "figures that the record does not have", short)
         path.unlink()
+    path = tree / "bench/results/h200/2999-01-01-lanes.json"
+    path.write_text(json.dumps(MADE["lanes"][0] | {"commit": "abc-dirty"}))
+    refused = page(tree)
+    check(refused.returncode == 1 and "bench/results/h200/2999-01-01-lanes.json is of abc-dirty" in refused.stderr, "a record of uncommitted changes", refused.stderr)
+    path.unlink()
     step = {"columns": 88, "mutated": 10000, "not_opened": 1, "refused_by_the_host": 2, "failed_in_a_kernel": 3, "same_as_cpu": 4, "canaries_touched": 0,
             "contexts_lost": 0, "slowest_by_the_good_one": [3.25, 7]}
     trials = {"right": 1, "refused": 1200, "wrong": 0, "other_rows": 3, "lost": 4, "hung": 5, "others": 0}
@@ -184,11 +189,13 @@ with tempfile.TemporaryDirectory() as place:
     shutil.rmtree(tree / "tests/fuzz/results")
     (tree / "tests/fuzz/results").mkdir()
 
-    def fuzz_run(date, cpu, since, kinds):
+    def fuzz_run(date, cpu, since, kinds, commit="abc"):
         target = {"target": "text", "cpu_seconds": cpu, "executions": 1200, "edges": 10 * int(date[-1]), "features": 9, "cpu_seconds_since_finding": since,
                   "findings": [{"kind": kind} for kind in kinds], "kinds": kinds}
-        (tree / f"tests/fuzz/results/{date}-x.json").write_text(json.dumps({"date": date, "commit": "abc", "machine": {"cores": 16}, "targets": [target]}))
+        (tree / f"tests/fuzz/results/{date}-x.json").write_text(json.dumps({"date": date, "commit": commit, "machine": {"cores": 16}, "targets": [target]}))
 
+    fuzz_run("2999-01-01", 600, 60, [], commit="abc-dirty")
+    check(page(tree).returncode == 1, "a run of fuzzing with uncommitted changes")
     fuzz_run("2999-01-01", 600, 60, ["it is wrong"])
     fuzz_run("2999-01-02", 120, 120, [])
     # (when it was mended; CPU minutes since the last finding, or since it was mended)
