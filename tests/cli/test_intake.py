@@ -369,6 +369,10 @@ class Formats(Case):
         for shape, says in [("()", "a single value (an array without a dimension)"), ("(1, 1)", "an array of 2 dimensions"), ("(1, 1, 1)", "an array of 3 dimensions"), ("(1,1)", "an array of 2 dimensions"),
                             ("(2,)", "shape and size of the file differ"), ("(0,)", "shape and size of the file differ"), ("5", "a shape that is no tuple")]:
             self.refused("ZF2009", f"c={npy('<i8', shape, bytes(8))}", says=says)
+        header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}".ljust(70000)
+        whole = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header + bytes(8)
+        for content, says in ((whole, "a header of more than 65536 bytes"), (whole[:70000], "the file is cut short")):
+            self.refused("ZF2009", f"c={self.file('c.npy', content)}", says=says)
         self.refused("ZF2009", f"c={npy('<i8', '(1,)', bytes(9))}", says="shape and size of the file differ")
         self.refused("ZF2009", f"c={npy('<M8[ns]', '(1,)', bytes(8))}", says="elements of type <M8[ns], but the column needs <i8")
         nat = -1 << 63

@@ -165,8 +165,7 @@ static zf_status read_header(reader *r) {
 
 // ---- Rows ----
 
-// With --header, a header row would become data without a word where all of its fields can be read. It is recognised by a name
-// that
+// With --header, a header row whose fields can all be read would become data without a word. It is recognised by a name that
 // --header has, too.
 static zf_status check_first_row(reader *r, const zf_field *field) {
     if (!r->options->header || r->options->skip || r->rows > 1 || field->length == 0) return ZF_OK;

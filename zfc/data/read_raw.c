@@ -57,6 +57,8 @@ static zf_status read_whole(const char *path, zf_input_memory *memory, bytes *ou
 
 // ---- .npy: "\x93NUMPY", version, length of the header, a Python dictionary as text ----
 
+enum { NPY_HEADER_MOST = 65536 }; ///< bytes
+
 static zf_status bad_npy(zf_error *error, const char *path, const char *what) {
     zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_NPY, "%s", what);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s: header of the .npy file", path);
@@ -127,8 +129,9 @@ static zf_status skip_npy_header(const char *path, const wanted_array *array, by
     size_t length = major == 1 ? at[0] + 256u * at[1] : at[0] + 256u * at[1] + 65536u * at[2] + 16777216u * at[3];
     size_t begin = major == 1 ? 10 : 12;
     if (major < 1 || major > 3) return bad_npy(error, path, "an unknown version of the .npy format");
-    if (length > file->length - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
-    char header[65537];
+    if (length > file->length - begin) return bad_npy(error, path, "the file is cut short");
+    if (length > NPY_HEADER_MOST) return bad_npy(error, path, "a header of more than 65536 bytes");
+    char header[NPY_HEADER_MOST + 1];
     memcpy(header, file->data + begin, length);
     header[length] = 0;
     const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"),
@@ -259,52 +262,73 @@ static zf_status take_validity(zf_column_data *column, const char *path, bytes *
     return ZF_OK;
 }
 
-zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bool any_format, zf_table_data *data,
-                      zf_error *error) {
-    zf_column_data *column = zf_table_data_find(data, what, name_length);
-    bool is_offsets = !column && ends_with(what, name_length, ".offsets"),
-         is_valid = !column && ends_with(what, name_length, ".valid");
-    bool is_bytes = !column && ends_with(what, name_length, ".bytes");
-    if (is_offsets)
-        column = zf_table_data_find(data, what, name_length - strlen(".offsets"));
-    else if (is_bytes)
-        column = zf_table_data_find(data, what, name_length - strlen(".bytes"));
-    else if (is_valid)
-        column = zf_table_data_find(data, what, name_length - strlen(".valid"));
-    if (column && is_valid && !column->type.nullable) {
+/// The part that `COLUMN[.offsets|.bytes|.valid]` names.
+typedef struct named_part {
+    zf_column_data *column; ///< NULL: the table has none of this name
+    zf_column_part part;
+    bool is_bytes; ///< named with `.bytes`
+} named_part;
+
+static named_part find_part(zf_table_data *data, const char *what, size_t length) {
+    static const struct {
+        const char *end;
+        zf_column_part part;
+    } ends[] = {{".offsets", ZF_PART_OFFSETS}, {".valid", ZF_PART_VALIDITY}, {".bytes", ZF_PART_VALUES}};
+    named_part found = {.column = zf_table_data_find(data, what, length), .part = ZF_PART_VALUES};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !found.column; i++) {
+        if (!ends_with(what, length, ends[i].end)) continue;
+        found.column = zf_table_data_find(data, what, length - strlen(ends[i].end));
+        found.part = ends[i].part;
+        found.is_bytes = ends[i].part == ZF_PART_VALUES;
+    }
+    return found;
+}
+
+static zf_status fail_no_column(const zf_table_data *data, const char *what, size_t length, zf_error *error) {
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)(length < 100 ? length : 100), what);
+    const char *nearest = zf_table_data_nearest(data, name);
+    zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
+    zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
+    return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
+}
+
+/// Whether the column has this part.
+static zf_status check_part(const named_part *named, const char *what, zf_error *error) {
+    const zf_column_data *column = named->column;
+    if (named->part == ZF_PART_VALIDITY && !column->type.nullable) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not nullable: it has no validity", column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
     }
-    if (column && (is_offsets || is_bytes) && column->type.element != ZF_STRING) {
+    if ((named->part == ZF_PART_OFFSETS || named->is_bytes) && column->type.element != ZF_STRING) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not of strings: it has no offsets and bytes",
                 column->name);
         zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
         return zf_fail_hint(error, ZF_ERR_INPUT, "give its elements, %s=FILE", column->name);
     }
-    if (!column) {
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)(name_length < 100 ? name_length : 100), what);
-        const char *nearest = zf_table_data_nearest(data, name);
-        zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
-        zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
-        return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
-    }
+    return ZF_OK;
+}
+
+zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bool any_format, zf_table_data *data,
+                      zf_error *error) {
+    named_part named = find_part(data, what, name_length);
+    if (!named.column) return fail_no_column(data, what, name_length, error);
+    ZF_TRY(check_part(&named, what, error));
     if (!*path) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "no file is named behind the `=`");
         zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
         return zf_fail_hint(error, ZF_ERR_INPUT, "give %sFILE", what);
     }
-    zf_column_part part = is_offsets ? ZF_PART_OFFSETS : is_valid ? ZF_PART_VALIDITY : ZF_PART_VALUES;
-    ZF_TRY(zf_column_claim(column, part, what, false, error));
+    ZF_TRY(zf_column_claim(named.column, named.part, what, false, error));
     bytes file = {0};
     zf_status status = read_whole(path, &data->memory, &file, error);
-    if (status == ZF_OK) status = find_elements(column, part, path, any_format, &file, error);
-    if (status == ZF_OK && is_offsets)
-        status = take_offsets(column, path, &file, error);
-    else if (status == ZF_OK && is_valid)
-        status = take_validity(column, path, &file, error);
+    if (status == ZF_OK) status = find_elements(named.column, named.part, path, any_format, &file, error);
+    if (status == ZF_OK && named.part == ZF_PART_OFFSETS)
+        status = take_offsets(named.column, path, &file, error);
+    else if (status == ZF_OK && named.part == ZF_PART_VALIDITY)
+        status = take_validity(named.column, path, &file, error);
     else if (status == ZF_OK)
-        status = take_values(column, what, path, &file, error);
+        status = take_values(named.column, what, path, &file, error);
     zf_input_release(&data->memory, file.data, file.capacity);
     return status;
 }
