@@ -204,6 +204,15 @@ class Headers(Case):
         self.refused("ZF2007", "--skip-rows", "6", text, says="no header row: the file is empty behind the skipped rows")
         self.refused("ZF2008", "--skip-rows", "4", self.file("odd.csv", above + "st,city\nWA\n"), says="line 7")
 
+    def test_quotes_above_the_header(self):
+        """A quote that does not enclose a field is a character: rows behind its line are not skipped with it."""
+        rows, printed = 'st,city\n"WA","Sea\nttle"\n', 'WA,"Sea\nttle"\n'
+        for above in ('"unit\n', '"unit\r\n', 'x,"unit\n', '"unit" of x\n', '"a,b\n', '"\n', '"unit of ""x""\n', '"two\nlines"\n', '"' + "x" * 70000 + "\n"):
+            self.assertEqual(self.rows("--skip-rows", "1", self.file("t.csv", above + rows)), printed, above[:20])
+        self.assertEqual(self.rows("--skip-rows", "1", self.file("t.csv", '"unit\nst,city\n' + "WA,Seattle\n" * 30000)), "WA,Seattle\n" * 30000)
+        long = '"' + "\n".join(["x" * 99] * 700) + '"\n'
+        self.assertEqual(self.rows("--skip-rows", "700", self.file("t.csv", long + rows)), printed, "a quoted field of more than 64 KiB")
+
     def test_a_header_never_becomes_data_by_a_hint(self):
         error = self.refused("ZF2004", self.states, says=["no input gives column `st`", "--field st=FIELD"])
         self.assertNotIn("--header", error)

@@ -6,7 +6,7 @@
 
 #include "zfc/driver_codes.h"
 
-enum { FIRST_CAPACITY = 1 << 18 };
+enum { FIRST_CAPACITY = 1 << 18, SKIPPED_MOST = 1 << 16 };
 
 /// The end of a field in the buffer.
 typedef enum ending {
@@ -96,24 +96,29 @@ static ending find_unquoted(zf_delimited_scan *scan, const char *at, const char 
 }
 
 /// A field in quotes, which begins at `begin`. An open quote swallows lines, and the fault shows only at the next quote or at the
-/// end of the file; the error is where the field began.
+/// end of the file; the error is where the field began. In a row that is skipped, the first quote of a field that does not end as
+/// one, or is longer than SKIPPED_MOST, is a character: rows behind it are not skipped with it.
 static ending find_quoted(zf_delimited_scan *scan, const char *begin, const char **text_end, const char **next) {
     const char *end = scan->buffer + scan->end, *at = begin + 1;
+    bool is_cut = scan->lenient && end - begin > SKIPPED_MOST;
+    if (is_cut) end = begin + SKIPPED_MOST;
     for (;;) {
         at = memchr(at, '"', (size_t)(end - at));
         if (!at) {
-            if (!scan->at_end) return END_UNKNOWN;
+            if (!scan->at_end && !is_cut) return END_UNKNOWN;
+            if (scan->lenient) return find_unquoted(scan, begin + 1, text_end, next);
             return bad(scan, scan->line, "a quoted field that does not end");
         }
         if (at + 1 == end || at[1] != '"') break;
         at += 2;
     }
+    if (at + 1 == end && is_cut) return find_unquoted(scan, begin + 1, text_end, next);
     if (at + 1 == end && !scan->at_end) return END_UNKNOWN;
     *text_end = at;
     uint64_t line = scan->line + newlines(begin, at);
     ending found = ending_at(scan, at + 1, line, next);
     if (found != END_BAD || scan->message[0] != 0) return found;
-    if (scan->lenient) return find_unquoted(scan, at + 1, text_end, next);
+    if (scan->lenient) return find_unquoted(scan, begin + 1, text_end, next);
     if (line == scan->line) return bad(scan, line, "a quoted field with a quote in its middle");
     snprintf(scan->message, sizeof scan->message,
              "a quoted field with a quote in its middle, at line %llu: is its own quote left open?", (unsigned long long)line);

@@ -28,7 +28,7 @@ typedef struct zf_delimited_scan {
     const char *path;
     char delimiter;
     zf_input_memory *memory;
-    bool lenient; ///< quotes within fields are characters: for rows that are skipped
+    bool lenient; ///< quotes that do not enclose a field are characters: for rows that are skipped
 
     char *buffer;
     size_t begin, end, capacity; ///< bytes of `buffer` that are read and not yet taken
