@@ -1,13 +1,13 @@
 #include "zfc/compiling.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "compiler/compiler.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/thread.h"
 
 static const double SILENCE = 0.5; ///< seconds of compiling before the line
 
@@ -87,15 +87,12 @@ static void watch(void *user, const char *column, bool begins) {
 
 void zf_compiling_start(zf_compiler *compiler) {
     pthread_condattr_t monotonic;
-    sigset_t before;
     pthread_mutex_init(&line.lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&line.changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    zf_block_signals(&before);
-    line.on = pthread_create(&line.thread, NULL, run, NULL) == 0; // without a thread there is no line
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    line.on = zf_thread_start(&line.thread, ZF_STACK_DEFAULT, run, NULL); // without a thread there is no line
     if (line.on) zf_compiler_watch(compiler, watch, NULL);
 }
 

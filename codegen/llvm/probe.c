@@ -6,7 +6,6 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,10 +13,10 @@
 #include "codegen/llvm/cg_error.h"
 #include "codegen/target/codegen_target.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/base/pool.h"
+#include "runtime/base/thread.h"
 
 // Far more than the fraction of a second that it takes.
-enum { SECONDS = 60, STACK_BYTES = 16 << 20 };
+enum { SECONDS = 60 };
 
 // Belongs to both threads: the last one frees it. A thread that is stuck keeps it.
 typedef struct probe {
@@ -130,20 +129,6 @@ static void *run(void *pointer) {
     return NULL;
 }
 
-static bool start(probe *p) {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t before;
-    if (pthread_attr_init(&attributes) != 0) return false;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    bool good = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0;
-    zf_block_signals(&before);
-    good = good && pthread_create(&thread, &attributes, run, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return good;
-}
-
 zf_probe_answer zf_cg_probe(void) {
     probe *p = calloc(1, sizeof *p);
     if (p == NULL) return ZF_PROBE_NO_MEMORY;
@@ -154,7 +139,7 @@ zf_probe_answer zf_cg_probe(void) {
     pthread_cond_init(&p->changed, &clock);
     pthread_condattr_destroy(&clock);
     atomic_init(&p->holders, 2);
-    if (!start(p)) {
+    if (!zf_thread_start(NULL, ZF_STACK_DEEP, run, p)) {
         atomic_store(&p->holders, 1);
         drop(p);
         return ZF_PROBE_NO_MEMORY;

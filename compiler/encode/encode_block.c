@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "compiler/compiler.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/text.h"
 #include "runtime/container/container_format.h"
@@ -16,13 +16,6 @@
 #include "runtime/context/context.h"
 
 typedef unsigned long long ull;
-
-/// Seconds of this thread on a core.
-static double cpu_seconds(void) {
-    struct timespec now;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 // ---- Values as text -------------------------------------------------------------------------------------------
 
@@ -370,7 +363,7 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
             s.data[t].most_groups = most_groups(decoder, t, s.records[t], s.data[t].entries, f->counts);
         }
     }
-    double encoded = cpu_seconds();
+    double encoded = zf_clock_thread_seconds();
     out->encode_seconds += encoded - started;
     if (status == ZF_OK) {
         memset(r->out, 0xa5, out_bytes(r->source)); // never the recorded run's output
@@ -379,7 +372,7 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
         status = lay_and_run(r, &block, ZF_ABI_DECODE, NULL, &bytes, &size, error);
     }
     if (status == ZF_OK) status = compare(r, error);
-    out->verify_seconds += cpu_seconds() - encoded;
+    out->verify_seconds += zf_clock_thread_seconds() - encoded;
     if (status == ZF_OK) { // the index keeps element counts and intervals
         for (uint32_t t = 0; t < s.count; t++) s.data[t].values = NULL;
         block.params = NULL;
@@ -504,11 +497,11 @@ typedef struct attempt {
 static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *task, attempt *at, zf_encode_node **tree,
                           zf_encode_result *out, zf_error *error) {
     const char *place = at->place;
-    double started = cpu_seconds();
+    double started = zf_clock_thread_seconds();
     zf_status status = zf_encode_tree(task, job->column->codec, &s->input, tree);
     if (status == ZF_ERR_MEMORY) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to encode a block");
     if (status != ZF_OK) {
-        out->encode_seconds += cpu_seconds() - started;
+        out->encode_seconds += zf_clock_thread_seconds() - started;
         return refused(job, s, task, place, error);
     }
     zf_encode_tree_release(*tree);
@@ -516,9 +509,9 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     running r = {.job = job, .source = s, .place = place};
     uint32_t shape = 0;
     status = zf_encode_flatten(job->column, *tree, &f, error);
-    double compiling = cpu_seconds();
+    double compiling = zf_clock_thread_seconds();
     if (status == ZF_OK) status = prepare(&r, at->block, at->choosing, &f, &shape, &at->changed, error);
-    started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
+    started += zf_clock_thread_seconds() - compiling; // compiling a decoder is no part of encoding
     if (status == ZF_OK) {
         status = make_output(&r, error);
         if (status == ZF_OK) status = finish(&r, &f, shape, started, out, error);

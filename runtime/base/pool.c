@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { STACK_BYTES = 8 << 20 }; // of each thread: kernels and encode bodies have local arrays of up to a MiB
+#include "runtime/base/thread.h"
 
 typedef struct loop {
     atomic_uint_fast64_t next;
@@ -32,14 +31,6 @@ static void *run(void *pointer) {
     }
 }
 
-void zf_block_signals(sigset_t *before) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
-    sigset_t set;
-    sigfillset(&set);
-    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&set, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &set, before);
-}
-
 void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user) {
     if (threads > ZF_THREADS_MOST) threads = ZF_THREADS_MOST;
     if (threads > count) threads = (unsigned)count;
@@ -51,18 +42,11 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     atomic_init(&l.next, 0);
     member members[ZF_THREADS_MOST];
     unsigned started = 1;
-    sigset_t before;
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) threads = 1;
-    if (threads > 1) pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    zf_block_signals(&before);
     for (; started < threads; started++) {
         members[started] = (member){.loop = &l, .worker = started};
         // A thread that cannot be had is no error: the others do its work.
-        if (pthread_create(&members[started].thread, &attributes, run, &members[started]) != 0) break;
+        if (!zf_thread_start(&members[started].thread, ZF_STACK_DEFAULT, run, &members[started])) break;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (threads > 1) pthread_attr_destroy(&attributes);
     members[0] = (member){.loop = &l, .worker = 0};
     run(&members[0]);
     for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);

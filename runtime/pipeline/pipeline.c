@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
-#include "runtime/base/pool.h"
 #include "runtime/base/sized.h"
+#include "runtime/base/thread.h"
 #include "runtime/context/context.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
@@ -88,13 +88,9 @@ static void close_accelerator(zf_pipeline *p) {
     zf_device_part_give(a, &p->options.allocator, &p->staging);
 }
 
-/// Starts a thread that takes no signals.
 static zf_status start(zf_pipeline *p, void *(*body)(void *), zf_error *error) {
-    sigset_t before;
-    zf_block_signals(&before);
-    int failure = pthread_create(&p->threads[p->thread_count], NULL, body, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure != 0) return zf_raise(error, ZF_E_NO_MEMORY, "cannot start a thread for a pipeline");
+    if (!zf_thread_start(&p->threads[p->thread_count], ZF_STACK_DEFAULT, body, p))
+        return zf_raise(error, ZF_E_NO_MEMORY, "cannot start a thread for a pipeline");
     p->thread_count++;
     return ZF_OK;
 }
