@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // C++'s and LLVM's handlers of a want of memory, which C has no other names for. They are weak: what LLVM is linked to may hide
@@ -206,8 +207,19 @@ zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user
     return status;
 }
 
+/// "<unknown>:0:0: stack frame size (66048) exceeds limit (16384) in function 'zf_kernel_0'"
+static void note_frame(LLVMDiagnosticInfoRef info, zf_cg_diagnostic *sink) {
+    static const char begin[] = "stack frame size (";
+    char *text = LLVMGetDiagInfoDescription(info);
+    const char *at = text != NULL ? strstr(text, begin) : NULL;
+    uint64_t bytes = at != NULL ? strtoull(at + sizeof begin - 1, NULL, 10) : 0;
+    if (bytes > sink->frame_bytes) sink->frame_bytes = bytes;
+    LLVMDisposeMessage(text);
+}
+
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
     zf_cg_diagnostic *sink = user;
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) note_frame(info, sink);
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || sink->failed) return;
     char *text = LLVMGetDiagInfoDescription(info);
     snprintf(sink->text, sizeof(sink->text), "%s", text);

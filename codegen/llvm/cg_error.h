@@ -6,6 +6,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "runtime/base/error.h"
 
@@ -22,10 +23,12 @@ zf_status zf_cg_llvm_start(zf_error *error);
 /// from then on: ZF_ERR_MEMORY with words that say this. A body holds no lock of ours where it calls LLVM.
 zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
 
-/// Collects the first error diagnostic of a context. `sink` lives as long as the context's use.
+/// Collects the first error diagnostic of a context, and the largest frame that LLVM reports. `sink` lives as long as the
+/// context's use.
 typedef struct zf_cg_diagnostic {
     bool failed;
     char text[400];
+    uint64_t frame_bytes; ///< of functions with the attribute "warn-stack-size" of fewer bytes; 0: none
 } zf_cg_diagnostic;
 void zf_cg_watch(LLVMContextRef context, zf_cg_diagnostic *sink);
 

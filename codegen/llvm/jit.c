@@ -247,6 +247,7 @@ zf_jit_stats zf_jit_get_stats(zf_jit *jit) {
 
 typedef struct module_size {
     uint64_t instructions, largest_block;
+    uint64_t variables; ///< bytes of the function that has most of them
 } module_size;
 
 typedef struct compilation {
@@ -255,7 +256,7 @@ typedef struct compilation {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
-    zf_cg_diagnostic diagnostic;
+    zf_cg_diagnostic diagnostic; ///< its frame_bytes also where the object was in the cache
     zf_compile_charge charge;
     zf_pass_gate gate;
     module_size size;           ///< of the module as it was built
@@ -284,6 +285,29 @@ static void add_attribute(LLVMContextRef context, LLVMValueRef function, const c
     LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
 }
 
+// A frame of several pages touches them in order, so that it cannot jump over the page behind a stack that nobody may touch. LLVM
+// reports large frames (cg_error.h): of arrays, and of values for which there are no registers.
+static void watch_stack(LLVMValueRef function) {
+    char most[16];
+    snprintf(most, sizeof most, "%d", (int)ZF_ABI_STACK_PLAIN);
+    LLVMAddTargetDependentFunctionAttr(function, "warn-stack-size", most);
+    LLVMAddTargetDependentFunctionAttr(function, "probe-stack", "inline-asm");
+}
+
+/// Says what the code needs of a thread's stack. With a sanitizer, arrays are in no frame that LLVM reports.
+static zf_status check_stack(const compilation *c, zf_error *error) {
+    uint64_t frame = c->diagnostic.frame_bytes, bytes = c->size.variables > frame ? c->size.variables : frame;
+    if (c->request->target != NULL) return ZF_OK; // a GPU has its own limits
+    if (bytes > ZF_ABI_STACK_MOST) {
+        char code[8];
+        zf_diag_code_text(ZF_D_TOO_LARGE, code);
+        return zf_fail(error, ZF_ERR_UNSUPPORTED, code, "the code of `%s` needs %llu bytes of stack: the limit is %d",
+                       c->request->name, (unsigned long long)bytes, (int)ZF_ABI_STACK_MOST);
+    }
+    if (c->request->stack_bytes != NULL) *c->request->stack_bytes = bytes > ZF_ABI_STACK_PLAIN ? (uint32_t)bytes : 0;
+    return ZF_OK;
+}
+
 static zf_status verify(compilation *c, zf_error *error) {
     char *message = NULL;
     zf_status status = ZF_OK;
@@ -303,13 +327,18 @@ enum { MANY_INSTRUCTIONS = 10000, MANY_IN_A_BLOCK = 2500 };
 
 static module_size size_of(LLVMModuleRef module) {
     module_size size = {0};
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(module);
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f != NULL; f = LLVMGetNextFunction(f)) {
+        uint64_t variables = 0;
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(f); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
             uint64_t count = 0;
-            for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v)) count++;
+            for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v), count++) {
+                if (LLVMIsAAllocaInst(v) != NULL) variables += LLVMABISizeOfType(layout, LLVMGetAllocatedType(v));
+            }
             if (count > size.largest_block) size.largest_block = count;
             size.instructions += count;
         }
+        if (variables > size.variables) size.variables = variables;
     }
     return size;
 }
@@ -338,15 +367,29 @@ static bool make_key(compilation *c) {
     return !c->key.failed;
 }
 
+// An entry of the cache is an object and the frame that LLVM reported of it, in 8 bytes.
 static void find_object(compilation *c) {
-    void *bytes;
+    uint64_t *frame = &c->diagnostic.frame_bytes;
+    char *bytes;
     size_t size;
-    zf_cache_answer answer = zf_cache_find(c->jit->cache, c->key.data, c->key.length, &bytes, &size);
+    zf_cache_answer answer = zf_cache_find(c->jit->cache, c->key.data, c->key.length, (void **)&bytes, &size);
     if (answer == ZF_CACHE_DAMAGED) atomic_fetch_add(&c->jit->damaged, 1);
     if (answer != ZF_CACHE_FOUND) return;
-    c->object = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, c->request->name);
+    if (size > sizeof *frame) {
+        size -= sizeof *frame;
+        memcpy(frame, bytes + size, sizeof *frame);
+        c->object = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, c->request->name);
+        atomic_fetch_add(&c->jit->cached, 1);
+    }
     free(bytes);
-    atomic_fetch_add(&c->jit->cached, 1);
+}
+
+static void keep_object(const compilation *c) {
+    zf_text entry = {0};
+    zf_text_add(&entry, LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object));
+    zf_text_add(&entry, (const char *)&c->diagnostic.frame_bytes, sizeof c->diagnostic.frame_bytes);
+    if (!entry.failed) zf_cache_keep(c->jit->cache, c->key.data, c->key.length, entry.data, entry.length, c->jit->cache_bytes);
+    zf_text_free(&entry);
 }
 
 /// ZF1411 if the budget is spent.
@@ -470,6 +513,7 @@ static zf_status compile(void *user, zf_error *error) {
     for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
         add_attribute(c->context, f, "nounwind");
         if (LLVMCountBasicBlocks(f) > 0 && is_sanitized(c)) add_attribute(c->context, f, "sanitize_address");
+        if (LLVMCountBasicBlocks(f) > 0 && c->request->target == NULL) watch_stack(f);
     }
     bool keep = look_in_cache(c);
     if (c->object != NULL) return ZF_OK;
@@ -493,9 +537,7 @@ static zf_status compile(void *user, zf_error *error) {
         atomic_fetch_add(&jit->compiled, 1);
         if (c->request->compiled != NULL) *c->request->compiled = true;
         began = zf_pass_begin(jit->passes, ZF_PASS_KEEP);
-        if (keep)
-            zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result),
-                          jit->cache_bytes);
+        if (keep) keep_object(c);
         zf_pass_end(jit->passes, began);
         return ZF_OK;
     }
@@ -524,7 +566,10 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
     if (abandoned) c->object = NULL;
     if (status == ZF_OK && c->diagnostic.failed) {
         status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
-        if (c->object != NULL) LLVMDisposeMemoryBuffer(c->object);
+    }
+    if (status == ZF_OK) status = check_stack(c, &inner);
+    if (status != ZF_OK && c->object != NULL) { // not after a compilation that was abandoned
+        LLVMDisposeMemoryBuffer(c->object);
         c->object = NULL;
     }
     if (status != ZF_OK && error != NULL) *error = inner;

@@ -52,6 +52,7 @@ typedef struct zf_jit_request {
     zf_status (*build)(void *user, struct LLVMOpaqueModule *module, bool compact, zf_error *error);
     void *user;
     bool *compiled;                    ///< may be NULL: set where the object was not in the cache, else left as it is
+    uint32_t *stack_bytes;             ///< may be NULL: gets what zf_abi_code.stack_bytes says
     const char *const *symbols;        ///< names of functions to look up
     const struct zf_cg_target *target; ///< NULL: the machine at hand
     const char *cpu; ///< without a target: a level of CPUs, "x86-64-v3"; the object is for any such machine, and is not loaded

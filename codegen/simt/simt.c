@@ -354,7 +354,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
     LLVMValueRef v_body = make_function(&lower, name, v_args);
     bool has_slow = form->emit_slow != NULL && shape.slow;
     if (has_slow) lower.simt->v_slow = declare_slow(&lower, slow_name);
-    ops->kernel(cg, v_body, shape.threads, shape.registers);
+    if (ops->kernel != NULL) ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
     clear_padding(&lower, &shape);
     form->emit(&lower, &shape);

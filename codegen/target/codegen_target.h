@@ -20,7 +20,8 @@ typedef struct zf_kernel_input zf_kernel_input;
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the first argument of a kernel is the thread, as the emulator knows it
-    /// Marks a function as a kernel. `threads`: of a thread block. `registers`: limit for a thread; 0: none.
+    /// Marks a function as a kernel. `threads`: of a thread block. `registers`: limit for a thread; 0: none. NULL: there is no
+    /// mark.
     void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers);
     LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its thread block
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block

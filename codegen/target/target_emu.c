@@ -12,13 +12,6 @@
 
 static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
 
-// Threads run on stacks with a page behind them that nobody may touch: a large frame touches its pages in order, so that it
-// cannot jump over that one.
-static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers) {
-    (void)cg, (void)threads, (void)registers;
-    LLVMAddTargetDependentFunctionAttr(v_function, "probe-stack", "inline-asm");
-}
-
 static LLVMValueRef thread(zf_cg *cg) {
     LLVMValueRef v_args[1] = {self(cg)};
     return zf_cg_call(cg, "zf_emu_thread", cg->ty_i32, v_args, 1);
@@ -130,7 +123,6 @@ static void prefetch_within(zf_cg *cg, LLVMValueRef v_from) { LLVMSetVolatile(zf
 
 static const zf_simt_ops operations = {
     .takes_thread = true,
-    .kernel = kernel,
     .thread = thread,
     .group = group,
     .shared = shared,

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 10
+#define ZF_ABI_VERSION 11
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -224,6 +224,10 @@ typedef enum zf_abi_origin {
     ZF_CODE_CACHED,   ///< found in the cache on disk
 } zf_abi_origin;
 
+/// Bytes of stack. A kernel that needs at most ZF_ABI_STACK_PLAIN runs on any thread, and no kernel needs more than
+/// ZF_ABI_STACK_MOST.
+enum { ZF_ABI_STACK_PLAIN = 16 << 10, ZF_ABI_STACK_MOST = 4 << 20 };
+
 /// The code for one tuple of shaping values, or for all (the general form). Lives as long as its plan.
 typedef struct zf_abi_code {
     const zf_abi_kernel_fn *kernels;       ///< HOST: plan->kernel_count
@@ -233,6 +237,9 @@ typedef struct zf_abi_code {
     size_t image_bytes;
     uint32_t origin;  ///< zf_abi_origin
     uint32_t general; ///< 1: it is for all tuples of shaping values, and there are such values
+    /// HOST: the stack that any of the kernels needs; 0 where that is at most ZF_ABI_STACK_PLAIN. Kernels of code with more run
+    /// on threads whose stacks have a known size.
+    uint32_t stack_bytes;
 } zf_abi_code;
 
 // ---- Kernels of accelerators ----------------------------------------------------------------------------------
