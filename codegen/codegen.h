@@ -55,6 +55,7 @@ void zf_codegen_free(zf_jit *jit, zf_codegen_code *code);
 /// Code for a module: for any machine of a CPU level instead of the machine at hand.
 typedef struct zf_exported_code {
     zf_text object;                 ///< ELF: the kernels of the host
+    uint32_t stack_bytes;           ///< theirs, as zf_abi_code has it
     zf_text image;                  ///< NVPTX: PTX
     zf_abi_simt_kernel *simt;       ///< NVPTX: per kernel
     char (*names)[ZF_CODEGEN_NAME]; ///< theirs

@@ -18,6 +18,7 @@ typedef struct building {
     zf_jit *jit;
     zf_arena *arena;
     bool compiled;            ///< out: some of it was not in the cache
+    uint32_t stack_bytes;     ///< out: as zf_abi_code has it
     const char *const *files; ///< out: what the kernels' places mean, in the arena
 } building;
 
@@ -68,6 +69,7 @@ static zf_status load_here(building *b, zf_codegen_code *code, char (*names)[ZF_
                               .build = build_module,
                               .user = b,
                               .compiled = &b->compiled,
+                              .stack_bytes = &b->stack_bytes,
                               .symbols = symbols,
                               .symbol_count = count,
                               .budget = b->request->budget};
@@ -151,6 +153,7 @@ zf_status zf_codegen_build(zf_jit *jit, const zf_codegen_request *request, zf_co
     if (plan->target->wave == 0) {
         for (uint32_t k = 0; k < count; k++) kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
         code->abi.kernels = kernels;
+        code->abi.stack_bytes = b.stack_bytes;
         kernels = NULL;
     } else {
         status = describe_kernels(&b, code, names, addresses, error);
@@ -183,8 +186,13 @@ zf_status zf_codegen_export(zf_jit *jit, const zf_codegen_request *request, cons
     building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
     *out = (zf_exported_code){.simt = NULL};
     if (b.arena == NULL) return out_of_memory(error);
-    zf_jit_request object = {
-        .name = module_name(plan), .key = "", .build = build_module, .user = &b, .cpu = cpu, .budget = request->budget};
+    zf_jit_request object = {.name = module_name(plan),
+                             .key = "",
+                             .build = build_module,
+                             .user = &b,
+                             .cpu = cpu,
+                             .stack_bytes = &out->stack_bytes,
+                             .budget = request->budget};
     zf_status status = simt ? assemble(&b, &out->image, error) : zf_jit_object(jit, &object, &out->object, error);
     if (status == ZF_OK && simt) {
         char(*names)[ZF_CODEGEN_NAME] = calloc(plan->kernel_count + 1u, sizeof(*names));

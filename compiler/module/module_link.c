@@ -87,6 +87,7 @@ static zf_status describe(zf_module_builder *b, zf_module_piece *piece, zf_error
     if (piece->decoder->abi.target.family == ZF_TARGET_HOST) {
         ZF_TRY(link_native(b, piece, error));
         code->kernels = piece->places;
+        code->stack_bytes = piece->exported.stack_bytes;
         for (uint32_t k = 0; k < count; k++) {
             if (piece->places[k] == UINT64_MAX) return zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
         }

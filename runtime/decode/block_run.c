@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
@@ -408,8 +409,8 @@ static bool goes_to_column(const zf_block_run *run, const zf_abi_work *work) {
            count == all && run->byte_begin == 0 && run->byte_end == all;
 }
 
-zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
-    ZF_TRY(check_run(run, error));
+static zf_status run_block(void *user, zf_error *error) {
+    zf_block_run *run = user;
     const zf_abi_plan *plan = run->plan;
     const zf_block_view *view = run->view;
     bool record = run->mode == ZF_ABI_RECORD;
@@ -472,4 +473,9 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         if (failure != ZF_ABI_NO_FAILURE) return report(run, kernel, NULL, failure, error);
     }
     return ZF_OK;
+}
+
+zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
+    ZF_TRY(check_run(run, error));
+    return run->code->stack_bytes <= ZF_ABI_STACK_PLAIN ? run_block(run, error) : zf_run_deep(run_block, run, error);
 }

@@ -259,6 +259,7 @@ static zf_status describe_code(zf_module *m, const zf_module_plan *entry, const 
         for (uint32_t k = 0; k < entry->abi.kernel_count; k++)
             kernels[k] = (zf_abi_kernel_fn)(uintptr_t)(native + made->kernels[k]);
         out->kernels = kernels;
+        out->stack_bytes = made->stack_bytes;
         return ZF_OK;
     }
     out->simt = made->simt;

@@ -10,7 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container/container.h"
 
-#define ZF_MODULE_VERSION 5u
+#define ZF_MODULE_VERSION 6u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"
 
 enum {
@@ -33,6 +33,7 @@ typedef struct zf_module_code {
     uint32_t is_general;
     const uint64_t *shaping;        ///< plan's shaping_count; NULL: the general form
     const uint64_t *kernels;        ///< HOST: byte offsets in the native code
+    uint32_t stack_bytes;           ///< HOST: as zf_abi_code has it
     const zf_abi_simt_kernel *simt; ///< NVPTX
     uint64_t image, image_bytes;    ///< NVPTX: PTX in the images, including its final zero byte
 } zf_module_code;

@@ -205,6 +205,7 @@ static void code_code(coder *c, const zf_abi_plan *plan, zf_module_code *code) {
         uint64_t *place = list(c, code->kernels, plan->kernel_count, sizeof *place, 8);
         for (uint32_t k = 0; k < plan->kernel_count && place != NULL; k++) u64(c, &place[k]);
         code->kernels = place;
+        u32(c, &code->stack_bytes);
         return;
     }
     zf_abi_simt_kernel *kernel = list(c, code->simt, plan->kernel_count, sizeof *kernel, 24);
@@ -288,7 +289,8 @@ static const char *code_fault(const zf_module_content *content, const zf_abi_pla
             return "a kernel that cannot be launched";
         }
     }
-    if (plan->target.family == ZF_TARGET_HOST) return NULL;
+    if (plan->target.family == ZF_TARGET_HOST)
+        return code->stack_bytes <= ZF_ABI_STACK_MOST ? NULL : "kernels that need more stack than a thread has";
     if (zf_characters_reread(plan)) return "code that reads characters which may have no place";
     if (!zf_one_stores_column(plan, code->simt)) return "code in which not just one kernel stores the column";
     if (code->image_bytes == 0 || code->image > content->image_bytes || code->image_bytes > content->image_bytes - code->image)

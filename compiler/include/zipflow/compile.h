@@ -18,8 +18,8 @@
 // error of another user ends the process, as it would without this library, but without LLVM's message. The library stays in the
 // process after dlclose (it is linked with `-z nodelete`).
 //
-// Stacks. Text is read, and code is made, on threads of their own with deep stacks, all signals but those of faults blocked. A
-// caller's stack of 128 KiB is enough.
+// Stacks. Text is read, and code is made, on threads of their own with deep stacks, all signals but those of faults blocked; so
+// are blocks decoded if a kernel has large local arrays. A caller's stack of 128 KiB is enough.
 #ifndef ZIPFLOW_COMPILE_H
 #define ZIPFLOW_COMPILE_H
 

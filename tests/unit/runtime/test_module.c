@@ -316,6 +316,25 @@ static void spoil_storing(unsigned way) {
     zf_module_close(module);
 }
 
+/// Kernels run on threads whose stacks have a known size.
+static void test_stacks(void) {
+    for (uint32_t over = 0; over < 2; over++) {
+        zf_module *module = NULL;
+        zf_error error = {0};
+        zf_text written = {0};
+        demand(zf_module_look(place("special.zfm"), &module, &error), &error);
+        zf_module_content content = *zf_module_content_of(module);
+        for (uint32_t p = 0; p < content.tables[0].columns[0].plan_count; p++) {
+            const zf_module_plan *plan = &content.tables[0].columns[0].plans[p];
+            if (plan->abi.target.family == ZF_TARGET_HOST) plan->codes[0].stack_bytes = ZF_ABI_STACK_MOST + over;
+        }
+        bool good = zf_module_write(&content, &written, &error) == ZF_OK;
+        CHECK(over ? !good && strcmp(error.code, "ZF1901") == 0 : good, "%u: %s %s", over, error.code, error.message);
+        zf_text_free(&written);
+        zf_module_close(module);
+    }
+}
+
 static void test_storing(void) {
     zf_module *module = NULL;
     zf_error error;
@@ -716,6 +735,7 @@ int main(void) {
     test_columns();
     test_which();
     test_storing();
+    test_stacks();
     test_several();
     test_refused();
     test_mutated();
