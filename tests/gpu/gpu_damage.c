@@ -110,7 +110,7 @@ static damage_result decode(zf_container *container, size_t column) {
     if (zf_decode_size(container, column, &options, &sizes, &error) != ZF_OK) return refused(&error);
     if (sizes.values > VALUES_MOST || sizes.workspace > WORK_MOST) return DAMAGE_REFUSED; // by a caller with a limit
     outcome_here(container, column, &options, &sizes, &here);
-    outcome_there(&machine, container, column, &options, &sizes, CANARY_BYTES, &there);
+    outcome_there(&machine, container, column, &options, &sizes, CANARY_BYTES, true, &there);
     outside += here.outside + there.outside;
     damage_result result = DAMAGE_WRONG;
     if (there.status != ZF_OK)

@@ -50,7 +50,7 @@ const char *gpu_decode_touched(gpu_decode *d) {
 
 zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t column, const zf_decode_options *options,
                           uint64_t canary, void *stream, gpu_decode *d, zf_error *error) {
-    *d = (gpu_decode){.machine = machine, .canary = canary, .stream = stream};
+    *d = (gpu_decode){.machine = machine, .canary = canary, .poisons = canary > 0, .stream = stream};
     const zf_accelerator_ops *ops = machine->accelerator->ops;
     void *staging = NULL;
     double begin = gpu_work_seconds(machine);
@@ -100,7 +100,7 @@ zf_status gpu_decode_queue(gpu_decode *d, zf_error *error) {
     ZF_TRY(poison(d, &d->values, error));
     ZF_TRY(poison(d, &d->offsets, error));
     ZF_TRY(poison(d, &d->validity, error));
-    if (d->canary > 0) ZF_TRY(poison(d, &d->workspace, error)); // exact buffers are for tools that see what nobody wrote
+    if (d->poisons) ZF_TRY(poison(d, &d->workspace, error)); // exact buffers are for tools that see what nobody wrote
     return zf_decode_async(d->prepared, d->stream, &d->buffers, error);
 }
 

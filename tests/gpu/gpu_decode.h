@@ -14,6 +14,7 @@ typedef struct gpu_memory {
 typedef struct gpu_decode {
     gpu_machine *machine;
     uint64_t canary; ///< bytes on either side of each buffer, a multiple of 256; 0: none
+    bool poisons;    ///< the workspace too; as opened: where there are canaries
     void *stream;
     zf_prepared *prepared;
     double prepare_seconds; ///< of zf_decode_prepare, also where it failed
@@ -30,7 +31,7 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
                           uint64_t canary, void *stream, gpu_decode *out, zf_error *error);
 void gpu_decode_close(gpu_decode *decode);
 
-/// Queues: poison for output and workspace, then the decode.
+/// Queues: poison for output and workspace (`poisons`), then the decode.
 zf_status gpu_decode_queue(gpu_decode *decode, zf_error *error);
 /// Waits for the stream; what the kernels found.
 zf_status gpu_decode_wait(gpu_decode *decode, zf_decode_stats *stats, zf_error *error);

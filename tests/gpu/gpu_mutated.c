@@ -104,7 +104,7 @@ static void decode_good(mutated_source *s, size_t column) {
     outcome o = {0};
     if (lost) return;
     o.status = zf_decode_size(s->good, column, &options, &sizes, &error);
-    if (o.status == ZF_OK) outcome_there(&machine, s->good, column, &options, &sizes, canary, &o);
+    if (o.status == ZF_OK) outcome_there(&machine, s->good, column, &options, &sizes, canary, false, &o);
     CHECK(o.status == ZF_OK, "the file as it was: %s %s (%s)", o.error.code, o.error.message, o.error.place);
     lost |= o.status != ZF_OK;
     if (o.status == ZF_OK)
@@ -174,7 +174,7 @@ static void check_times(const attempt *a, const outcome *first) {
     if (usual < least) usual = least;
     for (int k = 1; k < TRIES && seconds > slowest * usual && !lost; k++) {
         outcome again; // the first one may have compiled, or waited for the machine
-        outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, &again);
+        outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, true, &again);
         CHECK(again.status == first->status && strcmp(again.error.message, first->error.message) == 0,
               "%llu: another outcome the next time: %s %s", a->number, again.error.code, again.error.message);
         if (again.seconds < seconds) seconds = again.seconds;
@@ -197,7 +197,7 @@ static bool behind_the_range(const attempt *a, const zf_error *error) {
     zf_decode_sizes sizes = {0};
     zf_decode_options options = {.threads = 1};
     if (!of_an_edge(a, error) || zf_decode_size(a->container, a->column, &options, &sizes, &all.error) != ZF_OK) return false;
-    outcome_there(&machine, a->container, a->column, &options, &sizes, canary, &all);
+    outcome_there(&machine, a->container, a->column, &options, &sizes, canary, true, &all);
     bool told = all.status == ZF_ERR_INPUT;
     outcome_free(&all);
     tally.behind += told;
@@ -256,7 +256,7 @@ static bool compare(attempt *a) {
     if (here.status == ZF_OK) outcome_here(a->container, a->column, &a->options, &a->sizes, &here);
     CHECK(!here.outside, "%llu: the CPU's code wrote outside the buffers of column %s", a->number, info.name);
     if (machine.emulated) zf_emu_set_seed(machine.accelerator, a->number % 8);
-    outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, &there);
+    outcome_there(&machine, a->container, a->column, &a->options, &a->sizes, canary, true, &there);
     tally.decodes++;
     tally.launched += there.launches > 0;
     tally.canaries += canary > 0;

@@ -92,7 +92,7 @@ void outcome_here(zf_container *container, size_t column, const zf_decode_option
 }
 
 void outcome_there(gpu_machine *machine, zf_container *container, size_t column, const zf_decode_options *options,
-                   const zf_decode_sizes *sizes, uint64_t canary, outcome *o) {
+                   const zf_decode_sizes *sizes, uint64_t canary, bool changed, outcome *o) {
     gpu_decode d;
     zf_decode_stats stats = {0};
     zf_column_info info = {0};
@@ -101,6 +101,7 @@ void outcome_there(gpu_machine *machine, zf_container *container, size_t column,
     if (o->status != ZF_OK) return;
     o->status = gpu_decode_open(machine, container, column, options, canary, NULL, &d, &o->error);
     o->seconds = d.prepare_seconds;
+    d.poisons |= changed;
     if (o->status == ZF_OK) {
         double begin = gpu_work_seconds(machine);
         o->status = gpu_decode_queue(&d, &o->error);

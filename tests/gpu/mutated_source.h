@@ -38,9 +38,10 @@ void source_close(mutated_source *source);
 /// Decodes on the CPU between canaries, in buffers of the sizes that zf_decode_size says.
 void outcome_here(zf_container *container, size_t column, const zf_decode_options *options, const zf_decode_sizes *sizes,
                   outcome *out);
-/// Decodes on the accelerator between canaries of so many bytes.
+/// Decodes on the accelerator between canaries of so many bytes. `changed`: a kernel may fail, and those behind it read what it
+/// left out: the workspace is written before, also without canaries, for tools that see what nobody wrote.
 void outcome_there(gpu_machine *machine, zf_container *container, size_t column, const zf_decode_options *options,
-                   const zf_decode_sizes *sizes, uint64_t canary, outcome *out);
+                   const zf_decode_sizes *sizes, uint64_t canary, bool changed, outcome *out);
 bool outcome_same(const outcome *a, const outcome *b);
 void outcome_free(outcome *outcome);
 
