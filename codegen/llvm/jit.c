@@ -34,7 +34,7 @@
 struct zf_jit_code {
     struct session *session;
     LLVMOrcJITDylibRef library;
-    LLVMOrcResourceTrackerRef tracker; ///< NULL while nothing is loaded
+    LLVMOrcResourceTrackerRef tracker; ///< of what it holds; NULL: nothing
     bool defined;                      ///< it has the symbols that generated code may use
     zf_jit_code *next;                 ///< in `all`
     zf_jit_code *next_free;
@@ -46,7 +46,7 @@ typedef struct session {
     LLVMOrcLLJITRef lljit;
     LLVMOrcExecutionSessionRef orc;
     atomic_bool dead;
-    zf_jit_code *all, *free; ///< under the lock of the linker
+    zf_jit_code *all, *free; ///< under the lock of the linker. A free one may hold code that there was no memory to take out
     struct session *next;    ///< an earlier one
 } session;
 
@@ -684,6 +684,7 @@ static zf_status take_library(zf_jit *jit, session *s, zf_jit_code **out, zf_err
     if (code == NULL) code = make_library(jit, s);
     *out = code;
     if (code == NULL) return out_of_memory(error);
+    ZF_TRY(take_out(code, error));
     return code->defined ? ZF_OK : define_symbols(jit, code, error);
 }
 

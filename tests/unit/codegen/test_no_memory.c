@@ -1,6 +1,7 @@
 // Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=zf_cg_probe
 // Memory ends inside LLVM: the call ends in words, and the next one works if LLVM does. Where LLVM was left unusable, no code is
 // made from then on. Where memory ends elsewhere in the process, C++ goes on as if this library were not there.
+#include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -81,6 +82,47 @@ static void ends(zf_status (*body)(void *user, zf_error *error), const char *wha
 static void of_new(void) { ends(by_new, "new"); }
 static void of_malloc(void) { ends(by_malloc, "malloc"); }
 
+static zf_status build_five(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+    (void)user, (void)compact, (void)error;
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context);
+    LLVMValueRef f = LLVMAddFunction(module, "five", LLVMFunctionType(i64, NULL, 0, 0));
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, f, "entry"));
+    LLVMBuildRet(builder, LLVMConstInt(i64, 5, 0));
+    LLVMDisposeBuilder(builder);
+    return ZF_OK;
+}
+
+static zf_status load_five(zf_jit *jit, zf_jit_code **code, zf_error *error) {
+    static const char *const name = "five";
+    void *address = NULL;
+    zf_jit_request request = {.name = "test", .build = build_five, .symbols = &name, .symbol_count = 1};
+    zf_status status = zf_jit_load(jit, &request, &address, code, error);
+    if (status == ZF_OK) CHECK(((uint64_t (*)(void))(uintptr_t)address)() == 5, "five");
+    return status;
+}
+
+/// Code that there was no memory to unload does not come between later code and its library.
+static void unloaded_without_memory(void) {
+    zf_jit *jit = NULL;
+    zf_jit_code *code;
+    bool abandoned;
+    zf_error error = {0};
+    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_OK, "%s", error.message);
+    CHECK(load_five(jit, &code, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_cg_guard(by_malloc, NULL, &abandoned, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    instead = ZF_PROBE_NO_MEMORY;
+    zf_jit_unload(jit, code);
+    instead = ZF_PROBE_GOOD;
+    for (int again = 0; again < 3; again++) {
+        CHECK(load_five(jit, &code, &error) == ZF_OK, "load %d: %s", again, error.message);
+        zf_jit_unload(jit, code);
+    }
+    CHECK(zf_jit_get_stats(jit).libraries == 1, "%llu libraries", (unsigned long long)zf_jit_get_stats(jit).libraries);
+    zf_jit_free(jit);
+}
+
 /// The handler is ours, and throws through C: the exception arrives.
 static void elsewhere(void) {
     CHECK(zf_cg_llvm_start(NULL) == ZF_OK, "start");
@@ -127,6 +169,7 @@ int main(void) {
     if (zf_test_new == NULL || zf_test_new_or_null == NULL || zf_test_bad_alloc == NULL) return 77;
     apart(of_malloc, "LLVM's malloc");
     apart(handlers_taken_away, "handlers");
+    apart(unloaded_without_memory, "unload");
     if (new_has_handlers) apart(of_new, "new");
     if (new_has_handlers) apart(elsewhere, "new elsewhere");
     return check_result();
