@@ -35,21 +35,23 @@ typedef struct landing {
 } landing;
 
 static _Thread_local landing *here;
-static new_handler *handler_before;
+static _Atomic(new_handler *) handler_before; // threads read it that know nothing of this library
 
 // Memory may end while LLVM holds a lock of the process, or builds something that is built once. Later calls would wait for ever.
-// LLVM is therefore in doubt until a probe has compiled something.
-typedef enum llvm_state { LLVM_GOOD, LLVM_IN_DOUBT, LLVM_LOST } llvm_state;
-static atomic_int state;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of what follows, and of probes
-static unsigned inside;                                  // guards that run
-static bool started;
+// After such a landing LLVM is therefore in doubt until a probe, which began later, has compiled something.
+static atomic_uint landings;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of what follows. Nobody holds it for long
+static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
+static unsigned proved;             // landings after which a probe was good
+static bool probing, lost;          // a thread waits for its probe; LLVM is not entered again
+static unsigned answers;            // of probes
+static zf_probe_answer last_answer; // the last of them
+static unsigned inside;             // guards that run
 
 static void land(const char *reason, bool no_memory) {
     landing *target = here;
     if (target == NULL) return;
-    int good = LLVM_GOOD;
-    if (no_memory) atomic_compare_exchange_strong(&state, &good, LLVM_IN_DOUBT);
+    if (no_memory) atomic_fetch_add(&landings, 1);
     snprintf(target->reason, sizeof(target->reason), "%s", reason);
     target->no_memory = no_memory;
     longjmp(target->jump, 1);
@@ -63,8 +65,9 @@ static void on_fatal(const char *reason) {
 // bad_alloc.
 static void on_no_memory(void) {
     land("out of memory", true);
-    if (handler_before != NULL)
-        handler_before();
+    new_handler *before = atomic_load(&handler_before);
+    if (before != NULL)
+        before();
     else if (zf_cpp_throw_bad_alloc != NULL)
         zf_cpp_throw_bad_alloc();
     else
@@ -121,7 +124,7 @@ static void install(void) {
     }
     if (zf_cpp_set_new_handler == NULL) return;
     new_handler *before = zf_cpp_set_new_handler(on_no_memory);
-    if (before != on_no_memory) handler_before = before;
+    if (before != on_no_memory) atomic_store(&handler_before, before);
 }
 
 static zf_status start_guarded(void *user, zf_error *error) {
@@ -131,6 +134,7 @@ static zf_status start_guarded(void *user, zf_error *error) {
 
 zf_status zf_cg_llvm_start(zf_error *error) {
     static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+    static bool started;
     pthread_mutex_lock(&starting);
     zf_status status = started ? ZF_OK : zf_run_deep(start_guarded, NULL, error);
     if (status == ZF_OK) started = true;
@@ -150,22 +154,35 @@ static zf_status no_memory(zf_error *error) {
     return zf_fail_hint(error, ZF_ERR_MEMORY, "code that is in the cache, or a module, takes less memory than compiling");
 }
 
-/// After missing memory: whether LLVM can be entered again. With the lock held.
-static zf_status ask_probe(zf_error *error) {
+/// Asks a probe, or waits for that of another thread. A good answer counts for the landings before the probe began. With the lock
+/// held, which is free while the probe runs: guards end meanwhile, and none begins.
+static zf_probe_answer ask_probe(void) {
+    unsigned before = atomic_load(&landings), seen = answers;
+    if (probing) {
+        while (answers == seen) pthread_cond_wait(&answered, &lock);
+        return last_answer;
+    }
+    probing = true;
+    if (inside == 0) install();
+    pthread_mutex_unlock(&lock);
     zf_probe_answer answer = zf_cg_probe();
-    if (answer == ZF_PROBE_GOOD) atomic_store(&state, LLVM_GOOD);
-    if (answer == ZF_PROBE_STUCK) atomic_store(&state, LLVM_LOST);
-    return answer == ZF_PROBE_NO_MEMORY ? no_memory(error) : ZF_OK;
+    pthread_mutex_lock(&lock);
+    probing = false;
+    if (answer == ZF_PROBE_GOOD) proved = before;
+    lost = answer == ZF_PROBE_STUCK;
+    last_answer = answer;
+    answers++;
+    pthread_cond_broadcast(&answered);
+    return answer;
 }
 
 static zf_status enter(zf_error *error) {
     zf_status status = ZF_OK;
     pthread_mutex_lock(&lock);
-    if (atomic_load(&state) == LLVM_IN_DOUBT) {
-        if (inside == 0) install();
-        status = ask_probe(error);
+    while (status == ZF_OK && !lost && atomic_load(&landings) != proved) {
+        if (ask_probe() == ZF_PROBE_NO_MEMORY) status = no_memory(error);
     }
-    if (atomic_load(&state) == LLVM_LOST) {
+    if (lost) {
         zf_raise(error, ZF_E_NO_MEMORY,
                  "no memory for LLVM, which was left unusable when memory ended: this process makes no more code");
         status =

@@ -23,6 +23,9 @@ zf_status zf_cg_llvm_start(zf_error *error);
 /// from then on: ZF_ERR_MEMORY with words that say this. A body holds no lock of ours where it calls LLVM.
 zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
 
+/// zf_cg_guard for those who have entered LLVM already, or ask whether one can (probe.h).
+zf_status zf_cg_land(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
+
 /// Collects the first error diagnostic of a context, and the largest frame that LLVM reports. `sink` lives as long as the
 /// context's use.
 typedef struct zf_cg_diagnostic {

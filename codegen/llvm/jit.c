@@ -61,8 +61,9 @@ struct zf_jit {
     void *watch_user;
     zf_jit_symbol *symbols;
     size_t symbol_count, implied_count; ///< the implied ones first; their names are static
-    pthread_mutex_t lock;               ///< of what follows
+    pthread_mutex_t starting;           ///< of `sessions`. It is held while one starts, which may wait for a probe of LLVM
     session *sessions;                  ///< the newest, which gets all further code, first
+    pthread_mutex_t lock;               ///< of what follows. Nobody holds it for long
     unsigned libraries;
     char reported[400]; ///< what a session said last
     atomic_ullong compiled, cached, damaged;
@@ -126,11 +127,7 @@ static zf_status start_guarded(void *user, zf_error *error) {
     return zf_cg_guard(start_session, s, &s->abandoned, error);
 }
 
-/// Returns the session for further code; starts one where there is none, or where LLVM gave up in the last. With the lock held,
-/// or before other threads know the linker.
-static zf_status current_session(zf_jit *jit, session **out, zf_error *error) {
-    *out = jit->sessions;
-    if (*out != NULL && !atomic_load(&(*out)->dead)) return ZF_OK;
+static zf_status start_another(zf_jit *jit, session **out, zf_error *error) {
     session *s = calloc(1, sizeof *s);
     if (s == NULL) return out_of_memory(error);
     starting start = {.jit = jit, .session = s};
@@ -144,6 +141,16 @@ static zf_status current_session(zf_jit *jit, session **out, zf_error *error) {
     return ZF_OK;
 }
 
+/// Returns the session for further code; starts one where there is none, or where LLVM gave up in the last.
+static zf_status current_session(zf_jit *jit, session **out, zf_error *error) {
+    pthread_mutex_lock(&jit->starting);
+    *out = jit->sessions;
+    bool good = *out != NULL && !atomic_load(&(*out)->dead);
+    zf_status status = good ? ZF_OK : start_another(jit, out, error);
+    pthread_mutex_unlock(&jit->starting);
+    return status;
+}
+
 static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
     ZF_TRY(zf_cg_llvm_start(error));
     zf_jit *jit = calloc(1, sizeof(*jit));
@@ -154,6 +161,7 @@ static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *e
     jit->sanitize = options->sanitize;
     size_t implied_count;
     const zf_import *implied = zf_imports(&implied_count); // what generated code may need without naming it
+    pthread_mutex_init(&jit->starting, NULL);
     pthread_mutex_init(&jit->lock, NULL);
     jit->symbol_count = implied_count + options->symbol_count;
     jit->symbols = calloc(jit->symbol_count, sizeof(*jit->symbols));
@@ -233,6 +241,7 @@ void zf_jit_free(zf_jit *jit) {
     free(jit->symbols);
     zf_text_free(&jit->identity);
     pthread_mutex_destroy(&jit->lock);
+    pthread_mutex_destroy(&jit->starting);
     free(jit);
 }
 
@@ -792,10 +801,7 @@ static zf_status link_guarded(void *user, zf_error *error) {
 zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     linking l = {.jit = jit, .request = request, .addresses = addresses};
-    pthread_mutex_lock(&jit->lock);
-    zf_status started = current_session(jit, &l.session, error);
-    pthread_mutex_unlock(&jit->lock);
-    ZF_TRY(started);
+    ZF_TRY(current_session(jit, &l.session, error));
     ZF_TRY(obtain(jit, request, &l.object, error));
     zf_error inner = {0};
     zf_status status = zf_run_deep(link_guarded, &l, &inner);

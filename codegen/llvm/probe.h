@@ -2,10 +2,6 @@
 #ifndef ZF_CODEGEN_PROBE_H
 #define ZF_CODEGEN_PROBE_H
 
-#include <stdbool.h>
-
-#include "runtime/base/error.h"
-
 typedef enum zf_probe_answer {
     ZF_PROBE_GOOD,      ///< it compiled for every machine of this build, and linked
     ZF_PROBE_NO_MEMORY, ///< memory ended again
@@ -14,8 +10,5 @@ typedef enum zf_probe_answer {
 
 /// Has LLVM compile and link a small module, on a thread that is given up if it does not answer. The handlers are installed.
 zf_probe_answer zf_cg_probe(void);
-
-/// zf_cg_guard (cg_error.h) for those who have entered LLVM already, or ask whether one can.
-zf_status zf_cg_land(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error);
 
 #endif

@@ -1,12 +1,17 @@
-// Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=zf_cg_probe
+// Links: zf_llvm_headers zipflow-compiler -Wl,--wrap=zf_cg_probe,--wrap=LLVMOrcJITDylibCreateResourceTracker
 // Memory ends inside LLVM: the call ends in words, and the next one works if LLVM does. Where LLVM was left unusable, no code is
 // made from then on. Where memory ends elsewhere in the process, C++ goes on as if this library were not there.
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Orc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "codegen/llvm/cg_error.h"
@@ -46,10 +51,30 @@ static zf_status harmless(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_probe_answer instead; // of the probe; GOOD: it is asked
+static zf_probe_answer instead;         // of the probe; GOOD: it is asked
+static zf_probe_answer (*during)(void); // NULL, or what happens in place of the probe
 zf_probe_answer __real_zf_cg_probe(void);
 zf_probe_answer __wrap_zf_cg_probe(void);
-zf_probe_answer __wrap_zf_cg_probe(void) { return instead != ZF_PROBE_GOOD ? instead : __real_zf_cg_probe(); }
+zf_probe_answer __wrap_zf_cg_probe(void) {
+    if (during != NULL) return during();
+    return instead != ZF_PROBE_GOOD ? instead : __real_zf_cg_probe();
+}
+
+static bool ends_in_link; // memory does, when code is linked
+LLVMOrcResourceTrackerRef __real_LLVMOrcJITDylibCreateResourceTracker(LLVMOrcJITDylibRef library);
+LLVMOrcResourceTrackerRef __wrap_LLVMOrcJITDylibCreateResourceTracker(LLVMOrcJITDylibRef library);
+LLVMOrcResourceTrackerRef __wrap_LLVMOrcJITDylibCreateResourceTracker(LLVMOrcJITDylibRef library) {
+    if (ends_in_link) zf_test_bad_alloc("a test needs it", false);
+    return __real_LLVMOrcJITDylibCreateResourceTracker(library);
+}
+
+/// Waits for what happens at once, unless something is wrong.
+static bool comes(sem_t *event) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    return sem_timedwait(event, &end) == 0;
+}
 
 static void ends(zf_status (*body)(void *user, zf_error *error), const char *what) {
     zf_error error = {0};
@@ -123,6 +148,95 @@ static void unloaded_without_memory(void) {
     zf_jit_free(jit);
 }
 
+static unsigned probes;
+
+static zf_probe_answer land_during_first(void) {
+    bool abandoned;
+    if (++probes == 1) CHECK(zf_cg_land(by_malloc, NULL, &abandoned, NULL) == ZF_ERR_MEMORY, "memory ends again");
+    return ZF_PROBE_GOOD;
+}
+
+/// Memory ends inside LLVM while a probe runs: the probe may have passed what that left halfway, so another one is asked.
+static void landing_during_probe(void) {
+    bool abandoned, ran = false;
+    zf_error error = {0};
+    CHECK(zf_cg_llvm_start(&error) == ZF_OK, "%s", error.message);
+    CHECK(zf_cg_guard(by_malloc, NULL, &abandoned, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    during = land_during_first;
+    for (int again = 0; again < 2; again++)
+        CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_OK && ran, "%s", error.message);
+    CHECK(probes == 2, "%u probes", probes);
+}
+
+static sem_t inside, probed, done;
+
+static zf_status wait_for_probe(void *user, zf_error *error) {
+    (void)error;
+    *(bool *)user = sem_post(&inside) == 0 && comes(&probed);
+    return ZF_OK;
+}
+
+static void *guard_that_waits(void *user) {
+    bool abandoned;
+    zf_cg_guard(wait_for_probe, user, &abandoned, NULL);
+    sem_post(&done);
+    return NULL;
+}
+
+static bool went_on;
+
+static zf_probe_answer wait_for_others(void) {
+    sem_post(&probed);
+    went_on = comes(&done);
+    return ZF_PROBE_GOOD;
+}
+
+static void start_events(void) {
+    sem_init(&inside, 0, 0);
+    sem_init(&probed, 0, 0);
+    sem_init(&done, 0, 0);
+}
+
+/// A guard that runs already ends while another thread waits for a probe.
+static void guard_ends_during_probe(void) {
+    bool abandoned, ran = false, waited = false;
+    pthread_t thread;
+    zf_error error = {0};
+    start_events();
+    CHECK(zf_cg_llvm_start(&error) == ZF_OK, "%s", error.message);
+    CHECK(pthread_create(&thread, NULL, guard_that_waits, &waited) == 0 && comes(&inside), "no guard");
+    CHECK(zf_cg_guard(by_malloc, NULL, &abandoned, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    during = wait_for_others;
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_OK && ran, "%s", error.message);
+    pthread_join(thread, NULL);
+    CHECK(waited && went_on, "the guard ended behind the probe");
+}
+
+static void *load_again(void *jit) {
+    zf_error error = {0};
+    CHECK(load_five(jit, NULL, &error) == ZF_OK, "%s", error.message);
+    return NULL;
+}
+
+/// A linker answers while another thread starts a session of it and waits for a probe.
+static void linker_answers_during_probe(void) {
+    zf_jit *jit = NULL;
+    zf_error error = {0};
+    pthread_t thread;
+    start_events();
+    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_OK, "%s", error.message);
+    ends_in_link = true;
+    CHECK(load_five(jit, NULL, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    ends_in_link = false;
+    during = wait_for_others;
+    CHECK(pthread_create(&thread, NULL, load_again, jit) == 0 && comes(&probed), "no probe");
+    CHECK(zf_jit_get_stats(jit).compiled == 1, "%llu compiled", (unsigned long long)zf_jit_get_stats(jit).compiled);
+    sem_post(&done);
+    pthread_join(thread, NULL);
+    CHECK(went_on, "the linker answered behind the probe");
+    zf_jit_free(jit);
+}
+
 /// The handler is ours, and throws through C: the exception arrives.
 static void elsewhere(void) {
     CHECK(zf_cg_llvm_start(NULL) == ZF_OK, "start");
@@ -170,6 +284,9 @@ int main(void) {
     apart(of_malloc, "LLVM's malloc");
     apart(handlers_taken_away, "handlers");
     apart(unloaded_without_memory, "unload");
+    apart(landing_during_probe, "a landing while a probe runs");
+    apart(guard_ends_during_probe, "a guard that ends while a probe runs");
+    apart(linker_answers_during_probe, "a linker while a probe runs");
     if (new_has_handlers) apart(of_new, "new");
     if (new_has_handlers) apart(elsewhere, "new elsewhere");
     return check_result();
