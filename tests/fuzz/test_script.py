@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import types
 
 ROOT = pathlib.Path(sys.argv[1])
 SCRIPT = ROOT / "script/fuzz"
@@ -189,18 +190,33 @@ def late_merge(tree):
     check(len(run.packed()) == 6, run.packed())
 
 
-def shares():
+def module_of_script():
     loader = importlib.machinery.SourceFileLoader("fuzz_script", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("fuzz_script", loader))
     sys.dont_write_bytecode = True
     loader.exec_module(module)
+    return module
+
+
+def findings(module):
+    """A job whose every process ends with a finding ends after MOST_FINDINGS of them."""
+    place = types.SimpleNamespace(command=lambda name: [name], seeds=lambda name: [])
+    guard = types.SimpleNamespace(start=lambda command, place, log: None)
+    job = module.Job(types.SimpleNamespace(place=place, guard=guard, name="text", work=pathlib.Path("work")), 0, None)
+    starts = sum(job.start(time.monotonic() + 600) for _ in range(2 * module.MOST_FINDINGS))
+    check(starts == module.MOST_FINDINGS, f"{starts} processes, each with a finding")
+
+
+def shares(module):
     names = ["container", "encode", "graph", "input", "kernels", "module", "text"]
     check(module.share(names, 16) == {**dict.fromkeys(names, 2), "kernels": 3, "encode": 3}, module.share(names, 16))
     check(module.share(names, 2) == dict.fromkeys(names, 1), module.share(names, 2))
     check(module.share(["text"], 4) == {"text": 4}, module.share(["text"], 4))
 
 
-shares()
+script = module_of_script()
+shares(script)
+findings(script)
 for one in (killed, stopped, whole_run, late_merge):
     in_directory(one)
 print("script/fuzz keeps its results")
