@@ -1,4 +1,4 @@
-"""Memory ends while code is made: an error with its code, and no signal. Usage: test_memory.py ZFC SHORT_LLVM SHORT_MEMORY [unittest arguments]"""
+"""Memory ends while code is made: an error with its code, and no signal. Usage: test_memory.py ZFC SHORT_MEMORY [unittest arguments]"""
 
 import os
 import resource
@@ -9,7 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 import zfc_case  # noqa: E402
 
-SHORT_LLVM, SHORT_MEMORY = sys.argv[2:4]  # the libraries to preload, tests/support/short_llvm.c and short_memory.c
+SHORT_MEMORY = sys.argv[2]  # the library to preload, tests/support/short_memory.c
 PROGRAM = "table t { a: i64 = delta(zigzag(bitpack)); b: i32 = rle(bitpack, bitpack); }\n"
 OF_ALL_KINDS = """codec names: string = dictionary(codes: bitpack | rle(bitpack, bitpack), entries: strings(bytes: fsst));
 table q {
@@ -66,14 +66,14 @@ class Memory(zfc_case.Case):
                 self.ends_in_words(self.under(least + more * MIB, *words), f"{words[0]} under {least / MIB:.1f} + {more} MiB")
 
     def test_every_allocation_of_llvm(self):
-        """Where memory ends inside LLVM does not depend on the machine: the allocation that fails is counted."""
+        """Where memory ends inside LLVM does not depend on the machine: allocations are counted, and all from one on fail."""
         self.inputs()
         count = self.dir / "count"
 
         def short(number, *words):
             # Without a cache: code that is found there asks LLVM for little.
-            return self.zfc(*words, env={**os.environ, "LD_PRELOAD": SHORT_LLVM, "ZF_SHORT_FROM": str(number), "ZF_SHORT_COUNT": str(count),
-                                         "ZIPFLOW_CACHE_DIR": ""})
+            return self.zfc(*words, env={**os.environ, "LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_OF": "llvm", "ZF_SHORT_AT": str(number), "ZF_SHORT_ON": "1",
+                                         "ZF_SHORT_COUNT": str(count), "ZIPFLOW_CACHE_DIR": ""})
 
         once = ["--threads", "1", "--no-cache"]
         for words in (["verify", *once, self.container], ["compile", "-f", "--threads", "1", "-o", self.dir / "t.zfm", self.container]):
@@ -164,4 +164,4 @@ class EveryAllocation(zfc_case.Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

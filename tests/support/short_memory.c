@@ -1,6 +1,7 @@
-// Preloaded into `zfc`: memory ends at an exact allocation of zfc's own, not of the libraries that it is linked with. Allocations
-// and maps are counted from the start of main. Number ZF_SHORT_AT fails, and with ZF_SHORT_ON each behind it. At exit the count
-// is written to the file ZF_SHORT_COUNT.
+// Preloaded into `zfc`: memory ends at an exact allocation. Allocations and maps are counted from the start of main: those that
+// the program itself makes or, with ZF_SHORT_OF=llvm, those of the libraries of LLVM and C++. Number ZF_SHORT_AT, from 0, fails,
+// and with ZF_SHORT_ON all behind it, too. At exit the count is written to the file ZF_SHORT_COUNT; where there is no such
+// library, no file is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -31,34 +32,50 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-static uintptr_t first, end; ///< of the program's code
+enum { RANGES = 8 };
+static struct {
+    uintptr_t first, end;
+} ranges[RANGES]; ///< of code whose allocations count
+static int range_count;
+static bool of_llvm;
 static atomic_bool started;
 static atomic_ulong seen;
 static unsigned long at = -1UL;
 static bool on;
 
-static int note_program(struct dl_phdr_info *info, size_t size, void *user) {
+/// The program is the first of all objects.
+static int note_object(struct dl_phdr_info *info, size_t size, void *user) {
     (void)size, (void)user;
-    for (int k = 0; k < info->dlpi_phnum; k++) {
+    bool is_llvm = strstr(info->dlpi_name, "libLLVM") != NULL || strstr(info->dlpi_name, "libstdc++") != NULL;
+    if (of_llvm && !is_llvm) return 0;
+    for (int k = 0; k < info->dlpi_phnum && range_count < RANGES; k++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[k];
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
-        first = info->dlpi_addr + segment->p_vaddr;
-        end = first + segment->p_memsz;
+        ranges[range_count].first = info->dlpi_addr + segment->p_vaddr;
+        ranges[range_count].end = ranges[range_count].first + segment->p_memsz;
+        range_count++;
     }
-    return 1; // the program is the first of all
+    return !of_llvm;
 }
 
 static void write_count(void) {
     const char *path = getenv("ZF_SHORT_COUNT");
     atomic_store(&started, false);
-    FILE *file = path != NULL ? fopen(path, "w") : NULL;
+    FILE *file = path != NULL && range_count > 0 ? fopen(path, "w") : NULL;
     if (file == NULL) return;
     fprintf(file, "%lu\n", atomic_load(&seen));
     fclose(file);
 }
 
+static bool counts(const void *caller) {
+    for (int k = 0; k < range_count; k++) {
+        if ((uintptr_t)caller >= ranges[k].first && (uintptr_t)caller < ranges[k].end) return true;
+    }
+    return false;
+}
+
 static bool fails(const void *caller) {
-    if (!atomic_load(&started) || (uintptr_t)caller < first || (uintptr_t)caller >= end) return false;
+    if (!atomic_load(&started) || !counts(caller)) return false;
     unsigned long number = atomic_fetch_add(&seen, 1);
     bool short_now = on ? number >= at : number == at;
     if (short_now) errno = ENOMEM;
@@ -92,8 +109,9 @@ void *mmap(void *where, size_t size, int protection, int flags, int fd, off_t of
 static main_function *real_main;
 
 static int counted_main(int argc, char **argv, char **environment) {
-    const char *number = getenv("ZF_SHORT_AT");
-    dl_iterate_phdr(note_program, NULL);
+    const char *number = getenv("ZF_SHORT_AT"), *of = getenv("ZF_SHORT_OF");
+    of_llvm = of != NULL && strcmp(of, "llvm") == 0;
+    dl_iterate_phdr(note_object, NULL);
     if (number != NULL) at = strtoul(number, NULL, 10);
     on = getenv("ZF_SHORT_ON") != NULL;
     atexit(write_count);
