@@ -1,5 +1,9 @@
 #include "zfc/verbs/verbs.h"
 
+#include "runtime/base/abi.h"
+
+_Static_assert(ZF_TUPLES_DEFAULT == 8 && ZF_TUPLES_MOST == 256, "the texts of `--shaping-tuples` and `explain` name both");
+
 static const char target_names[] = "" // "|host|emu...": the names of all targets
 #define TARGET(identifier, ...) "|" #identifier
 #include "patterns/plan/targets.def"
@@ -121,8 +125,7 @@ const zf_verb zf_verbs[] = {
      "Reads `.zf` files and their imports, and reports every error with its place, the known facts and a hint. Warnings leave "
      "the exit status at 0: they name columns that this version cannot compile, and columns that are not parallel on GPUs, with "
      "the reason and a rewrite. `--ignore ZF0806` silences the latter, and any warning by its code. A column that would store "
-     "strings or nullable values as they are under every alternative is an "
-     "error.",
+     "strings or nullable values as they are under every alternative is an error.",
      1,
      -1,
      zf_run_check,
@@ -139,14 +142,13 @@ const zf_verb zf_verbs[] = {
      "FILE[:CODEC|:TABLE[.COLUMN]]|IN.zfd[:TABLE[.COLUMN]]|ALGORITHM",
      "show how a codec is compiled: fusion, kernels, checks",
      "Takes a codec, a table (all of its columns) or a column; the name may be omitted if the program has one table. An "
-     "algorithm "
-     "of the library, such as `bitpack`, is shown for a type that it takes, without a file. For each "
-     "column it prints the graph with the access, capability and decision of each edge, the kernels, the bytes that an element "
-     "costs, and the checks that stay. It prints how each kernel runs on a GPU, and for a kernel that is not parallel the reason "
-     "and a rewrite. It shows the first alternative of a column. For a file that is encoded it takes the program that the file "
-     "carries, with the default seek states, and reads the params of all blocks: it reports how many tuples of shaping values "
-     "occur, and how many blocks use general code since only the first 8 tuples (`--shaping-tuples`) get code of their own. "
-     "`--emit` prints a stage of the compilation instead, `--choices` the choices of GPU kernels.",
+     "algorithm of the library, such as `bitpack`, is shown for a type that it takes, without a file. For each column it prints "
+     "the graph with the access, capability and decision of each edge, the kernels, the bytes that an element costs, and the "
+     "checks that stay. It prints how each kernel runs on a GPU, and for a kernel that is not parallel the reason and a rewrite. "
+     "It shows the first alternative of a column. For a file that is encoded it takes the program that the file carries, with "
+     "the default seek states, and reads the params of all blocks: it reports how many tuples of shaping values occur, and how "
+     "many blocks use general code since only the first 8 tuples (`--shaping-tuples`) get code of their own. `--emit` prints a "
+     "stage of the compilation instead, `--choices` the choices of GPU kernels.",
      1,
      1,
      zf_run_explain,
@@ -159,18 +161,15 @@ const zf_verb zf_verbs[] = {
      "elements, unless it begins as one of another format (Parquet, Arrow, ORC, zip, gzip, zstd and others). Text is CSV as in "
      "RFC 4180: fields may be in double quotes, a quote inside is doubled, lines end in LF or CRLF; bytes of strings are kept "
      "unchanged. The first row names the fields. With `--header` the first row is data: give it for text without a header row, "
-     "or "
-     "with `--skip-rows 1` in place of the header row. Fields that the table does not have are skipped. Several text "
-     "files with the same columns are parts of one table, one after the other. Text files with different columns are side by "
-     "side: they have no column in common and the same number of rows. docs/types.md says how fields are read as values, nulls "
-     "and rows. A raw boolean is one byte, 0 "
-     "or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
-     "`COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also be the `.npy` array that `decode` writes, "
-     "and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
+     "or with `--skip-rows 1` in place of the header row. Fields that the table does not have are skipped. Several text files "
+     "with the same columns are parts of one table, one after the other. Text files with different columns are side by side: "
+     "they have no column in common and the same number of rows. docs/types.md says how fields are read as values, nulls and "
+     "rows. A raw boolean is one byte, 0 or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: "
+     "`COLUMN.offsets=FILE` (i64, rows + 1) and `COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also "
+     "be the `.npy` array that `decode` writes, and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
      "Values of null rows are not kept. A block takes the params of an earlier block if it only needs wider fields for them and "
      "grows by less than 1%, so that fewer kernels are compiled. Every block is decoded and compared before it is written, and "
-     "the file gets its name "
-     "when it is complete.",
+     "the file gets its name when it is complete.",
      1,
      -1,
      zf_run_encode,
@@ -184,12 +183,12 @@ const zf_verb zf_verbs[] = {
      "seek states: any params, any alternatives. From a file it compiles the table of the file, from the text that the file "
      "carries, for its seek states, and also code specialised on the params that occur in it. With `--seek-interval` and "
      "`--unfused` the module serves files of these options too, in every combination, at most 17 with the first one. Code for "
-     "CPUs is for x86-64 machines of `--cpu` and later. Code for GPUs is PTX for compute "
-     "capability 8.0 and 9.0; the driver takes the one that fits. Modules have no code for the emulated GPU. Columns that cannot "
-     "be compiled are left out: notes on standard error, also with `-q`, and `left_out` of `--json` name table, column and "
-     "target. The exit status is 0 if any column is left. At most 64 combinations of a column's alternatives are compiled, those "
-     "of the file first, and at most 64 tuples of params for each; blocks with other tuples use the general form. A module is "
-     "code: load only modules from makers that you trust.",
+     "CPUs is for x86-64 machines of `--cpu` and later. Code for GPUs is PTX for compute capability 8.0 and 9.0; the driver "
+     "takes the one that fits. Modules have no code for the emulated GPU. Columns that cannot be compiled are left out: notes on "
+     "standard error, also with `-q`, and `left_out` of `--json` name table, column and target. The exit status is 0 if any "
+     "column is left. At most 64 combinations of a column's alternatives are compiled, those of the file first, and at most 64 "
+     "tuples of params for each; blocks with other tuples use the general form. A module is code: load only modules from makers "
+     "that you trust.",
      1,
      1,
      zf_run_compile,
