@@ -88,13 +88,19 @@ int zf_report_exists(const char *verb, const char *path) {
     return zf_report(verb, &error);
 }
 
-bool zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
+zf_status zf_fail_no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+
+bool zf_report_diagnostics(const char *verb, const zf_diags *diags, zf_diag_form form) {
     zf_text text = {0};
     zf_diags_render(diags, form, zf_colour(stderr), &text);
     bool whole = !text.failed;
     if (text.length > 0 && (whole || form != ZF_DIAG_JSON))
         fwrite(text.data, 1, text.length, form == ZF_DIAG_JSON ? stdout : stderr);
-    if (!whole) fprintf(stderr, "zfc: error[ZF1102]: no memory to print all diagnostics\n"); // stderr has no buffer
+    zf_error error;
+    if (!whole) {
+        zf_raise(&error, ZF_E_NO_MEMORY, "no memory to print all diagnostics");
+        zf_report(verb, &error);
+    }
     zf_text_free(&text);
     return whole;
 }

@@ -21,9 +21,12 @@ int zf_report_usage(const char *verb, const char *format, ...) __attribute__((fo
 /// them.
 void zf_print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Prints diagnostics in the form of `--format`: JSON to standard output, other forms to standard error.
+/// Fills an error of missing memory (ZF2015) and returns its status.
+zf_status zf_fail_no_memory(zf_error *error);
+
+/// Prints diagnostics of a verb in the form of `--format`: JSON to standard output, other forms to standard error.
 /// Returns false after an error where there is no memory for all of them; JSON is then not printed.
-bool zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
+bool zf_report_diagnostics(const char *verb, const zf_diags *diags, zf_diag_form form);
 
 /// Prints a file's name, or a line with one. Characters that could drive a terminal become `?`, as in errors.
 void zf_print_path(FILE *out, const char *path);

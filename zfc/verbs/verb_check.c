@@ -190,7 +190,7 @@ int zf_run_check(zf_arguments *arguments) {
         unsigned refused = good ? warn_of_refused(spec) : 0;
         const zf_diags *diags = zf_spec_diags(spec);
         good = good && diags->errors == 0;
-        bool reported = zf_report_diagnostics(diags, form);
+        bool reported = zf_report_diagnostics("check", diags, form);
         if (!good || !reported) status = EXIT_BAD_INPUT;
         if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);
         if (!quiet && good && refused == 0)
@@ -211,7 +211,7 @@ static int format_one(const char *path, bool in_place, bool quiet) {
     bool changed;
     int status = EXIT_GOOD;
     if (!zf_spec_format_file(spec, path, &text, &changed)) {
-        zf_report_diagnostics(zf_spec_diags(spec), ZF_DIAG_HUMAN);
+        zf_report_diagnostics("fmt", zf_spec_diags(spec), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
     } else if (!in_place) {
         if (text.length > 0) fwrite(text.data, 1, text.length, stdout);

@@ -108,7 +108,7 @@ static int compile_program(const zf_session *session, const zf_program_name *nam
     zf_status status = zf_program_load(session->compiler, name->path, &program, &error);
     int exit_status = EXIT_BAD_INPUT;
     if (status != ZF_OK && program) {
-        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        zf_report_diagnostics("compile", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
     } else if (status != ZF_OK) {
         exit_status = zf_report("compile", &error);
     } else {

@@ -271,7 +271,7 @@ int zf_run_encode(zf_arguments *arguments) {
         const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.path, name.name);
         status = table ? encode(arguments, &session, program, table, &intake, &options, path) : EXIT_BAD_INPUT;
     } else if (program) {
-        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        zf_report_diagnostics("encode", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
     } else {
         status = zf_report("encode", &error);

@@ -26,8 +26,6 @@ typedef struct target {
     zf_container *container; // whose program this is, or NULL
 } target;
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
-
 static int no_such(const zf_spec *spec, const char *path, const char *name) {
     const char *names[512];
     size_t count = 0;
@@ -173,7 +171,7 @@ static bool explain_guarded(zf_spec *spec, void *data) {
 }
 
 static zf_status explain_with_memory(zf_spec *spec, explaining e) {
-    return zf_spec_guard(spec, NULL, explain_guarded, &e) ? e.status : no_memory(e.error);
+    return zf_spec_guard(spec, NULL, explain_guarded, &e) ? e.status : zf_fail_no_memory(e.error);
 }
 
 // `--target` and `--shaping`: what code and plan are for.
@@ -278,12 +276,12 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");
-    if (status == ZF_OK && text.failed) status = no_memory(&error);
+    if (status == ZF_OK && text.failed) status = zf_fail_no_memory(&error);
     const zf_diags *diags = zf_spec_diags(spec);
     if (text.length > 0 && status == ZF_OK) fwrite(text.data, 1, text.length, stdout);
     zf_text_free(&text);
     if (status != ZF_OK) return zf_report("explain", &error);
-    zf_report_diagnostics(diags, ZF_DIAG_HUMAN);
+    zf_report_diagnostics("explain", diags, ZF_DIAG_HUMAN);
     return diags->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
 }
 
@@ -306,7 +304,7 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
     zf_text_puts(&text, ";\n");
     zf_program_free(library);
     if (found && text.failed)
-        status = no_memory(error);
+        status = zf_fail_no_memory(error);
     else if (found)
         status = zf_program_load_text(session->compiler, "library", text.data, text.length, out, error);
     zf_text_free(&text);
@@ -324,7 +322,7 @@ static zf_status load_container(const zf_session *session, const char *path, zf_
     zf_lay_out_text(unit, length, &text);
     bool made = !name.failed && !text.failed;
     zf_status status =
-        made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error) : no_memory(error);
+        made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error) : zf_fail_no_memory(error);
     zf_text_free(&name);
     zf_text_free(&text);
     return status;
@@ -369,15 +367,15 @@ int zf_run_explain(zf_arguments *arguments) {
             zf_spec_print(zf_program_spec(program), &text);
         status = loaded == ZF_OK ? EXIT_GOOD : EXIT_BAD_INPUT;
         if (text.failed) {
-            no_memory(&error);
+            zf_fail_no_memory(&error);
             status = zf_report("explain", &error);
         } else if (text.length > 0) {
             fwrite(text.data, 1, text.length, stdout);
         }
         zf_text_free(&text);
-        if (loaded != ZF_OK) zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        if (loaded != ZF_OK) zf_report_diagnostics("explain", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
     } else if (loaded != ZF_OK) {
-        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        zf_report_diagnostics("explain", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
     } else {
         status = find_target(zf_program_spec(program), name.path, name.name, &what);

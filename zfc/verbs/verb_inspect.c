@@ -67,8 +67,6 @@ static void print_account(const char *indent, const account *a) {
 
 // ---- Blocks ----
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
-
 // A param's word: integers extended to 64 bits, floats and booleans as their bits.
 static void print_param(zf_element type, uint64_t word, zf_text *out) {
     zf_print_value((zf_column_type){.element = type}, &word, out);
@@ -177,7 +175,7 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
         if (list)
             status = zf_json_append(list, block_json(&view), error);
         else if (!print_block(b, &view))
-            status = no_memory(error);
+            status = zf_fail_no_memory(error);
         zf_block_view_free(&view);
         ZF_TRY(status);
     }
@@ -213,7 +211,7 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
         zf_print_shape(shape, &text);
         zf_status status = ZF_OK;
         if (text.failed) {
-            status = no_memory(error);
+            status = zf_fail_no_memory(error);
         } else if (list) {
             status = zf_json_append(
                 list,
@@ -223,7 +221,7 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
             zf_text_printf(&text, ": block%s ", blocks == 1 ? "" : "s");
             print_blocks_of(column, s, &text);
             if (text.failed)
-                status = no_memory(error);
+                status = zf_fail_no_memory(error);
             else
                 printf("    %llu as %s\n", (unsigned long long)blocks, text.data);
         }
@@ -330,7 +328,7 @@ int zf_run_inspect(zf_arguments *arguments) {
         zf_text text = {0};
         zf_lay_out_text(unit, length, &text);
         if (text.failed)
-            status = no_memory(&error);
+            status = zf_fail_no_memory(&error);
         else if (text.length > 0)
             fwrite(text.data, 1, text.length, stdout);
         zf_text_free(&text);

@@ -47,8 +47,6 @@ static void fail(piping *p, const zf_error *failure) {
     if (p->exit_status != EXIT_BAD_DEVICE) p->exit_status = status;
 }
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
-
 // ---- Options --------------------------------------------------------------------------------------------------
 
 static bool read_sizes(const zf_arguments *arguments, zf_pipeline_options *out) {
@@ -108,7 +106,7 @@ static zf_status check_output(const piping *p, const char *path, zf_error *error
 static zf_status open_files(piping *p, zf_error *error) {
     const zf_arguments *arguments = p->arguments;
     p->containers = calloc((size_t)arguments->operand_count + 1, sizeof *p->containers);
-    if (p->containers == NULL) return no_memory(error);
+    if (p->containers == NULL) return zf_fail_no_memory(error);
     for (int i = 0; i < arguments->given_count; i++) {
         const char *option = arguments->given[i].option->name;
         if (strcmp(option, "module") == 0 || strcmp(option, "tuned") == 0)
@@ -169,7 +167,7 @@ static zf_status check_names(const piping *p, zf_error *error) {
 
 static zf_status add_columns(piping *p, zf_container *container, const size_t *selected, size_t count, zf_error *error) {
     zf_piped *grown = realloc(p->columns, (p->count + count + 1) * sizeof *grown);
-    if (grown == NULL) return no_memory(error);
+    if (grown == NULL) return zf_fail_no_memory(error);
     p->columns = grown;
     for (size_t i = 0; i < count; i++) {
         zf_piped *c = &p->columns[p->count++];
@@ -207,7 +205,7 @@ static void make_shown(char *text) {
 /// end of a long path is shown.
 static zf_status tell_apart(piping *p, zf_error *error) {
     bool *same = calloc(p->count + 1, sizeof *same);
-    if (same == NULL) return no_memory(error);
+    if (same == NULL) return zf_fail_no_memory(error);
     for (unsigned whole = 0; whole < 2; whole++) {
         for (size_t i = 0; i < p->count; i++) {
             same[i] = false;
@@ -233,7 +231,7 @@ static zf_status tell_apart(piping *p, zf_error *error) {
 static zf_status select_columns(piping *p, zf_error *error) {
     ZF_TRY(check_names(p, error));
     char *wanted = p->names != NULL ? malloc(strlen(p->names) + 2) : NULL;
-    zf_status status = p->names != NULL && wanted == NULL ? no_memory(error) : ZF_OK;
+    zf_status status = p->names != NULL && wanted == NULL ? zf_fail_no_memory(error) : ZF_OK;
     for (size_t c = 0; c < p->container_count && status == ZF_OK; c++) {
         size_t count;
         const char *names = p->names;
@@ -273,7 +271,7 @@ static void fail_column(piping *p, zf_piped *column, const zf_error *failure) {
 static zf_status make_requests(piping *p, zf_error *error) {
     p->requests = calloc(p->count + 1, sizeof *p->requests);
     p->of_request = calloc(p->count + 1, sizeof *p->of_request);
-    if (p->requests == NULL || p->of_request == NULL) return no_memory(error);
+    if (p->requests == NULL || p->of_request == NULL) return zf_fail_no_memory(error);
     for (size_t i = 0; i < p->count; i++) {
         zf_piped *c = &p->columns[i];
         zf_pipeline_request *request = &p->requests[p->request_count];
@@ -294,7 +292,7 @@ static zf_status make_requests(piping *p, zf_error *error) {
 /// Code of all columns, side by side, before anything is timed.
 static zf_status get_code(piping *p, zf_error *error) {
     zf_code_request *requests = calloc(p->count + 1, sizeof *requests);
-    if (requests == NULL) return no_memory(error);
+    if (requests == NULL) return zf_fail_no_memory(error);
     for (size_t i = 0; i < p->count; i++)
         requests[i] =
             (zf_code_request){.container = p->columns[i].container, .column = p->columns[i].column, .options = p->decode_options};
@@ -362,7 +360,7 @@ static zf_status run_all(piping *p, zf_error *error) {
     uint64_t runs = p->repeat > 0 ? p->repeat : 1;
     double seconds;
     p->runs = calloc(runs, sizeof *p->runs);
-    if (p->runs == NULL) return no_memory(error);
+    if (p->runs == NULL) return zf_fail_no_memory(error);
     if (p->repeat > 0) { // the first brings code and pages, the second rates, by which the batch that counts is ordered
         ZF_TRY(run(p, &seconds, error));
         ZF_TRY(run(p, &seconds, error));
@@ -392,7 +390,7 @@ static zf_status write_svg(const piping *p, const zf_pipe_view *view, zf_error *
     zf_outputs outputs = {.overwrite = p->force, .read = &p->read};
     zf_pipe_draw(view, &text);
     zf_watch_outputs(&outputs);
-    zf_status status = text.failed ? no_memory(error) : zf_outputs_open(&outputs, p->svg, &sink, error);
+    zf_status status = text.failed ? zf_fail_no_memory(error) : zf_outputs_open(&outputs, p->svg, &sink, error);
     if (status == ZF_OK) status = zf_sink_write(&sink, text.data, text.length, error);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_outputs_free(&outputs);
