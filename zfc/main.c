@@ -4,8 +4,8 @@
 
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
+#include "zfc/signals.h"
 #include "zfc/time_passes.h"
-#include "zfc/watch.h"
 
 // Output must have arrived: a full disk behind a redirection is an error. An earlier write may have failed.
 static int finish(const char *verb, int status) {
@@ -66,7 +66,7 @@ int main(int count, char **words) {
     zf_arguments arguments;
     if (!zf_arguments_read(verb, count - 2, words + 2, &arguments)) return EXIT_BAD_USAGE;
     if (zf_argument(&arguments, "time-passes")) arguments.passes = zf_passes_create();
-    zf_watch_start();
+    zf_signals_start();
     int status = verb->run(&arguments);
     zf_time_passes_print(arguments.passes, zf_argument(&arguments, "json") != NULL, stderr);
     zf_passes_free(arguments.passes);

@@ -5,7 +5,7 @@
 
 #include "runtime/base/error_codes.h"
 #include "zfc/driver_codes.h"
-#include "zfc/watch.h"
+#include "zfc/signals.h"
 
 zf_status zf_sink_open(const char *path, bool overwrite, zf_sink *out, zf_error *error) {
     *out = (zf_sink){0};
@@ -36,15 +36,15 @@ static zf_status add_output(zf_outputs *outputs, const char *path, zf_sink *out,
 
 zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error) {
     sigset_t before;
-    zf_watch_pause(&before);
+    zf_signals_pause(&before);
     zf_status status = add_output(outputs, path, out, error);
-    zf_watch_resume(&before);
+    zf_signals_resume(&before);
     return status;
 }
 
 zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
     sigset_t before;
-    zf_watch_pause(&before); // also so that no interrupt leaves some with their names and some without
+    zf_signals_pause(&before); // also so that no interrupt leaves some with their names and some without
     zf_status status = ZF_OK;
     // A full disk shows here, before any file has its name.
     for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) status = zf_output_sync(outputs->files[i], error);
@@ -59,17 +59,17 @@ zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
         status = ZF_OK;
     }
     if (status == ZF_OK) status = unsynced;
-    zf_watch_resume(&before);
+    zf_signals_resume(&before);
     return status;
 }
 
 void zf_outputs_free(zf_outputs *outputs) {
     sigset_t before;
-    zf_watch_pause(&before);
+    zf_signals_pause(&before);
     for (size_t i = 0; i < outputs->count; i++) zf_output_free(outputs->files[i]);
     free(outputs->files);
     *outputs = (zf_outputs){0};
-    zf_watch_resume(&before);
+    zf_signals_resume(&before);
 }
 
 void zf_allow_many_files(void) {

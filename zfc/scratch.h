@@ -9,8 +9,8 @@ typedef struct zf_scratch {
     char program[300], container[300]; ///< paths in it, for files that the verb makes
 } zf_scratch;
 
-/// Makes the directory in $TMPDIR or /tmp, and has it removed when a signal ends the process (watch.h): one at a time. `verb` is
-/// part of its name. ZF_ERR_IO where it cannot be made; then there is nothing to remove.
+/// Makes the directory in $TMPDIR or /tmp, and has it removed when a signal ends the process (signals.h): one at a time. `verb`
+/// is part of its name. ZF_ERR_IO where it cannot be made; then there is nothing to remove.
 zf_status zf_scratch_make(zf_scratch *scratch, const char *verb, zf_error *error);
 /// Removes the directory and its files.
 void zf_scratch_remove(zf_scratch *scratch);

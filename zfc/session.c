@@ -10,18 +10,18 @@
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
-#include "zfc/compiling.h"
+#include "zfc/compiling_line.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 #include "zipflow/emulator.h"
 
 static void log_line(void *user, zf_log_level level, const char *line) {
     (void)level;
-    zf_compiling_pause();
+    zf_compiling_line_pause();
     fprintf(stderr, "zfc %s: ", (const char *)user);
     zf_print_path(stderr, line);
     putc('\n', stderr);
-    zf_compiling_resume();
+    zf_compiling_line_resume();
 }
 
 static zf_status load_modules(const zf_arguments *arguments, zf_session *session, zf_error *error) {
@@ -67,7 +67,7 @@ static zf_status make_compiler(const zf_arguments *arguments, const zf_plan_requ
         options.optimise = (unsigned)(level[0] - '0') + 1;
     }
     ZF_TRY(zf_compiler_create_with(session->context, &options, request, &session->compiler, error));
-    if (!session->quiet && isatty(STDERR_FILENO)) zf_compiling_start(session->compiler);
+    if (!session->quiet && isatty(STDERR_FILENO)) zf_compiling_line_start(session->compiler);
     return ZF_OK;
 }
 
@@ -129,7 +129,7 @@ zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_sessio
 }
 
 void zf_session_close(zf_session *session) {
-    zf_compiling_stop();
+    zf_compiling_line_stop();
     while (session->module_count > 0) zf_module_free(session->modules[--session->module_count]);
     zf_compiler_free(session->compiler);
     zf_context_free(session->context);

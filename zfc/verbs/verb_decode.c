@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "measure/measure_decoded.h"
-#include "zfc/compiling.h"
+#include "zfc/compiling_line.h"
 #include "zfc/data/column_options.h"
 #include "zfc/data/write_columns.h"
 #include "zfc/decode_ahead.h"
@@ -15,7 +15,7 @@
 #include "zfc/output.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
-#include "zfc/watch.h"
+#include "zfc/signals.h"
 
 typedef struct job {
     zf_context *context;
@@ -60,7 +60,7 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
             error);
     }
     if (!j->quiet) {
-        zf_compiling_pause(); // the next column may be under way
+        zf_compiling_line_pause(); // the next column may be under way
         printf("%-18s %12llu %-4s %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
                column->rows == 1 ? "row" : "rows", zf_bytes_text(column->sizes.values, bytes),
                (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
@@ -69,7 +69,7 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
                    "decoding\n",
                    "", all, w->device, w->compile, zf_code_temper(&code, temper), w->load, w->decode);
         }
-        zf_compiling_resume();
+        zf_compiling_line_resume();
     }
     return ZF_OK;
 }
@@ -119,14 +119,14 @@ static zf_status decode_files(const job *j, zf_error *error) {
         if (status == ZF_OK && info.stored_bytes > ahead.stored_most) ahead.stored_most = info.stored_bytes;
         if (status == ZF_OK && info.plain_bytes > ahead.plain_most) ahead.plain_most = info.plain_bytes;
     }
-    zf_watch_outputs(&outputs);
+    zf_signals_remove_outputs(&outputs);
     zf_allow_many_files();
     if (status == ZF_OK && j->count > 0) status = zf_ahead_begin(&ahead, j->columns[0], error);
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = decode_next(j, &ahead, i, &outputs, error);
     zf_ahead_close(&ahead);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_outputs_free(&outputs);
-    zf_watch_outputs(NULL);
+    zf_signals_remove_outputs(NULL);
     return status;
 }
 
@@ -159,7 +159,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
     zf_sink sink;
     zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
-    zf_watch_outputs(&outputs);
+    zf_signals_remove_outputs(&outputs);
     zf_status status = zf_outputs_open(&outputs, path, &sink, error);
     zf_text names = {0};
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
@@ -182,7 +182,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     free(columns);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_outputs_free(&outputs);
-    zf_watch_outputs(NULL);
+    zf_signals_remove_outputs(NULL);
     if (status == ZF_OK && !j->quiet && !j->json) {
         zf_print_path(stdout, path);
         printf(": %s\n", zf_rows_text(end - j->options->row_begin, (char[32]){0}));
@@ -234,11 +234,11 @@ int zf_run_decode(zf_arguments *arguments) {
         j.columns = selected;
     }
     sigset_t before;
-    zf_watch_pause(&before);
+    zf_signals_pause(&before);
     bool made = status == ZF_OK && mkdir(j.directory, 0777) == 0;
     int number = errno;
-    if (made) zf_watch_directory(j.directory);
-    zf_watch_resume(&before);
+    if (made) zf_signals_remove_directory(j.directory);
+    zf_signals_resume(&before);
     struct stat existing;
     if (status == ZF_OK && !made && number == EEXIST && stat(j.directory, &existing) == 0 && !S_ISDIR(existing.st_mode)) {
         status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "%s is a file: -o names a directory", j.directory);
@@ -254,7 +254,7 @@ int zf_run_decode(zf_arguments *arguments) {
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
     if (status != ZF_OK && made) rmdir(j.directory); // only if it is empty
-    if (made) zf_watch_directory(NULL);
+    if (made) zf_signals_remove_directory(NULL);
     zf_files_free(&read);
     json_decref(j.report);
     zf_before_free(&j.before);

@@ -7,7 +7,7 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "tuner/tune_json.h"
-#include "zfc/compiling.h"
+#include "zfc/compiling_line.h"
 #include "zfc/data/files_read.h"
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"
@@ -73,10 +73,10 @@ static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
 
 static bool show_progress(void *user, uint64_t done, uint64_t all) {
     (void)user;
-    zf_compiling_pause();
+    zf_compiling_line_pause();
     fprintf(stderr, "\rencoding: block %llu of %llu\033[K", (unsigned long long)done, (unsigned long long)all);
     if (done == all) fprintf(stderr, "\r\033[K");
-    zf_compiling_resume();
+    zf_compiling_line_resume();
     return true;
 }
 

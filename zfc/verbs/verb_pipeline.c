@@ -10,7 +10,7 @@
 #include "zfc/pipeline/pipelining.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
-#include "zfc/watch.h"
+#include "zfc/signals.h"
 
 typedef struct piping {
     const zf_arguments *arguments;
@@ -389,12 +389,12 @@ static zf_status write_svg(const piping *p, const zf_pipe_view *view, zf_error *
     zf_sink sink;
     zf_outputs outputs = {.overwrite = p->force, .read = &p->read};
     zf_pipe_draw(view, &text);
-    zf_watch_outputs(&outputs);
+    zf_signals_remove_outputs(&outputs);
     zf_status status = text.failed ? zf_fail_no_memory(error) : zf_outputs_open(&outputs, p->svg, &sink, error);
     if (status == ZF_OK) status = zf_sink_write(&sink, text.data, text.length, error);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_outputs_free(&outputs);
-    zf_watch_outputs(NULL);
+    zf_signals_remove_outputs(NULL);
     zf_text_free(&text);
     return status;
 }

@@ -13,9 +13,9 @@
 #include "zfc/report.h"
 #include "zfc/scratch.h"
 #include "zfc/session.h"
+#include "zfc/signals.h"
 #include "zfc/verbs/tune_operands.h"
 #include "zfc/verbs/tune_report.h"
-#include "zfc/watch.h"
 
 enum { MADE_ROWS = 1 << 21 }; // of programs without data: a block of 16 MiB where an element has 8 bytes
 
@@ -39,13 +39,13 @@ static int usage(const char *message) { return zf_report_usage("tune", "%s", mes
 static zf_status open_output(tune_session *t, const char *path, bool overwrite, zf_error *error) {
     if (path == NULL) return ZF_OK;
     t->outputs.overwrite = overwrite;
-    zf_watch_outputs(&t->outputs);
+    zf_signals_remove_outputs(&t->outputs);
     return zf_outputs_open(&t->outputs, path, &t->output, error);
 }
 
 static void close_all(tune_session *t) {
     zf_outputs_free(&t->outputs);
-    zf_watch_outputs(NULL);
+    zf_signals_remove_outputs(NULL);
     zf_tuner_free(t->tuner);
     json_decref(t->run.left_out);
     json_decref(t->run.empty);

@@ -1,4 +1,4 @@
-#include "zfc/compiling.h"
+#include "zfc/compiling_line.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void watch(void *user, const char *column, bool begins) {
     pthread_mutex_unlock(&line.lock);
 }
 
-void zf_compiling_start(zf_compiler *compiler) {
+void zf_compiling_line_start(zf_compiler *compiler) {
     pthread_condattr_t monotonic;
     pthread_mutex_init(&line.lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -96,7 +96,7 @@ void zf_compiling_start(zf_compiler *compiler) {
     if (line.on) zf_compiler_watch(compiler, watch, NULL);
 }
 
-void zf_compiling_stop(void) {
+void zf_compiling_line_stop(void) {
     if (!line.on) return;
     pthread_mutex_lock(&line.lock);
     line.stops = true;
@@ -106,13 +106,13 @@ void zf_compiling_stop(void) {
     line.on = false;
 }
 
-void zf_compiling_pause(void) {
+void zf_compiling_line_pause(void) {
     if (!line.on) return;
     pthread_mutex_lock(&line.lock);
     erase();
 }
 
-void zf_compiling_resume(void) {
+void zf_compiling_line_resume(void) {
     if (!line.on) return;
     pthread_cond_signal(&line.changed);
     pthread_mutex_unlock(&line.lock);

@@ -1,4 +1,4 @@
-#include "zfc/watch.h"
+#include "zfc/signals.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 // A signal has no argument to find these by. Its handler runs on the main thread alone, where the signal is blocked while these
-// change (zf_watch_pause).
+// change (zf_signals_pause).
 static struct {
     pthread_t main;
     _Atomic(const char *) directory, files[2];
     _Atomic(const zf_outputs *) outputs;
-} watch;
+} on_signal;
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 enum { END_COUNT = sizeof ends / sizeof ends[0] };
@@ -23,18 +23,19 @@ static void fill_ends(sigset_t *set) {
 
 /// Only what POSIX allows in a handler.
 static void clean_up(void) {
-    const zf_outputs *outputs = atomic_load(&watch.outputs);
+    const zf_outputs *outputs = atomic_load(&on_signal.outputs);
     for (size_t i = 0; outputs && i < outputs->count; i++) zf_output_abandon(outputs->files[i]);
-    const char *directory = atomic_load(&watch.directory), *file;
+    const char *directory = atomic_load(&on_signal.directory), *file;
     for (int k = 0; k < 2; k++) {
-        if ((file = atomic_load(&watch.files[k])) != NULL) unlink(file);
+        if ((file = atomic_load(&on_signal.files[k])) != NULL) unlink(file);
     }
     if (directory) rmdir(directory); // only if it is empty
 }
 
 static void on_end(int number) {
-    if (!pthread_equal(pthread_self(), watch.main)) { // a thread of some library: the main one may be changing what is read here
-        pthread_kill(watch.main, number);
+    if (!pthread_equal(pthread_self(),
+                       on_signal.main)) { // a thread of some library: the main one may be changing what is read here
+        pthread_kill(on_signal.main, number);
         return;
     }
     clean_up();
@@ -42,11 +43,11 @@ static void on_end(int number) {
     raise(number);
 }
 
-void zf_watch_start(void) { watch.main = pthread_self(); }
+void zf_signals_start(void) { on_signal.main = pthread_self(); }
 
-/// Ends are watched for while there is something to clean up.
-static void watch_ends(void) {
-    bool needed = atomic_load(&watch.outputs) || atomic_load(&watch.directory) || atomic_load(&watch.files[0]);
+/// Signals are handled while there is something to clean up.
+static void handle_ends(void) {
+    bool needed = atomic_load(&on_signal.outputs) || atomic_load(&on_signal.directory) || atomic_load(&on_signal.files[0]);
     struct sigaction action = {.sa_handler = needed ? on_end : SIG_DFL, .sa_flags = SA_RESTART}, before;
     fill_ends(&action.sa_mask);
     for (size_t i = 0; i < END_COUNT; i++) {
@@ -55,26 +56,26 @@ static void watch_ends(void) {
     }
 }
 
-void zf_watch_outputs(const zf_outputs *outputs) {
-    atomic_store(&watch.outputs, outputs);
-    watch_ends();
+void zf_signals_remove_outputs(const zf_outputs *outputs) {
+    atomic_store(&on_signal.outputs, outputs);
+    handle_ends();
 }
 
-void zf_watch_directory(const char *directory) {
-    atomic_store(&watch.directory, directory);
-    watch_ends();
+void zf_signals_remove_directory(const char *directory) {
+    atomic_store(&on_signal.directory, directory);
+    handle_ends();
 }
 
-void zf_watch_files(const char *first, const char *second) {
-    atomic_store(&watch.files[0], first);
-    atomic_store(&watch.files[1], second);
-    watch_ends();
+void zf_signals_remove_files(const char *first, const char *second) {
+    atomic_store(&on_signal.files[0], first);
+    atomic_store(&on_signal.files[1], second);
+    handle_ends();
 }
 
-void zf_watch_pause(sigset_t *before) {
+void zf_signals_pause(sigset_t *before) {
     sigset_t set;
     fill_ends(&set);
     pthread_sigmask(SIG_BLOCK, &set, before);
 }
 
-void zf_watch_resume(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+void zf_signals_resume(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
