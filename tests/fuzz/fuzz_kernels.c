@@ -2,10 +2,9 @@
 // all report a violation. An input has one of two forms:
 //
 // - A case as in tests/differential/cases: its first line, a program, a mark, a block. Changes are those of numbers and
-// operators.
-// - Random numbers for the generator of tests/differential, which makes a program of them, and a block for it. Byte 0: what
-// programs
-//   may have. Byte 1 of 256 parts of the rest: the program's; behind them the block's.
+//   operators.
+// - Random numbers for the generator of tests/differential, which makes a program of them, and a block for it. Byte 0 says what
+//   programs may have. Byte 1 says how many of 256 parts of the rest are the program's; the block's are behind them.
 #include <string.h>
 
 #include "tests/differential/diff_case.h"

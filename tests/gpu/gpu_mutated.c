@@ -1,8 +1,8 @@
 // Mutated containers, their checksums made right again, on an accelerator: each gives an error that names a place, the same as on
 // the CPU, or the CPU's output. Nothing outside the buffers is touched, and the accelerator still works afterwards. On a GPU no
 // decode takes more than ten times as long as that of the column before it was changed.
-//   gpu_mutated --device emu|cuda --tables forms,states,library --count N --seed S --ranges N --canary BYTES --general 0|1 --slow
-//   0|1
+//   gpu_mutated --device emu|cuda --tables forms,states,library --count N --seed S --ranges N --canary BYTES --general 0|1
+//               --slow 0|1
 #include "emulator/emu.h"
 #include "tests/gpu/mutated_source.h"
 
