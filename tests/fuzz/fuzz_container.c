@@ -231,21 +231,21 @@ static uint64_t other_number(fuzz_random *random, uint64_t value) {
     }
 }
 
-/// A block with another value in one or two places, laid out as a file has it. NULL where that cannot be.
-static void *lie_in_block(fuzz_random *random, const zf_block_view *view, uint64_t *size) {
-    enum { PARTS = 64 };
+enum { BLOCK_PARTS = 64 }; ///< streams, edges, params and trees of a block that is changed, at most
+
+/// The content of a block, which lies change.
+typedef struct block_content {
+    uint64_t params[BLOCK_PARTS], counts[BLOCK_PARTS];
+    zf_stream_data streams[BLOCK_PARTS];
+    zf_seek_data seeks[BLOCK_PARTS];
+    uint8_t *copies[BLOCK_PARTS];  ///< of streams
+    uint64_t *values[BLOCK_PARTS]; ///< of seek states
+} block_content;
+
+/// Streams: some with another number of elements, some with other bytes.
+static void lie_in_streams(fuzz_random *random, const zf_block_view *view, block_content *out) {
     const zf_shape *shape = view->shape;
-    if (shape->stored_count > PARTS || shape->tree_count > PARTS || shape->param_count > PARTS || shape->edge_count > PARTS ||
-        shape->edge_count == 0)
-        return NULL;
-    uint64_t params[PARTS] = {0}, counts[PARTS];
-    zf_stream_data streams[PARTS] = {0};
-    zf_seek_data seeks[PARTS] = {0};
-    memcpy(counts, view->counts, shape->edge_count * sizeof *counts);
-    if (shape->param_count > 0) memcpy(params, view->params, shape->param_count * sizeof *params);
-    uint8_t *copies[PARTS] = {0};
-    uint64_t *values[PARTS] = {0};
-    for (uint32_t e = 0; e < shape->edge_count; e++) { // streams, some with another number of elements
+    for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0) continue;
         uint32_t s = (uint32_t)shape->edges[e].stored;
         const zf_stream_view *stream = &view->streams[s];
@@ -255,50 +255,77 @@ static void *lie_in_block(fuzz_random *random, const zf_block_view *view, uint64
         if (elements > 1 << 16) elements = stream->elements; // below 0, too
         if (fuzz_below(random, 16) == 0) elements = fuzz_below(random, elements + 1);
         uint64_t bytes = (elements * bits + 7) / 8;
-        copies[s] = calloc(1, bytes + 1);
-        if (copies[s] == NULL) exit(2);
-        memcpy(copies[s], view->base + stream->offset, bytes < stream->bytes ? bytes : stream->bytes);
+        uint8_t *copy = calloc(1, bytes + 1);
+        if (copy == NULL) exit(2);
+        memcpy(copy, view->base + stream->offset, bytes < stream->bytes ? bytes : stream->bytes);
         uint64_t changes = fuzz_below(random, 4) == 0 ? 1 + fuzz_below(random, 4) : 0;
-        for (uint64_t k = 0; k < changes && bytes > 0; k++) copies[s][fuzz_below(random, bytes)] = (uint8_t)fuzz_next(random);
-        if (bytes > 0 && fuzz_below(random, 16) == 0) LLVMFuzzerMutate(copies[s], bytes, bytes);
-        counts[e] = elements;
-        streams[s] = (zf_stream_data){copies[s], bytes, elements};
+        for (uint64_t k = 0; k < changes && bytes > 0; k++) copy[fuzz_below(random, bytes)] = (uint8_t)fuzz_next(random);
+        if (bytes > 0 && fuzz_below(random, 16) == 0) LLVMFuzzerMutate(copy, bytes, bytes);
+        out->counts[e] = elements;
+        out->copies[s] = copy;
+        out->streams[s] = (zf_stream_data){copy, bytes, elements};
     }
-    if (shape->param_count > 0 && fuzz_below(random, 3) == 0) {
-        uint64_t p = fuzz_below(random, shape->param_count);
-        params[p] = other_number(random, params[p]);
-    }
-    if (fuzz_below(random, 4) == 0) {
-        uint64_t e = fuzz_below(random, shape->edge_count);
-        if (shape->edges[e].stored < 0) counts[e] = other_number(random, counts[e]);
-    }
+}
+
+static void lie_in_params(fuzz_random *random, const zf_shape *shape, block_content *out) {
+    if (shape->param_count == 0 || fuzz_below(random, 3) != 0) return;
+    uint64_t p = fuzz_below(random, shape->param_count);
+    out->params[p] = other_number(random, out->params[p]);
+}
+
+/// Counts of edges that are not stored.
+static void lie_in_counts(fuzz_random *random, const zf_shape *shape, block_content *out) {
+    if (fuzz_below(random, 4) != 0) return;
+    uint64_t e = fuzz_below(random, shape->edge_count);
+    if (shape->edges[e].stored < 0) out->counts[e] = other_number(random, out->counts[e]);
+}
+
+/// Seek states: as many as the counts say, which are final.
+static void lie_in_states(fuzz_random *random, const zf_block_view *view, block_content *out) {
+    const zf_shape *shape = view->shape;
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_seek_view *seek = &view->seeks[t];
         uint32_t fields = shape->trees[t].field_count;
-        uint64_t count = counts[shape->trees[t].edge],
+        uint64_t count = out->counts[shape->trees[t].edge],
                  entries = seek->entries == 0 || count == 0 ? 0 : (count - 1) / seek->interval;
         if (entries > 1 << 12) entries = 0;
-        values[t] = calloc(fields * entries + 1, sizeof **values);
-        if (values[t] == NULL) exit(2);
+        uint64_t *values = calloc(fields * entries + 1, sizeof *values);
+        if (values == NULL) exit(2);
         for (uint32_t f = 0; f < fields; f++) {
             for (uint64_t k = 0; k < entries && k < seek->entries; k++)
-                memcpy(&values[t][f * entries + k], view->base + seek->offsets[f] + k * seek->widths[f], seek->widths[f]);
+                memcpy(&values[f * entries + k], view->base + seek->offsets[f] + k * seek->widths[f], seek->widths[f]);
         }
         if (fields * entries > 0 && fuzz_below(random, 3) == 0) {
             uint64_t at = fuzz_below(random, fields * entries);
-            values[t][at] = other_number(random, values[t][at]);
+            values[at] = other_number(random, values[at]);
         }
-        seeks[t] = (zf_seek_data){seek->interval, entries, values[t], seek->most_groups};
+        out->values[t] = values;
+        out->seeks[t] = (zf_seek_data){seek->interval, entries, values, seek->most_groups};
     }
-    zf_block_data block = {view->rows, view->plain_bytes, 0, params, counts, streams, seeks};
+}
+
+/// A block with another value in one or two places, laid out as a file has it. NULL where that cannot be.
+static void *lie_in_block(fuzz_random *random, const zf_block_view *view, uint64_t *size) {
+    const zf_shape *shape = view->shape;
+    if (shape->stored_count > BLOCK_PARTS || shape->tree_count > BLOCK_PARTS || shape->param_count > BLOCK_PARTS ||
+        shape->edge_count > BLOCK_PARTS || shape->edge_count == 0)
+        return NULL;
+    block_content content = {0};
+    memcpy(content.counts, view->counts, shape->edge_count * sizeof *content.counts);
+    if (shape->param_count > 0) memcpy(content.params, view->params, shape->param_count * sizeof *content.params);
+    lie_in_streams(random, view, &content);
+    lie_in_params(random, shape, &content);
+    lie_in_counts(random, shape, &content);
+    lie_in_states(random, view, &content);
+    content.counts[0] = view->rows;
+    zf_block_data block = {view->rows, view->plain_bytes, 0, content.params, content.counts, content.streams, content.seeks};
     block.shape = zf_load32(view->base + 12);
     void *bytes = NULL;
     zf_error error = {0};
-    counts[0] = view->rows;
     if (zf_block_layout(shape, &block, &bytes, size, &error) != ZF_OK) bytes = NULL;
-    for (uint32_t k = 0; k < PARTS; k++) {
-        free(copies[k]);
-        free(values[k]);
+    for (uint32_t k = 0; k < BLOCK_PARTS; k++) {
+        free(content.copies[k]);
+        free(content.values[k]);
     }
     return bytes;
 }
