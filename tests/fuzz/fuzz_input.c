@@ -1,5 +1,6 @@
-// Delimited text, raw files and `.npy`: the first byte of the input says what it is, the second how it is read, the rest is the
-// file. It gives an error with a place, or columns; what those print as text is read as the same columns again.
+// Delimited text, raw files and `.npy`: the first byte of the input says what it is, both of the first two say how it is read
+// (delimiter, header, options of `zfc encode`), and the rest is the file. It gives an error with a place, or columns. These are
+// printed as text, which is read as the same columns again.
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -91,11 +92,22 @@ static void compare(const zf_column_data *a, const zf_column_data *b) {
     }
 }
 
-/// Reads text with columns of these names in a table of its own.
-static zf_status read_text(zf_table_data *data, char delimiter, const char *header, zf_error *error) {
-    FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), data, error) == ZF_OK, "%s", error->message);
-    zf_delimited_options options = {.delimiter = delimiter, .header = header};
-    return zf_read_delimited(path, &options, data, error);
+/// `--input-memory` and `--field` of a text or a raw file.
+typedef struct table_options {
+    uint64_t memory;       ///< bytes; 0: no limit
+    const char *fields[2]; ///< mappings, which stay as long as the table; NULL: none
+} table_options;
+
+/// Makes an empty table. False where its fields are mapped to one name.
+static bool make_table(zf_table_data *data, const table_options *options) {
+    zf_error error = {0};
+    FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), data, &error) == ZF_OK, "%s", error.message);
+    data->memory.most = options->memory;
+    for (size_t k = 0; k < 2 && options->fields[k] != NULL; k++) {
+        zf_status status = zf_table_data_map(data, options->fields[k], &error);
+        FUZZ_DEMAND(status == ZF_OK, "%s", error.message);
+    }
+    return zf_table_data_check_fields(data, &error) == ZF_OK;
 }
 
 /// The columns that have rows are printed and read again.
@@ -118,7 +130,8 @@ static void print_again(const zf_table_data *data) {
     put_file(text.data, text.length);
     zf_table_data again;
     zf_error error = {0};
-    zf_status status = read_text(&again, ',', NULL, &error);
+    FUZZ_DEMAND(make_table(&again, &(table_options){0}), "a table");
+    zf_status status = zf_read_delimited(path, &(zf_delimited_options){.delimiter = ','}, &again, &error);
     FUZZ_DEMAND(status == ZF_OK, "%s: %s (%s)\n%s", error.code, error.message, error.place, text.data);
     for (size_t k = 0; k < count; k++) {
         compare(printed[k], zf_table_data_find(&again, printed[k]->name, 1));
@@ -130,33 +143,52 @@ static void print_again(const zf_table_data *data) {
 
 // ---- One input ------------------------------------------------------------------------------------------------
 
-static void run_text(uint8_t how, const uint8_t *bytes, size_t size) {
+/// Limits that end a text in its buffer, in a column, or nowhere. Under small ones the buffer grows by small steps.
+static const uint64_t limits[8] = {0, 1 << 20, 1 << 18, 1 << 14, 1 << 12, 1 << 10, 200, 20};
+
+/// The first byte: 0, two bits of rows to skip, two of words that are null, three of the limit.
+static void run_text(uint8_t first, uint8_t how, const uint8_t *bytes, size_t size) {
     static const char delimiters[] = {',', '\t', '|', ';'};
     static const char *const headers[] = {NULL, names, "h", "l,m", "i,j,k", "g,f,e,h", "x,h,y"};
+    static const char *const fields[][2] = {{NULL}, {"h=x", "m=y"}, {"a=b", "b=a"}, {"l=h", "h=l"}, {"h="}, {"d=e"}, {"a=x,h"}};
+    static const struct {
+        const char *words[2];
+        size_t count;
+    } nulls[] = {{{NULL}, 0}, {{"NA"}, 1}, {{"", "NULL"}, 2}, {{"0", "true"}, 2}};
+    static const uint64_t skipped[] = {0, 1, 2, 0};
+    unsigned skip = first >> 1 & 3, null = first >> 3 & 3;
+    const char *const *mapped = fields[how / 28 % (sizeof fields / sizeof *fields)];
+    table_options options = {limits[first >> 5], {mapped[0], mapped[1]}};
+    zf_delimited_options text = {.delimiter = delimiters[how % 4], .header = headers[how / 4 % 7]};
+    text.skip = skip != 0, text.skip_rows = skipped[skip];
+    text.null_words = nulls[null].words, text.null_count = nulls[null].count;
     zf_table_data data;
     zf_error error = {0};
     put_file(bytes, size);
-    if (read_text(&data, delimiters[how % 4], headers[how / 4 % 7], &error) != ZF_OK)
-        check_error(&error);
-    else
-        print_again(&data);
+    if (make_table(&data, &options)) {
+        if (zf_read_delimited(path, &text, &data, &error) != ZF_OK)
+            check_error(&error);
+        else
+            print_again(&data);
+    }
     zf_table_data_free(&data);
 }
 
-/// A raw file or an array for one part of a column.
-static void run_raw(uint8_t how, const uint8_t *bytes, size_t size) {
+/// A raw file or an array for one part of a column. The first byte: 1, `--raw`, three bits that do nothing, three of the limit.
+static void run_raw(uint8_t first, uint8_t how, const uint8_t *bytes, size_t size) {
     static const char *const parts[] = {"a", "b", "c", "d", "e",       "f",       "g",         "h.bytes", "h.offsets",
                                         "i", "j", "k", "l", "l.valid", "m.bytes", "m.offsets", "m.valid"};
     const char *part = parts[how % (sizeof parts / sizeof parts[0])];
+    bool any_format = (first >> 1 & 1) != 0;
     zf_table_data data;
     zf_error error = {0};
-    FUZZ_DEMAND(zf_table_data_create(zf_spec_tables(spec), &data, &error) == ZF_OK, "%s", error.message);
+    FUZZ_DEMAND(make_table(&data, &(table_options){.memory = limits[first >> 5]}), "a table");
     put_file(bytes, size);
-    zf_status status = zf_read_raw(part, strlen(part), path, false, &data, &error);
+    zf_status status = zf_read_raw(part, strlen(part), path, any_format, &data, &error);
     if (status != ZF_OK) check_error(&error);
     // Strings take a second file: the same bytes, so that both agree now and then.
-    if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, false, &data, &error);
-    if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, false, &data, &error);
+    if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, any_format, &data, &error);
+    if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, any_format, &data, &error);
     error = (zf_error){0};
     status = zf_table_data_finish(&data, &error);
     FUZZ_DEMAND(status != ZF_OK, "a table of which one column is given is whole");
@@ -167,8 +199,8 @@ static void run_raw(uint8_t how, const uint8_t *bytes, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return -1;
     if (data[0] % 2 == 0)
-        run_text(data[1], data + 2, size - 2);
+        run_text(data[0], data[1], data + 2, size - 2);
     else
-        run_raw(data[1], data + 2, size - 2);
+        run_raw(data[0], data[1], data + 2, size - 2);
     return 0;
 }
