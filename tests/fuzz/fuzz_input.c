@@ -41,7 +41,8 @@ static void put_file(const void *bytes, size_t size) {
 static void check_error(const zf_error *error) {
     FUZZ_DEMAND(error->code[0] != 0 && error->message[0] != 0, "an error without a code or message");
     FUZZ_DEMAND(error->status != ZF_ERR_INTERNAL, "%s: %s", error->code, error->message);
-    bool placed = error->place[0] != 0 || error->status == ZF_ERR_MEMORY || strstr(error->message, path) != NULL;
+    bool is_option = error->status == ZF_ERR_USAGE && strstr(error->message, "--") != NULL; // that is the place
+    bool placed = error->place[0] != 0 || is_option || error->status == ZF_ERR_MEMORY || strstr(error->message, path) != NULL;
     FUZZ_DEMAND(placed, "%s without a place: %s", error->code, error->message);
 }
 
