@@ -202,7 +202,8 @@ typedef struct zf_open_options {
                       ///< NULL for a file
     bool copy;        ///< read all bytes now; the caller's file, bytes or reader are not used after the call
     /// Not 0: map the file and use its blocks in place, which saves a copy of each. Whoever cuts the file, and a disk or network
-    /// that fails, then ends the process with SIGBUS. For files alone, without `copy`.
+    /// that fails, then ends the process with SIGBUS. For files alone, without `copy`. No bool: a struct grows by each new
+    /// member, and a bool would lie in the padding behind `copy`, which older callers do not set.
     size_t map;
 } zf_open_options;
 
