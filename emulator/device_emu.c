@@ -25,7 +25,6 @@ typedef struct emulator {
     zf_emu_memory memory;
     unsigned threads, wave;
     atomic_uint_fast64_t seed;
-    atomic_bool forgets; ///< zf_emu_forget was called
     const zf_emu_hole *holes;
     uint32_t hole_count;
     pthread_mutex_t lock; ///< guards what follows
@@ -57,12 +56,11 @@ static void host_release(zf_accelerator *self, void *at) {
     free(at);
 }
 
-/// Finds the notes of a range of the device's memory (zf_emu_written). The emulator's own callers use memory that it allocated,
-/// so memory of another kind comes from a caller of zf_decode_async.
+/// Finds the notes of a range of the device's memory (zf_emu_find). The emulator's own callers use memory that it allocated, so
+/// memory of another kind comes from a caller of zf_decode_async.
 static zf_status find_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, uint8_t **written,
                             zf_error *error) {
-    *written = zf_emu_written(&((emulator *)self)->memory, address, bytes);
-    if (*written != NULL) return ZF_OK;
+    if (zf_emu_find(&((emulator *)self)->memory, address, bytes, written)) return ZF_OK;
     return zf_raise(error, ZF_E_BUFFER, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);
 }
 
@@ -72,7 +70,7 @@ static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const 
     ZF_TRY(find_range(self, "the destination of a copy", to, bytes, &written, error));
     if (bytes == 0) return ZF_OK;
     memcpy((void *)(uintptr_t)to, from, bytes);
-    memset(written, 1, bytes);
+    if (written != NULL) memset(written, 1, bytes);
     return ZF_OK;
 }
 
@@ -91,7 +89,8 @@ static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, ui
     ZF_TRY(find_range(self, "the source of a copy", from, bytes, &written_from, error));
     if (bytes == 0) return ZF_OK;
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    memmove(written, written_from, bytes);
+    if (written != NULL && written_from != NULL) memmove(written, written_from, bytes);
+    if (written != NULL && written_from == NULL) memset(written, 1, bytes);
     return ZF_OK;
 }
 
@@ -101,7 +100,7 @@ static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t b
     ZF_TRY(find_range(self, "the filled range", to, bytes, &written, error));
     if (bytes == 0) return ZF_OK;
     memset((void *)(uintptr_t)to, byte, bytes);
-    memset(written, 1, bytes);
+    if (written != NULL) memset(written, 1, bytes);
     return ZF_OK;
 }
 
@@ -298,7 +297,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                  .groups = groups,
                  .status = ZF_OK};
     ZF_TRY(check_args(self, &r.launch, error));
-    r.launch.complete = atomic_load(&emu->forgets) && is_complete(args);
+    r.launch.complete = is_complete(args);
     atomic_init(&r.failed, UINT64_MAX);
     pthread_mutex_init(&r.lock, NULL);
     zf_parallel_for(emu->threads, groups, run_one, &r);
@@ -439,10 +438,16 @@ void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t co
     ((emulator *)emu)->hole_count = count;
 }
 
+void zf_emu_check_unwritten(zf_accelerator *emu, bool checks) {
+    zf_emu_memory *memory = &((emulator *)emu)->memory;
+    pthread_mutex_lock(&memory->lock);
+    memory->marks = checks;
+    pthread_mutex_unlock(&memory->lock);
+}
+
 void zf_emu_forget(zf_accelerator *emu, uint64_t address, uint64_t bytes) {
-    uint8_t *written = zf_emu_written(&((emulator *)emu)->memory, address, bytes);
-    if (written != NULL) memset(written, 0, bytes);
-    atomic_store(&((emulator *)emu)->forgets, true);
+    uint8_t *written;
+    if (zf_emu_find(&((emulator *)emu)->memory, address, bytes, &written) && written != NULL) memset(written, 0, bytes);
 }
 
 static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {

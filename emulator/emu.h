@@ -38,7 +38,7 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
      */                                                                                                                          \
     /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. Bytes of an argument that are */  \
-    /* read must be written before (zf_emu_forget), unless a kernel of the plan failed: it may have left some out. */            \
+    /* read must be written before (zf_emu_check_unwritten), unless a kernel of the plan failed: it may have left some out. */   \
     X(zf_emu_check, void, (void *thread, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line))        \
     /* The same for an array of the thread, or one in shared memory. */                                                          \
     X(zf_emu_check_local, void,                                                                                                  \
@@ -58,8 +58,11 @@ typedef struct zf_emu_hole {
 /// Sets the holes: ascending, not overlapping, the caller's until the next call. `count` 0: none.
 ZF_PRIVATE_API void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count);
 
-/// Treats a range of the device's memory as not written. Copies, fills and kernels write it again. From the first call on,
-/// kernels of this device may not read what nothing wrote: tests of devices want that, applications do not.
+/// Whether kernels may not read what no copy, fill or kernel wrote, in memory that is allocated from now on. Default: no, since
+/// they mask it, and an application's rows are right. Tests of kernels call it before the first allocation.
+ZF_PRIVATE_API void zf_emu_check_unwritten(zf_accelerator *emu, bool checks);
+
+/// Treats a range of the device's memory as not written. Copies, fills and kernels write it again.
 ZF_PRIVATE_API void zf_emu_forget(zf_accelerator *emu, uint64_t address, uint64_t bytes);
 
 /// Makes an emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over. `wave`: lanes of its

@@ -292,6 +292,7 @@ static bool allows(const zf_emu_object *object, uintptr_t address, uint32_t byte
 /// Notes what an access of the object writes. One that reads must find its bytes written, by whichever thread.
 static void check_written(zf_emu_thread_state *thread, const zf_emu_object *object, uintptr_t address, uint32_t bytes,
                           uint32_t access, uint32_t line) {
+    if (object->written == NULL) return;
     uint64_t offset = address - object->at;
     uint8_t *written = object->written + offset;
     bool complete = thread->block->launch->complete;

@@ -13,13 +13,14 @@
 typedef struct zf_emu_allocation {
     uint8_t *map; ///< a canary, the bytes, a canary
     uint8_t *at;
-    uint8_t *written; ///< of each byte: 1 once a copy, a fill or a kernel wrote it
+    uint8_t *written; ///< of each byte: 1 once a copy, a fill or a kernel wrote it; NULL: all count as written
     uint64_t bytes;
     struct zf_emu_allocation *next;
 } zf_emu_allocation;
 
 typedef struct zf_emu_memory {
     pthread_mutex_t lock;
+    bool marks; ///< allocations get a `written`
     zf_emu_allocation *all;
 } zf_emu_memory;
 
@@ -28,8 +29,9 @@ void zf_emu_memory_destroy(zf_emu_memory *memory);
 /// Aligned to 256, filled with a pattern, between canaries.
 zf_status zf_emu_allocate(zf_emu_memory *memory, uint64_t bytes, uint64_t *address, zf_error *error);
 void zf_emu_release(zf_emu_memory *memory, uint64_t address);
-/// Finds where it is noted whether each of the bytes from `address` on is written. NULL unless all lie in one allocation.
-uint8_t *zf_emu_written(zf_emu_memory *memory, uint64_t address, uint64_t bytes);
+/// Finds where it is noted whether each of the bytes from `address` on is written, or NULL where nothing is noted. Returns false
+/// unless all lie in one allocation.
+bool zf_emu_find(zf_emu_memory *memory, uint64_t address, uint64_t bytes, uint8_t **written);
 /// Whether all canaries are whole.
 zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
@@ -67,7 +69,7 @@ typedef struct zf_emu_object {
     uintptr_t at;
     uint64_t bytes;
     bool writable;
-    uint8_t *written; ///< of each byte, as zf_emu_allocation has it
+    uint8_t *written; ///< as zf_emu_allocation has it
 } zf_emu_object;
 
 typedef struct zf_emu_launch {
@@ -77,7 +79,7 @@ typedef struct zf_emu_launch {
     const zf_emu_hole *holes;              ///< of the base
     uint32_t hole_count;
     uint32_t wave; ///< lanes of a wave: one warp of the kernel, or two
-    bool complete; ///< reads of what nothing wrote are wrong: tests want it, and no kernel of the plan has failed before
+    bool complete; ///< no kernel of the plan has failed before: all that they make is written
     uint64_t seed;
 } zf_emu_launch;
 

@@ -36,8 +36,11 @@ zf_status zf_emu_allocate(zf_emu_memory *memory, uint64_t bytes, uint64_t *addre
     zf_emu_allocation *allocation = malloc(sizeof *allocation);
     bool fits = zf_align_up(bytes, ALIGNMENT, &room) && !__builtin_add_overflow(room, (uint64_t)2 * CANARY, &room);
     uint8_t *map = allocation != NULL && fits ? aligned_alloc(ALIGNMENT, room) : NULL;
-    uint8_t *written = map != NULL ? calloc(1, bytes + 1) : NULL;
-    if (written == NULL) {
+    pthread_mutex_lock(&memory->lock);
+    bool marks = memory->marks;
+    pthread_mutex_unlock(&memory->lock);
+    uint8_t *written = map != NULL && marks ? calloc(1, bytes + 1) : NULL;
+    if (map == NULL || (marks && written == NULL)) {
         free(map);
         free(allocation);
         return zf_raise(error, ZF_E_DEVICE_MEMORY, "device `emu` has no %llu bytes of memory", (ull)bytes);
@@ -64,12 +67,14 @@ void zf_emu_release(zf_emu_memory *memory, uint64_t address) {
     if (allocation != NULL) free_allocation(allocation);
 }
 
-uint8_t *zf_emu_written(zf_emu_memory *memory, uint64_t address, uint64_t bytes) {
-    uint8_t *found = NULL;
+bool zf_emu_find(zf_emu_memory *memory, uint64_t address, uint64_t bytes, uint8_t **written) {
+    bool found = false;
+    *written = NULL;
     pthread_mutex_lock(&memory->lock);
-    for (const zf_emu_allocation *a = memory->all; a != NULL && found == NULL; a = a->next) {
+    for (const zf_emu_allocation *a = memory->all; a != NULL && !found; a = a->next) {
         uint64_t offset = address - (uint64_t)(uintptr_t)a->at; // beyond all of them where it is before the first
-        if (offset <= a->bytes && bytes <= a->bytes - offset) found = a->written + offset;
+        found = offset <= a->bytes && bytes <= a->bytes - offset;
+        if (found && a->written != NULL) *written = a->written + offset;
     }
     pthread_mutex_unlock(&memory->lock);
     return found;

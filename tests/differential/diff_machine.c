@@ -42,7 +42,11 @@ zf_abi_target diff_target(const diff_machine *m, unsigned form) {
 static zf_status open_gpu(diff_machine *m, zf_error *error) {
     const char *name = getenv("ZF_TEST_DEVICE");
     m->emulated = name == NULL || strncmp(name, "cuda", 4) != 0;
-    if (m->emulated) return zf_emu_create(1, name != NULL && strcmp(name, "emu64") == 0 ? 64 : 32, &m->gpu, error);
+    if (m->emulated) {
+        ZF_TRY(zf_emu_create(1, name != NULL && strcmp(name, "emu64") == 0 ? 64 : 32, &m->gpu, error));
+        zf_emu_check_unwritten(m->gpu, true);
+        return ZF_OK;
+    }
     zf_device device;
     ZF_TRY(zf_device_find(m->contexts[0], name, &device, error));
     return zf_device_accelerator(m->contexts[0], &device, &m->gpu, error);

@@ -11,9 +11,9 @@
 
 #include "runtime/device/device.h"
 #include "runtime/device/kept_codes.h"
-#include "tests/support/emulated.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/unit/check.h"
+#include "zipflow/emulator.h"
 
 static zf_fake_cuda *fake;
 static char library[PATH_MAX], lacking[PATH_MAX], cache[64];
@@ -30,7 +30,7 @@ static zf_context *open_context(void) {
     zf_error error;
     log_text[0] = 0;
     zf_context_options options = {.log = keep_log, .cache_dir = cache};
-    if (emulated_context_create(&options, &context, &error) != ZF_OK) exit(2);
+    if (zf_context_create(&options, &context, &error) != ZF_OK || zf_emulator_register(context, &error) != ZF_OK) exit(2);
     return context;
 }
 

@@ -53,6 +53,7 @@ static machine start(unsigned threads) {
     machine m = {0};
     zf_error error = {0};
     CHECK(zf_emu_create(threads, wave, &m.emu, &error) == ZF_OK, "%s", error.message);
+    zf_emu_check_unwritten(m.emu, true);
     const zf_accelerator_ops *ops = m.emu->ops;
     CHECK(ops->target(m.emu).family == ZF_TARGET_EMU && ops->target(m.emu).arch == wave, "target");
     CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.base, &error) == ZF_OK, "%s", error.message);
@@ -564,6 +565,24 @@ static void test_unwritten_by_kernels(void) {
     stop(&m);
 }
 
+/// An application's device lets kernels read memory that nothing wrote, also after a part of it was forgotten.
+static void test_unwritten_by_default(void) {
+    machine m = start(1);
+    zf_error error = {0};
+    zf_emu_free(m.emu);
+    CHECK(zf_emu_create(1, wave, &m.emu, &error) == ZF_OK, "%s", error.message);
+    const zf_accelerator_ops *ops = m.emu->ops;
+    CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.base, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.out, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->allocate(m.emu, 8, &m.failure, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->fill(m.emu, NULL, m.failure, 0xff, 8, &error) == ZF_OK, "%s", error.message);
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_OK, "%s", error.message);
+    zf_emu_forget(m.emu, m.base, ELEMENTS * 4);
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_within(m.emu, NULL, m.base, m.base + 8, 8, &error) == ZF_OK, "%s", error.message);
+    stop(&m);
+}
+
 /// Writes where no check is made, as a launcher with wrong sizes would.
 static void silent_behind(KERNEL_ARGS) {
     UNUSED_ARGS;
@@ -639,6 +658,7 @@ int main(void) {
     test_holes();
     test_unwritten();
     test_unwritten_by_kernels();
+    test_unwritten_by_default();
     test_canaries();
     test_misuse();
     return check_result();
