@@ -1,5 +1,5 @@
 #!/bin/sh
-# The check of sentences must be able to fail, and must not fail on quotes, code and questions: a file for each.
+# The check of sentences and lines must be able to fail, and must not fail on quotes, code and questions: a file for each.
 # Usage: words_red.sh DIRECTORY PYTHON
 tree=$(mktemp -d) || exit 2
 trap 'rm -rf "$tree"' EXIT
@@ -12,7 +12,9 @@ check() { # check FILE TEXT EXPECTED: 1 if the text breaks the rule
     [ "$found" -eq "$5" ] || { echo "$1: \`$2\` gives $found, not $5"; cat "$tree.log"; status=1; }
     rm -f "$tree.log"
 }
+long=$(printf '%0121d' 0 | sed 's/0/a/g')
 while IFS='|' read -r expected file text; do
+    text=$(printf '%s' "$text" | sed "s/LONG/$long/")
     check "$file" "$text" "$2" "$1" "$expected"
 done <<'END'
 1|a.c|// What a kernel reads.
@@ -29,6 +31,16 @@ done <<'END'
 1|a.md|The file is small. So it is read whole.
 1|a.md|- What it has.
 1|a.md|| a | What it has |
+1|a.md|LONG
+1|a.md|- x LONG
+1|a.md|```\nx\n```\nLONG
+1|a.md|<!-- table: a -->\n<!-- end -->\n\nLONG
+1|a.md|x\n    LONG
+0|a.md|```\nLONG\n```
+0|a.md|x\n\n    y\n    LONG
+0|a.md|| a | LONG |
+0|a.md|<!-- table: a -->\n\nLONG\n\n<!-- end -->
+0|a.c|// LONG
 0|a.c|// What is it?
 0|a.c|// Reads "What a row has. So it is." and `That one`.
 0|a.c|const char *a = "// What a string holds";
