@@ -134,7 +134,7 @@ static void make_no_string(zf_kernel_build *lower, LLVMValueRef v_count) {
 }
 
 // Later kernels may read 16 bytes behind the last element of a work buffer, and mask them: whoever makes the block's last tile
-// clears them, so that nobody reads memory that was never written.
+// clears them, so that nobody reads memory that was never written. zf_abi_work says who reads behind the exceptions.
 static void clear_padding(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     const zf_plan *plan = lower->plan;

@@ -73,8 +73,13 @@ typedef struct zf_abi_kernel {
 enum { ZF_ABI_HANDLE_BYTES = 16, ZF_ABI_WORK_PADDING = 16 };
 /// Elements side by side; a buffer without any begins with 16 bytes of zeros, because kernels may read element 0 wherever an
 /// index was wrong. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
-/// Kernels may read ZF_ABI_WORK_PADDING bytes behind the last element. On accelerators the kernel that makes the elements clears
-/// them.
+/// Kernels may read ZF_ABI_WORK_PADDING bytes behind the last element, since they read packed bits and characters by words, and
+/// mask them. On accelerators the kernel that makes the elements clears them, except behind:
+/// - nullable buffers. They have neither bits nor slices: kernels read their elements and their bytes one by one. Where LLVM
+///   loads 16 bytes that are not aligned at once, NVPTX reads the words in which they lie, and shifts the others out
+///   (nvptx_loads.h);
+/// - elements that hold the column's, whose kernel stores those (zf_abi_simt_kernel.to_column): there is no buffer to read;
+/// - the column's characters: there is no buffer either, no kernel reads them again, and behind them are the caller's bytes.
 typedef struct zf_abi_work {
     uint32_t edge;
     uint32_t element;  ///< bytes an element; 0: bits; strings ZF_ABI_HANDLE_BYTES: where the bytes are, and how many
