@@ -54,9 +54,12 @@ bool zf_simt_is_constant_memory(LLVMValueRef v_pointer) {
     return has_attribute(v_pointer, "readonly");
 }
 
+bool zf_simt_is_plain_load(LLVMValueRef v) {
+    return LLVMIsALoadInst(v) != NULL && !LLVMGetVolatile(v) && LLVMGetOrdering(v) == LLVMAtomicOrderingNotAtomic;
+}
+
 static bool is_stable_load(LLVMValueRef v) {
-    if (LLVMIsALoadInst(v) == NULL || LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic) return false;
-    return zf_simt_is_constant_memory(LLVMGetOperand(v, 0));
+    return zf_simt_is_plain_load(v) && zf_simt_is_constant_memory(LLVMGetOperand(v, 0));
 }
 
 /// Calls of LLVM's functions that only compute.

@@ -10,6 +10,8 @@
 void zf_simt_order_wish(LLVMValueRef v_function);
 /// In each block of the functions that wish it, and in which loads wait for loads, those go first that wait for the fewest.
 void zf_simt_order_loads(LLVMModuleRef module);
+/// Whether an instruction is a load that is neither volatile nor atomic.
+bool zf_simt_is_plain_load(LLVMValueRef v);
 /// Whether memory at a pointer stays as it is as long as the kernel runs: a block, or a work buffer that it only reads. 16 bytes
 /// more than it has can be read.
 bool zf_simt_is_constant_memory(LLVMValueRef v_pointer);

@@ -2,9 +2,10 @@
 // aligned, and shifts; where words around the bytes may not be read, loads of as many bytes as are aligned.
 #include "codegen/target/nvptx_loads.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "codegen/simt/simt_order.h"
+#include "codegen/target/nvptx_asm.h"
 
 enum { BYTES = 16, WORD = 4, WORDS = BYTES / WORD };
 
@@ -41,15 +42,6 @@ static LLVMValueRef in_elements(const mending *m, unsigned size) {
     return joined(m, ty, v, BYTES / size);
 }
 
-LLVMValueRef zf_nvptx_funnel(LLVMBuilderRef builder, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
-    const char *text = left ? "shf.l.wrap.b32 $0, $1, $2, $3;" : "shf.r.wrap.b32 $0, $1, $2, $3;", *constraints = "=r,r,r,r";
-    LLVMTypeRef ty_i32 = LLVMTypeOf(v_low), types[3] = {ty_i32, ty_i32, ty_i32}, ty = LLVMFunctionType(ty_i32, types, 3, 0);
-    LLVMValueRef v_asm =
-        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
-    LLVMValueRef v_args[3] = {v_low, v_high, v_shift};
-    return LLVMBuildCall2(builder, ty, v_asm, v_args, 3, "");
-}
-
 /// By the words in which the bytes lie. The last one ends at most four bytes behind them: of a block 16 bytes more can be read.
 static LLVMValueRef in_words(const mending *m) {
     LLVMValueRef v_address = LLVMBuildPtrToInt(m->builder, m->v_at, m->ty_i64, "");
@@ -65,7 +57,7 @@ static LLVMValueRef in_words(const mending *m) {
 }
 
 static bool is_wrong(LLVMValueRef v) {
-    if (LLVMIsALoadInst(v) == NULL || LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic) return false;
+    if (!zf_simt_is_plain_load(v)) return false;
     LLVMTypeRef ty = LLVMTypeOf(v);
     if (LLVMGetTypeKind(ty) != LLVMVectorTypeKind || LLVMGetVectorSize(ty) != BYTES || LLVMGetAlignment(v) >= BYTES) return false;
     LLVMTypeRef ty_element = LLVMGetElementType(ty);

@@ -2,15 +2,10 @@
 #ifndef ZF_CODEGEN_NVPTX_LOADS_H
 #define ZF_CODEGEN_NVPTX_LOADS_H
 
-#include <stdbool.h>
-
 #include <llvm-c/Core.h>
 
 /// Replaces loads of <16 x i8> that may not be aligned to 16 bytes, in a module that LLVM's passes have been over. LLVM 19 makes
 /// `ld.v4.u32` of them whatever their alignment is, and GPUs end a kernel at an address that is not aligned.
 void zf_nvptx_mend_loads(LLVMModuleRef module);
-/// Builds PTX's shift of two words (i32): to the left the high one of the result, to the right the low one. LLVM 19 would make
-/// four instructions of llvm.fshl and of llvm.fshr.
-LLVMValueRef zf_nvptx_funnel(LLVMBuilderRef builder, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
 
 #endif

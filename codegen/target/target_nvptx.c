@@ -8,6 +8,7 @@
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 #include "codegen/target/codegen_target.h"
+#include "codegen/target/nvptx_asm.h"
 #include "codegen/target/nvptx_loads.h"
 #include "runtime/base/error_codes.h"
 
