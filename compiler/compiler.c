@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/codegen.h"
 #include "codegen/codegen_encode.h"
 #include "compiler/compile_sized.h"
 #include "compiler/decoder/decoder_cache.h"
@@ -80,6 +82,13 @@ static void log_unusable_cache(const zf_compiler *compiler) {
     const char *reason = failed == EPERM && fd < 0 ? "it is not ours alone" : strerror_r(failed, buffer, sizeof buffer);
     zf_context_log(compiler->context, ZF_LOG_WARNING, "the cache %s/kernels cannot be %s: %s; code is compiled again each time",
                    directory, fd < 0 ? "used" : "written", reason);
+}
+
+/// Hidden by what this build's LLVM is linked to.
+static void log_missing_gate(const zf_compiler *compiler) {
+    if (isinf(compiler->options.compile_budget) || zf_jit_ends_between_passes()) return;
+    zf_context_log(compiler->context, ZF_LOG_WARNING,
+                   "LLVM cannot be asked to end early: a compile budget ends only after a stage of LLVM, which may take long");
 }
 
 static void release(zf_compiler *compiler) {
@@ -164,6 +173,7 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     bool copied = compiler->std_dir != NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     if (status == ZF_OK) log_unusable_cache(compiler);
+    if (status == ZF_OK) log_missing_gate(compiler);
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
     if (status == ZF_OK) {
         compiler->cache = zf_decoder_cache_create(compiler);

@@ -601,6 +601,8 @@ static zf_status compile_alone(compilation *c, zf_error *error) {
     return status;
 }
 
+bool zf_jit_ends_between_passes(void) { return zf_cg_has_gate(); }
+
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
     return compile_alone(&c, error);

@@ -84,6 +84,9 @@ zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *o
 /// Compiles or finds the object file (ELF) of a module for the request's CPU level. It is never instrumented.
 zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error);
 
+/// Whether LLVM can be made to end between two passes. Else a budget ends only between two stages of a compilation.
+bool zf_jit_ends_between_passes(void);
+
 /// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache, and libraries of the
 /// linker, one for each piece of code that was loaded at the same time.
 typedef struct zf_jit_stats {

@@ -1,6 +1,11 @@
 #include "codegen/llvm/pass_gate.h"
 
+#include <llvm-c/Target.h> // LLVM_VERSION_MAJOR
 #include <stddef.h>
+
+#if LLVM_VERSION_MAJOR != 19
+#error "compare function_table with llvm/IR/OptBisect.h of this LLVM, and name its version here"
+#endif
 
 // llvm::LLVMContext::setOptPassGate(llvm::OptPassGate &), weak: what LLVM is linked to may hide it.
 __attribute__((weak)) void
@@ -36,6 +41,8 @@ static bool is_enabled(const zf_pass_gate *gate) {
 }
 
 static const function_table functions = {.end = end, .end_and_free = end, .may_run = may_run, .is_enabled = is_enabled};
+
+bool zf_cg_has_gate(void) { return zf_llvm_set_pass_gate != NULL; }
 
 void zf_cg_gate(LLVMContextRef context, zf_pass_gate *gate, bool (*asked)(void *user), void *user) {
     *gate = (zf_pass_gate){.functions = &functions.end, .may_run = asked, .user = user};

@@ -16,7 +16,9 @@ typedef struct zf_pass_gate {
 /// the pass is left out: the module stays valid, and LLVM ends as soon as the pass that runs does. Passes that code cannot be
 /// made without are not asked about: instruction selection, which is the fast one after a no, and register allocation.
 ///
-/// LLVM's C interface has no such function. Where the C++ one is hidden, nothing is asked.
+/// LLVM's C interface has no such function. Where the C++ one is hidden (zf_cg_has_gate), nothing is asked.
 void zf_cg_gate(LLVMContextRef context, zf_pass_gate *gate, bool (*may_run)(void *user), void *user);
+/// Whether LLVM asks. Else a budget of time ends between two stages of a compilation only (budget.h).
+bool zf_cg_has_gate(void);
 
 #endif

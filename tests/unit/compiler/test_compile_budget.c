@@ -194,6 +194,38 @@ static void test_sum(void) {
     end(&w);
 }
 
+static bool ends_between_passes;
+bool __wrap_zf_jit_ends_between_passes(void);
+bool __wrap_zf_jit_ends_between_passes(void) { return ends_between_passes; }
+
+static void count_line(void *user, zf_log_level level, const char *line) {
+    if (level == ZF_LOG_WARNING && strstr(line, "compile budget") != NULL) ++*(unsigned *)user;
+}
+
+/// Where LLVM cannot be made to end early, a compiler with a budget says so once.
+static void test_missing_gate(void) {
+    static const struct {
+        bool ends;
+        double budget;
+        unsigned lines;
+    } rows[] = {{true, 0, 0}, {false, 0, 1}, {false, 3, 1}, {false, INFINITY, 0}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        unsigned lines = 0;
+        zf_error error = {0};
+        zf_context *context = NULL;
+        zf_compiler *compiler = NULL;
+        zf_compiler_options options = {ZF_INIT(zf_compiler_options), .compile_budget = rows[k].budget};
+        ends_between_passes = rows[k].ends;
+        demand(zf_context_create(&(zf_context_options){.cache_dir = "", .log = count_line, .log_user = &lines}, &context, &error),
+               &error);
+        demand(zf_compiler_create(context, &options, &compiler, &error), &error);
+        CHECK(lines == rows[k].lines, "row %zu: %u lines", k, lines);
+        zf_compiler_free(compiler);
+        zf_context_free(context);
+    }
+    ends_between_passes = true;
+}
+
 int main(void) {
     if (!scratch_begin("compile-budget")) return 1;
     for (uint64_t k = 0; k < ROWS; k++) values[k] = (int32_t)(k * 2654435761u >> 7) & ((2 << 4 * (k / BLOCK)) - 1);
@@ -207,6 +239,7 @@ int main(void) {
     test_options();
     test_nothing();
     test_sum();
+    test_missing_gate();
     scratch_remove(scratch);
     return check_result();
 }
