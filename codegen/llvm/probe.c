@@ -17,7 +17,7 @@
 
 // Far more than the fraction of a second that it takes.
 enum { SECONDS = 60 };
-// All passes run. Of NVIDIA's GPUs it is compute capability 9.0: which one does not matter.
+// All passes run. The PTX is for compute capability 9.0: which one does not matter.
 enum { OPTIMISE = 3, CAPABILITY = 90 };
 
 // Belongs to both threads: the last one frees it. A thread that is stuck keeps it.
