@@ -155,6 +155,20 @@ def columns(s):
     return json.loads(result.read_text())
 
 
+def golden(s):
+    """Containers that earlier builds wrote: the rows that their table has by formula."""
+    sys.path.insert(0, str(PACK / "tests/golden/containers"))
+    import table  # pylint: disable=import-outside-toplevel
+    files = sorted((PACK / "tests/golden/containers").glob("v*.zfd"))
+    for file in files:
+        out = s.tree / f"golden-{file.stem}"
+        s.run("zfc", "decode", "-q", "-f", "--device", s.device, "-o", out, file)
+        for name, content in table.raw_files().items():
+            if (out / name).read_bytes() != content:
+                raise Failed(f"{file.name}: {name} has other bytes")
+    return {"files": len(files), "columns": len(table.COLUMNS)}
+
+
 def query(s):
     """examples/query: the device's kernels give the answers of the CPU's loops, which tests compare with DuckDB's."""
     s.has("query")
@@ -365,6 +379,7 @@ STEPS = (
     ("differential", differential),
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
+    ("golden", golden),
     ("columns", columns),
     ("query", query),
     ("modules", modules),

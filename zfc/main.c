@@ -15,7 +15,7 @@ static int finish(const char *verb, int status) {
 }
 
 static int print_version(void) {
-    printf("zfc %s\nLLVM %s\ntargets %s\nlanguage zf 1\ncontainer format 1\n", zf_version(), zf_compiler_llvm_version(),
+    printf("zfc %s\nLLVM %s\ntargets %s\nlanguage zf 1\ncontainer formats 1 and 2\n", zf_version(), zf_compiler_llvm_version(),
            zf_compiler_targets());
     return EXIT_GOOD;
 }

@@ -7,6 +7,7 @@
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/encode/encode_block.h"
+#include "compiler/encode/encode_cut.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
@@ -15,11 +16,6 @@
 #include "runtime/context/context.h"
 
 typedef unsigned long long ull;
-
-enum {
-    BLOCK_BYTES = 16 << 20, ///< of plain data, unless the caller says otherwise
-    BLOCK_ROWS_UNIT = 4096,
-};
 
 typedef struct task {
     zf_encode_job *jobs;
@@ -39,19 +35,6 @@ typedef struct task {
 static zf_status usage(zf_error *error, const char *format, const char *name) {
     zf_raise(error, ZF_E_ARGUMENT, format, name);
     return ZF_ERR_USAGE;
-}
-
-/// Rows of a block: 16 MiB of plain data; of strings by their mean length.
-static uint64_t rows_per_block(const zf_column *column, const zf_encode_column *data, uint64_t rows,
-                               const zf_encode_options *options) {
-    if (options->rows_per_block != 0) return options->rows_per_block;
-    uint64_t bits = column->type.kind == ZF_K_BOOL ? 1 : 8 * zf_kind_size(column->type.kind);
-    if (column->type.kind == ZF_K_STRING) {
-        uint64_t bytes = rows > 0 && data->offsets != NULL ? (uint64_t)data->offsets[rows] : 0;
-        bits = 8 * (rows > 0 ? bytes / rows + 1 : 1);
-    }
-    uint64_t wanted = (uint64_t)BLOCK_BYTES * 8 / bits / BLOCK_ROWS_UNIT * BLOCK_ROWS_UNIT;
-    return wanted < BLOCK_ROWS_UNIT ? BLOCK_ROWS_UNIT : wanted;
 }
 
 static zf_status check_strings(const zf_encode_column *data, uint64_t rows, zf_error *error) {
@@ -125,7 +108,7 @@ static zf_status check_options(const zf_encode_options *options, zf_error *error
     if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
         return usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
     if (options->rows_per_block == 0) return ZF_OK;
-    if (options->rows_per_block % BLOCK_ROWS_UNIT == 0 && options->rows_per_block <= 1ull << 31) return ZF_OK;
+    if (options->rows_per_block % ZF_ENCODE_ROWS_UNIT == 0 && options->rows_per_block <= 1ull << 31) return ZF_OK;
     return usage(error, "rows per block must be a multiple of 4096, at most 2^31%s", "");
 }
 
@@ -150,11 +133,11 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         zf_encode_job *job = &jobs[c];
         job->program = program;
         job->rows = rows;
+        job->format = options->format;
         job->seek_interval = options->seek_interval;
         zf_unfused_of_column(options->unfused, job->column, &job->unfused);
         if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
-        job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
-        job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
+        ZF_TRY(zf_encode_cut(job, options, error));
         if (job->blocks > 1) ZF_TRY(zf_encode_tuples_create(job->column, &job->tuples, error));
     }
     const zf_column **columns = calloc(table->column_count + 1u, sizeof *columns);
@@ -166,8 +149,8 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
     return status;
 }
 
-static zf_status make_writer(zf_program *program, const zf_table *table, uint64_t rows, const zf_encode_options *options,
-                             const char *path, zf_encode_job *jobs, zf_writer **out, zf_error *error) {
+static zf_status make_writer(zf_program *program, const zf_table *table, const zf_encode_options *options, const char *path,
+                             zf_encode_job *jobs, zf_writer **out, zf_error *error) {
     zf_text unit = {0};
     zf_arena *arena = zf_arena_create();
     zf_writer_column *columns = calloc(table->column_count + 1u, sizeof *columns);
@@ -195,10 +178,19 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
                                         .type = zf_column_type_of(type),
                                         .type_name = type_name,
                                         .codec = column->codec_text,
-                                        .rows_per_block = jobs[c].rows_per_block};
+                                        .rows_per_block = jobs[c].rows_per_block,
+                                        .full_name = jobs[c].data.full_name};
     }
-    status = zf_writer_create(path, options->overwrite, table->name, unit.data != NULL ? unit.data : "", rows, columns,
-                              table->column_count, out, error);
+    const zf_writer_table all = {.name = table->name,
+                                 .unit = unit.data != NULL ? unit.data : "",
+                                 .columns = columns,
+                                 .column_count = table->column_count,
+                                 .version = options->format,
+                                 .schema = options->schema,
+                                 .schema_bytes = options->schema_bytes,
+                                 .metadata = options->metadata,
+                                 .metadata_count = options->metadata_count};
+    status = zf_writer_create(path, options->overwrite, &all, out, error);
 done:
     zf_text_free(&unit);
     free(columns);
@@ -309,17 +301,18 @@ static zf_status encode_table(void *user, zf_error *error) {
     zf_writer *writer = NULL;
     zf_status status = match_columns(table, e->columns, e->column_count, e->rows, jobs, error);
     if (status == ZF_OK) status = start_jobs(e->program, table, e->rows, e->options, jobs, error);
-    if (status == ZF_OK) status = make_writer(e->program, table, e->rows, e->options, e->path, jobs, &writer, error);
+    if (status == ZF_OK) status = make_writer(e->program, table, e->options, e->path, jobs, &writer, error);
     for (size_t c = 0; c < table->column_count && status == ZF_OK; c++) {
         jobs[c].writer = writer;
         status = check_decodes(&jobs[c], error);
     }
     if (status == ZF_OK) status = run_blocks(e->program, jobs, table->column_count, e->options, taken, error);
-    if (status == ZF_OK) status = zf_writer_finish(writer, error);
+    if (status == ZF_OK) status = zf_writer_finish(writer, e->rows, error);
     if (writer != NULL) zf_writer_free(writer);
     for (size_t c = 0; c < table->column_count; c++) {
         zf_text_free(&jobs[c].unfused);
         zf_encode_tuples_free(jobs[c].tuples);
+        zf_encode_cut_free(&jobs[c]);
     }
     // Where the columns are not the table's, the caller has another number of entries than the table has columns.
     for (size_t c = 0; c < table->column_count && c < e->column_count && e->stats != NULL; c++)

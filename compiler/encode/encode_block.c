@@ -78,8 +78,11 @@ typedef struct source {
 static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out, zf_error *error) {
     zf_type type = zf_type_strip(job->column->type);
     const zf_encode_column *data = &job->data;
-    out->first = block * job->rows_per_block;
-    out->rows = job->rows - out->first < job->rows_per_block ? job->rows - out->first : job->rows_per_block;
+    out->first = job->starts != NULL ? job->starts[block] : block * job->rows_per_block;
+    uint64_t left = job->rows - out->first;
+    out->rows = job->starts != NULL          ? job->starts[block + 1] - out->first
+                : left < job->rows_per_block ? left
+                                             : job->rows_per_block;
     out->input = (zf_encode_input){.type = type, .rows = out->rows};
     if (type.kind == ZF_K_STRING) {
         out->input.values = data->values;
@@ -344,7 +347,9 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
     zf_status status = seeks_make(decoder, f, &s, error);
     bool states = false;
     for (uint32_t t = 0; t < decoder->abi.tree_count; t++) states = states || decoder->abi.trees[t].directory == 0;
-    zf_block_data block = {.rows = r->source->rows,
+    zf_block_data block = {.version = r->job->format,
+                           .first_row = r->source->first,
+                           .rows = r->source->rows,
                            .plain_bytes = r->source->plain_bytes,
                            .shape = shape,
                            .params = f->params,

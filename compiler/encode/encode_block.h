@@ -13,7 +13,10 @@ typedef struct zf_encode_job {
     const zf_column *column;
     size_t index; ///< of the column in its table
     zf_encode_column data;
-    uint64_t rows, rows_per_block, blocks;
+    uint64_t rows, blocks;
+    uint64_t rows_per_block;  ///< 0: as `starts` say
+    uint64_t *starts;         ///< the first row of each block, and behind them the rows; NULL: blocks are even
+    unsigned format;          ///< version of the container; 0: the newest
     uint32_t seek_interval;   ///< 0: the default
     zf_text unfused;          ///< zf_plan_options.unfused; empty: none
     zf_encode_tuples *tuples; ///< NULL: every block keeps its own

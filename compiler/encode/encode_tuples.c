@@ -171,7 +171,7 @@ static widening widening_of(const zf_encode_flat *f, uint32_t param) {
 /// The bytes of the block as it is laid out, without seek states. `more`: for each stream, bytes beyond those it has.
 static uint64_t laid_out(const zf_shape *shape, const zf_encode_flat *f, const uint64_t *more) {
     uint64_t offset, size = 0;
-    zf_placing placing = zf_placing_start(zf_block_header_bytes(shape));
+    zf_placing placing = zf_placing_start(zf_block_header_bytes(shape, 2));
     for (uint32_t s = 0; s < f->stream_count; s++)
         zf_placing_add(&placing, ZF_FORMAT_ALIGNMENT, f->streams[s].bytes + more[s], &offset);
     zf_placing_size(&placing, &size);

@@ -87,6 +87,8 @@ typedef struct zf_block_data {
     const uint64_t *counts; ///< elements per edge
     const zf_stream_data *streams;
     const zf_seek_data *seeks; ///< per tree
+    unsigned version;          ///< of the format; 0: the newest
+    uint64_t first_row;        ///< of the column; from version 2 on
 } zf_block_data;
 
 typedef struct zf_writer zf_writer;
@@ -95,12 +97,24 @@ typedef struct zf_writer_column {
     const char *name;
     zf_column_type type;
     const char *type_name, *codec;
-    uint64_t rows_per_block;
+    uint64_t rows_per_block; ///< of every block but the last; 0: any multiple of 4096. From version 2 on
+    const char *full_name;   ///< NULL: `name`. Another from version 2 on
 } zf_writer_column;
 
-/// Starts a file under a temporary name in the directory of `path`. `unit` is the canonical text of the table.
-ZF_PRIVATE_API zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
-                                          const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error);
+typedef struct zf_writer_table {
+    const char *name, *unit; ///< `unit`: the canonical text of the table
+    const zf_writer_column *columns;
+    size_t column_count;
+    unsigned version;   ///< of the format; 0: the newest
+    const void *schema; ///< NULL: none. It and metadata from version 2 on
+    size_t schema_bytes;
+    const zf_metadata *metadata;
+    size_t metadata_count;
+} zf_writer_table;
+
+/// Starts a file under a temporary name in the directory of `path`. Copies all that `table` has.
+ZF_PRIVATE_API zf_status zf_writer_create(const char *path, bool overwrite, const zf_writer_table *table, zf_writer **out,
+                                          zf_error *error);
 /// The number of a shape for a column; an equal one (same branches) is kept once. Thread-safe.
 ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number,
                                          zf_error *error);
@@ -108,11 +122,11 @@ ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const
 ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size,
                                          zf_error *error);
 /// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Reads only rows and
-/// plain_bytes of `block`: the rest is in the bytes.
+/// plain_bytes of `block`: the rest is in the bytes. Where blocks are even, one with fewer rows is the column's last.
 ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
                                          const zf_block_data *block, zf_error *error);
-/// Writes the index, syncs, renames. On any failure the temporary file is gone.
-ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, zf_error *error);
+/// Writes the index, syncs, renames. Each column must have `rows` rows. On any failure the temporary file is gone.
+ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, uint64_t rows, zf_error *error);
 /// Removes the temporary file if it was not finished, and frees.
 ZF_PRIVATE_API void zf_writer_free(zf_writer *writer);
 
@@ -138,6 +152,7 @@ typedef struct zf_block_view {
     uint64_t bytes;
     uint64_t file_offset;
     uint64_t rows, first_row, plain_bytes;
+    unsigned version; ///< of the format
     const zf_shape *shape;
     const uint64_t *params;
     const uint64_t *counts;

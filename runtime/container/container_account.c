@@ -40,7 +40,7 @@ static zf_status report_block(reporter *t, zf_container *c, const placed *where,
     int64_t column = where->column, block = (int64_t)where->block;
     ZF_TRY(zf_container_block_header(c, where->column, where->block, &view, error));
     const zf_shape *shape = view.shape;
-    report(t, where->offset, zf_block_header_bytes(shape), "block header", column, block, "");
+    report(t, where->offset, zf_block_header_bytes(shape, view.version), "block header", column, block, "");
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0 || view.streams[shape->edges[e].stored].bytes == 0) continue;
         const zf_stream_view *stream = &view.streams[shape->edges[e].stored];
@@ -90,6 +90,7 @@ zf_status zf_container_account(zf_container *c, void (*part)(void *user, const z
         report(&t, base + column->at, column->at_blocks - column->at, "index", k, -1, "column");
         report(&t, base + column->at_blocks, column->at_end - column->at_blocks, "index", k, -1, "blocks");
     }
+    report(&t, base + index->at_sections, index->at_end - index->at_sections, "index", -1, -1, "sections");
     report(&t, base + c->index_bytes, 0, "", -1, -1, "");
     report(&t, base + c->index_bytes, ZF_FORMAT_FOOTER_BYTES, "footer", -1, -1, "");
     return ZF_OK;

@@ -31,16 +31,31 @@ static bool plain_bytes_fit(const zf_shape_edge *edge, uint64_t rows, uint64_t p
     return !__builtin_add_overflow(bytes, validity, &bytes) && plain_bytes == bytes;
 }
 
+/// The part of the header that says what the rest is.
+static zf_status check_version(check *c, const uint8_t *header, zf_block_view *out) {
+    uint32_t version = zf_load32(header + 60);
+    if (zf_load32(header + 8) != ZF_BLOCK_MAGIC) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 8, "no block starts here");
+    out->version = version == 0 ? 1 : version;
+    if (version != 1 && out->version <= ZF_FORMAT_VERSION) return ZF_OK;
+    return REFUSE_AT(c, ZF_E_CONTAINER_VERSION, 60, "a block of version %u; this build reads 0 (the first) and 2", version);
+}
+
+/// The end of a header, which version 2 has behind the tables.
+static zf_status check_end(check *c, const uint8_t *end, uint64_t at, zf_block_view *out) {
+    if (zf_load64(end) != 0) {
+        return REFUSE_AT(c, ZF_E_CONTAINER_VERSION, at, "a block with features %#llx, which this build does not know",
+                         (ull)zf_load64(end));
+    }
+    out->first_row = zf_load64(end + 16);
+    if (zf_load64(end + 24) != 0) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at + 24, "the header has bytes that are not 0");
+    return ZF_OK;
+}
+
 static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_block_view *out) {
     const zf_shape *shape = c->shape;
-    if (zf_load32(header + 8) != ZF_BLOCK_MAGIC) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 8, "no block starts here");
     if (zf_load64(header + 16) != size) {
         return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 16, "the header of a block of %llu bytes says %llu bytes", (ull)size,
                          (ull)zf_load64(header + 16));
-    }
-    if (zf_load32(header + 60) != 0) {
-        return REFUSE_AT(c, ZF_E_CONTAINER_VERSION, 60, "a block with features %#x, which this build does not know",
-                         zf_load32(header + 60));
     }
     const struct {
         uint32_t at, wanted;
@@ -212,7 +227,8 @@ static zf_status check_block(const zf_shape *shape, const void *bytes, uint64_t 
     const char *fault = zf_shape_fault(shape);
     if (fault != NULL) return REFUSE(&c, ZF_E_INTERNAL, "the shape of a block has %s", fault);
     if ((uintptr_t)bytes % ZF_FORMAT_ALIGNMENT != 0) return REFUSE(&c, ZF_E_INTERNAL, "a block that is not aligned to 256");
-    uint64_t header_bytes = zf_block_header_bytes(shape);
+    if (size >= ZF_BLOCK_FIXED_BYTES) ZF_TRY(check_version(&c, bytes, out));
+    uint64_t header_bytes = zf_block_header_bytes(shape, out->version);
     if (size < header_bytes || size % ZF_FORMAT_ALIGNMENT != 0) {
         return REFUSE(&c, ZF_E_BLOCK_HEADER, "a block of %llu bytes cannot hold its header of %llu", (ull)size,
                       (ull)header_bytes);
@@ -245,6 +261,8 @@ static zf_status check_block(const zf_shape *shape, const void *bytes, uint64_t 
                             (ull)sum);
         }
     }
+    uint64_t at_end = header_bytes - ZF_BLOCK_END_BYTES;
+    if (status == ZF_OK && out->version >= 2) status = check_end(&c, memory + at_end, at_end, out);
     if (status == ZF_OK) status = check_numbers(&c, out);
     if (status == ZF_OK) status = check_streams(&c, streams, size, &placing, out);
     if (status == ZF_OK) {

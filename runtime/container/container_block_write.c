@@ -62,7 +62,8 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
     *bytes = NULL;
     *size = 0;
     ZF_TRY(check_data(shape, block, error));
-    uint64_t header = zf_block_header_bytes(shape);
+    unsigned version = block->version != 0 ? block->version : ZF_FORMAT_VERSION;
+    uint64_t header = zf_block_header_bytes(shape, version);
     uint8_t *table = calloc(1, header); // the header, built before the block's size is known
     uint8_t *out = NULL;
     zf_status status = ZF_OK;
@@ -121,7 +122,8 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
     zf_store32(table + 48, shape->stored_count);
     zf_store32(table + 52, shape->tree_count);
     zf_store32(table + 56, zf_shape_fields(shape));
-    zf_store32(table + 60, 0);
+    zf_store32(table + 60, version >= 2 ? version : 0);
+    if (version >= 2) zf_store64(table + header - ZF_BLOCK_END_BYTES + 16, block->first_row);
     memcpy(out, table, header);
     uint64_t position = header; // everything below it is written
     for (uint32_t s = 0; s < shape->stored_count; s++) {

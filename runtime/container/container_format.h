@@ -9,7 +9,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "containers are read in place, and they are little-endian");
 _Static_assert(sizeof(size_t) == 8, "sizes of files and of memory are 64 bits");
 
-#define ZF_FORMAT_VERSION 1u
+#define ZF_FORMAT_VERSION 2u ///< the newest
+#define ZF_FORMAT_OLDEST 1u
 
 /// The first 8 bytes of a file. The first is no ASCII and the line ends show transfers that changed them.
 #define ZF_FORMAT_MAGIC "\x89ZFD\r\n\x1a\n"
@@ -30,6 +31,7 @@ enum {
     ZF_BLOCK_STREAM_BYTES = 24, ///< offset, bytes, elements
     ZF_BLOCK_TREE_BYTES = 24,   ///< interval, fields, entries, most groups
     ZF_BLOCK_FIELD_BYTES = 16,  ///< offset, width
+    ZF_BLOCK_END_BYTES = 32,    ///< behind the tables, from version 2 on: required and optional features, first row, zero
 
     ZF_INDEX_BLOCK_BYTES = 48, ///< a row of the index's table of blocks
 
@@ -47,6 +49,8 @@ enum {
 #define ZF_CONSTANT_MOST UINT64_C(65536)       ///< bytes of a program's constant, of which strings may be parts
 #define ZF_COLUMNS_MOST (UINT32_C(1) << 20)
 #define ZF_TEXT_MOST (UINT32_C(1) << 28)
+#define ZF_SECTION_MOST (UINT32_C(1) << 24)     ///< bytes of a schema, or of all keys and values
+#define ZF_METADATA_MOST (UINT32_C(1) << 16)    ///< keys
 #define ZF_SHAPE_PARTS_MOST (UINT32_C(1) << 16) ///< params, edges, streams, trees, fields or branches of a shape
 
 static inline uint32_t zf_load32(const uint8_t *bytes) {
@@ -70,6 +74,20 @@ static inline bool zf_align_up(uint64_t value, uint64_t alignment, uint64_t *out
     return true;
 }
 
+/// Features that a reader must know, by their bits.
+enum {
+    ZF_REQUIRED_UNEVEN_BLOCKS, ///< a column without rows per block: its blocks have any multiple of 4096 rows, the last any
+                               ///< number
+    ZF_REQUIRED_COUNT,
+};
+/// Features that a reader may skip, by their bits. Each has a section of the index.
+enum {
+    ZF_OPTIONAL_NAMES,    ///< names of columns that are no identifiers
+    ZF_OPTIONAL_SCHEMA,   ///< the table's Arrow schema
+    ZF_OPTIONAL_METADATA, ///< keys and values of the table
+    ZF_OPTIONAL_COUNT,
+};
+
 /// The fields of all trees of a shape.
 static inline uint32_t zf_shape_fields(const zf_shape *shape) {
     uint32_t count = 0;
@@ -77,11 +95,11 @@ static inline uint32_t zf_shape_fields(const zf_shape *shape) {
     return count;
 }
 
-/// Bytes of the header of a block of this shape, without padding.
-static inline uint64_t zf_block_header_bytes(const zf_shape *shape) {
-    return ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * shape->param_count + UINT64_C(8) * shape->edge_count +
-           (uint64_t)ZF_BLOCK_STREAM_BYTES * shape->stored_count + (uint64_t)ZF_BLOCK_TREE_BYTES * shape->tree_count +
-           (uint64_t)ZF_BLOCK_FIELD_BYTES * zf_shape_fields(shape);
+/// Bytes of the header of a block of this shape in a file of this version, without padding.
+static inline uint64_t zf_block_header_bytes(const zf_shape *shape, unsigned version) {
+    return (version >= 2 ? (uint64_t)ZF_BLOCK_END_BYTES : 0) + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * shape->param_count +
+           UINT64_C(8) * shape->edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * shape->stored_count +
+           (uint64_t)ZF_BLOCK_TREE_BYTES * shape->tree_count + (uint64_t)ZF_BLOCK_FIELD_BYTES * zf_shape_fields(shape);
 }
 
 /// Where the parts of a block stand. They follow from the lengths alone, so that a reader computes them again and demands

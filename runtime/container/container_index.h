@@ -22,8 +22,9 @@ typedef struct zf_index_shape {
 
 typedef struct zf_index_column {
     const char *name, *type_name, *codec;
+    const char *full_name; ///< `name`, unless the file has another
     zf_column_type type;
-    uint64_t rows_per_block;
+    uint64_t rows_per_block; ///< 0: any multiple of 4096, the last block any number
     zf_index_shape *shapes;
     zf_index_block *blocks;
     uint32_t shape_count;
@@ -33,12 +34,19 @@ typedef struct zf_index_column {
 } zf_index_column;
 
 typedef struct zf_index {
+    unsigned version;            ///< of the format
+    uint64_t required, optional; ///< features
     uint64_t rows;
     const char *table, *unit;
     size_t unit_length;
     zf_index_column *columns;
     uint32_t column_count;
-    uint64_t at_table, at_unit, at_columns, at_end; ///< from the index's start; padding follows at_end
+    const void *schema; ///< the table's Arrow schema; NULL: none
+    size_t schema_bytes;
+    const zf_metadata *metadata;
+    size_t metadata_count;
+    /// From the index's start. Sections of optional features follow the columns, and padding at_end.
+    uint64_t at_table, at_unit, at_columns, at_sections, at_end;
 } zf_index;
 
 /// Returns the block that has row `row`, which exists: a search, since blocks may have any number of rows.
@@ -54,8 +62,17 @@ void zf_index_write(const zf_index *index, zf_text *out);
 
 /// Reads an index and checks what it says about itself and about a file whose blocks fill [256, index_offset). All memory
 /// comes from `arena`. `path` is for errors.
-zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, uint64_t index_offset, const char *path,
-                        zf_index *out, zf_error *error);
+zf_status zf_index_read(zf_arena *arena, unsigned version, const uint8_t *bytes, uint64_t size, uint64_t index_offset,
+                        const char *path, zf_index *out, zf_error *error);
+
+/// Returns the name of a feature, or NULL for a bit that has none.
+ZF_PRIVATE_API const char *zf_feature_name(bool required, unsigned bit);
+/// Returns the fault of a schema, or NULL: it must be an IPC message of Arrow, as far as its frame tells.
+const char *zf_schema_fault(const void *schema, size_t bytes);
+/// Returns the fault of keys and values, or NULL.
+const char *zf_metadata_fault(const zf_metadata *metadata, size_t count);
+/// Sorts names and returns one that occurs twice, or NULL.
+const char *zf_twice(const char **names, size_t count);
 
 /// Returns the fault of a column's type, or NULL.
 const char *zf_column_type_fault(zf_column_type type);
@@ -64,6 +81,6 @@ bool zf_identifier_valid(const char *name, size_t length);
 /// Returns the fault of a text, or NULL: it must be UTF-8 without control characters but line feeds and tabs.
 const char *zf_text_fault(const char *text, size_t length);
 /// Whether a name that is no identifier (a path, a type) can stand in a container: a text of one line, not too long.
-bool zf_name_valid(const char *name, size_t length);
+ZF_PRIVATE_API bool zf_name_valid(const char *name, size_t length);
 
 #endif

@@ -17,6 +17,7 @@ typedef struct reader {
     const char *fault; ///< one phrase, or NULL
     uint64_t fault_at;
     bool no_memory;
+    const char *unknown; ///< the name of a feature that this build does not know; NULL: none
 } reader;
 
 static void fail_at(reader *r, const char *fault, uint64_t at) {
@@ -206,7 +207,9 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
             return;
         }
         uint64_t left = index->rows - row;
-        if (block->rows == 0 || block->rows != (left < column->rows_per_block ? left : column->rows_per_block)) {
+        uint64_t even = left < column->rows_per_block ? left : column->rows_per_block;
+        bool uneven = column->rows_per_block == 0 && (block->rows % ZF_ROWS_MULTIPLE == 0 || block->rows == left);
+        if (block->rows == 0 || block->rows > left || (!uneven && block->rows != even)) {
             fail_at(r, "a block with another number of rows than its place needs", at);
         }
         const zf_index_shape *shape = &column->shapes[block->shape];
@@ -227,7 +230,7 @@ static void read_column(reader *r, zf_index *index, zf_index_column *column) {
     uint64_t at = r->at;
     size_t length;
     column->at = at;
-    column->name = read_identifier(r);
+    column->name = column->full_name = read_identifier(r);
     column->type_name = read_name(r);
     column->codec = read_string(r, ZF_TEXT_MOST, &length);
     column->type.element = read_element(r);
@@ -244,8 +247,9 @@ static void read_column(reader *r, zf_index *index, zf_index_column *column) {
     column->block_count = read64(r);
     column->shape_count = read32(r);
     if (read32(r) != 0) fail_at(r, "a column with features that this build does not know", at);
-    if (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
-        column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) {
+    bool uneven = column->rows_per_block == 0 && (index->required >> ZF_REQUIRED_UNEVEN_BLOCKS & 1) != 0;
+    if (!uneven && (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
+                    column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST)) {
         fail_at(r, "an impossible number of rows per block", at);
     }
     column->shapes = new_array(r, column->shape_count, 20, sizeof *column->shapes);
@@ -282,8 +286,6 @@ static void check_shapes(reader *r, const zf_index_column *column) {
     free(shapes);
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /// The blocks of all columns must fill the file up to the index, without overlap or gap.
 static void check_tiling(reader *r, const zf_index *index, uint64_t index_offset) {
     uint64_t count = 0, next = ZF_FORMAT_HEADER_BYTES, n = 0;
@@ -309,27 +311,100 @@ static void check_tiling(reader *r, const zf_index *index, uint64_t index_offset
     free(blocks);
 }
 
-static void check_names(reader *r, const zf_index *index) {
+/// `full`: the full names; else the identifiers.
+static void check_names(reader *r, const zf_index *index, bool full) {
     const char **names = malloc(index->column_count * sizeof *names);
     if (names == NULL) {
         fail_memory(r);
         return;
     }
-    for (uint32_t c = 0; c < index->column_count; c++) names[c] = index->columns[c].name;
-    qsort(names, index->column_count, sizeof *names, compare_names);
-    for (uint32_t c = 1; c < index->column_count; c++) {
-        if (strcmp(names[c - 1], names[c]) == 0) fail_at(r, "two columns of one name", r->at);
-    }
+    for (uint32_t c = 0; c < index->column_count; c++) names[c] = full ? index->columns[c].full_name : index->columns[c].name;
+    if (zf_twice(names, index->column_count) != NULL) fail_at(r, "two columns of one name", r->at);
     free(names);
 }
 
-zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, uint64_t index_offset, const char *path,
-                        zf_index *out, zf_error *error) {
-    *out = (zf_index){0};
+// ---- Features and sections (version 2) ------------------------------------------------------------------------
+
+/// The names of the features stand behind their bits, so that an error can name one that is unknown.
+static void read_features(reader *r, zf_index *out) {
+    out->required = read64(r);
+    out->optional = read64(r);
+    for (unsigned b = 0; b < 128 && r->fault == NULL; b++) {
+        bool required = b < 64;
+        uint64_t at = r->at;
+        if (((required ? out->required : out->optional) >> b % 64 & 1) == 0) continue;
+        const char *name = read_name(r), *known = zf_feature_name(required, b % 64);
+        if (r->fault != NULL) return;
+        if (known != NULL && strcmp(known, name) != 0) fail_at(r, "a feature of another name", at);
+        if (known != NULL || !required) continue;
+        fail_at(r, "an unknown feature", at);
+        r->unknown = name;
+    }
+}
+
+static void read_full_names(reader *r, zf_index *out) {
+    for (uint32_t c = 0; c < out->column_count && r->fault == NULL; c++) {
+        const char *name = read_name(r);
+        if (name[0] != 0) out->columns[c].full_name = name;
+    }
+    if (r->fault == NULL) check_names(r, out, true);
+}
+
+static void read_schema(reader *r, zf_index *out, uint64_t bytes) {
+    uint64_t at = r->at;
+    const uint8_t *schema = take(r, bytes);
+    const char *fault = schema != NULL ? zf_schema_fault(schema, bytes) : NULL;
+    if (fault != NULL) fail_at(r, fault, at);
+    if (r->fault != NULL) return;
+    out->schema = zf_arena_copy(r->arena, (const char *)schema, bytes);
+    out->schema_bytes = bytes;
+    if (out->schema == NULL) fail_memory(r);
+}
+
+static void read_metadata(reader *r, zf_index *out) {
+    uint64_t at = r->at;
+    uint32_t count = read32(r);
+    zf_metadata *metadata = new_array(r, count, 8, sizeof *metadata);
+    for (uint32_t k = 0; k < count && r->fault == NULL; k++) {
+        metadata[k].key = read_name(r);
+        metadata[k].bytes = read32(r);
+        const uint8_t *value = take(r, metadata[k].bytes);
+        if (r->fault != NULL) return;
+        metadata[k].value = zf_arena_copy(r->arena, (const char *)value, metadata[k].bytes);
+        if (metadata[k].value == NULL) fail_memory(r);
+    }
+    if (r->fault != NULL) return;
+    out->metadata = metadata;
+    out->metadata_count = count;
+    const char *fault = zf_metadata_fault(metadata, count);
+    if (fault != NULL) fail_at(r, fault, at);
+}
+
+/// Reads the sections of optional features, each of which says its bytes. Skips those that are unknown.
+static void read_sections(reader *r, zf_index *out) {
+    for (unsigned b = 0; b < 64 && r->fault == NULL; b++) {
+        if ((out->optional >> b & 1) == 0) continue;
+        uint64_t bytes = read64(r), size = r->size, end = r->at + bytes;
+        if (r->fault == NULL && bytes > size - r->at) fail_at(r, "a section that is longer than the index", r->at);
+        if (r->fault != NULL) return;
+        r->size = end;
+        if (b == ZF_OPTIONAL_NAMES) read_full_names(r, out);
+        if (b == ZF_OPTIONAL_SCHEMA) read_schema(r, out, bytes);
+        if (b == ZF_OPTIONAL_METADATA) read_metadata(r, out);
+        if (b < ZF_OPTIONAL_COUNT && r->fault == NULL && r->at != end) fail_at(r, "a section with bytes behind its end", r->at);
+        r->size = size;
+        r->at = r->fault == NULL ? end : size;
+    }
+}
+
+zf_status zf_index_read(zf_arena *arena, unsigned version, const uint8_t *bytes, uint64_t size, uint64_t index_offset,
+                        const char *path, zf_index *out, zf_error *error) {
+    *out = (zf_index){.version = version};
     reader r = {.bytes = bytes, .size = size, .arena = arena};
     out->rows = read64(&r);
     out->column_count = read32(&r);
     if (read32(&r) != 0) fail_at(&r, "features that this build does not know", 12);
+    if (version >= 2) read_features(&r, out);
     out->at_table = r.at;
     out->table = read_identifier(&r);
     out->at_unit = r.at;
@@ -338,15 +413,23 @@ zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, ui
     if (out->column_count == 0 || out->column_count > ZF_COLUMNS_MOST) fail_at(&r, "an impossible number of columns", 8);
     out->columns = new_array(&r, out->column_count, 52, sizeof *out->columns);
     for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) read_column(&r, out, &out->columns[c]);
+    out->at_sections = r.at;
+    read_sections(&r, out);
     out->at_end = r.at;
-    if (r.fault == NULL && r.size - r.at > 7) fail_at(&r, "bytes behind its last column", r.at);
+    if (r.fault == NULL && r.size - r.at > 7) fail_at(&r, "bytes behind its end", r.at);
     for (uint64_t i = out->at_end; r.fault == NULL && i < size; i++) {
         if (bytes[i] != 0) fail_at(&r, "padding that is not 0", i);
     }
     for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) check_shapes(&r, &out->columns[c]);
-    if (r.fault == NULL) check_names(&r, out);
+    if (r.fault == NULL) check_names(&r, out, false);
     if (r.fault == NULL) check_tiling(&r, out, index_offset);
     if (r.fault == NULL) return ZF_OK;
+    if (r.unknown != NULL) {
+        zf_status status = zf_raise(error, ZF_E_CONTAINER_VERSION,
+                                    "the file needs the feature `%.64s`, which this build does not know", r.unknown);
+        zf_fail_hint(error, status, "read it with a newer zipflow");
+        return zf_fail_place(error, status, "%s: byte %llu", path, (ull)(index_offset + r.fault_at));
+    }
     zf_status status = r.no_memory ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index")
                                    : zf_raise(error, ZF_E_INDEX_CONTENT, "the index is wrong: %s", r.fault);
     return zf_fail_place(error, status, "%s: byte %llu (%llu of the index)", path, (ull)(index_offset + r.fault_at),

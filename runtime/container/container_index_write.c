@@ -85,12 +85,56 @@ static void add_column(zf_text *out, const zf_index_column *column) {
     }
 }
 
+/// The names of features, required ones first, in order of bits.
+static void add_features(zf_text *out, const zf_index *index) {
+    add64(out, index->required);
+    add64(out, index->optional);
+    for (unsigned b = 0; b < 128; b++) {
+        bool required = b < 64;
+        if (((required ? index->required : index->optional) >> b % 64 & 1) == 0) continue;
+        const char *name = zf_feature_name(required, b % 64);
+        add_string(out, name, strlen(name));
+    }
+}
+
+static void add_names(zf_text *out, const zf_index *index) {
+    for (uint32_t c = 0; c < index->column_count; c++) {
+        const zf_index_column *column = &index->columns[c];
+        bool other = strcmp(column->full_name, column->name) != 0;
+        add_string(out, column->full_name, other ? strlen(column->full_name) : 0);
+    }
+}
+
+static void add_metadata(zf_text *out, const zf_index *index) {
+    add32(out, (uint32_t)index->metadata_count);
+    for (size_t k = 0; k < index->metadata_count; k++) {
+        add_string(out, index->metadata[k].key, strlen(index->metadata[k].key));
+        add_string(out, index->metadata[k].value, index->metadata[k].bytes);
+    }
+}
+
+/// The section of an optional feature: its bytes, and their number before them.
+static void add_section(zf_text *out, const zf_index *index, unsigned feature) {
+    zf_text section = {0};
+    if (feature == ZF_OPTIONAL_NAMES) add_names(&section, index);
+    if (feature == ZF_OPTIONAL_SCHEMA) zf_text_add(&section, index->schema, index->schema_bytes);
+    if (feature == ZF_OPTIONAL_METADATA) add_metadata(&section, index);
+    out->failed = out->failed || section.failed;
+    add64(out, section.length);
+    zf_text_add(out, section.data, section.length);
+    zf_text_free(&section);
+}
+
 void zf_index_write(const zf_index *index, zf_text *out) {
     add64(out, index->rows);
     add32(out, index->column_count);
     add32(out, 0);
+    if (index->version >= 2) add_features(out, index);
     add_string(out, index->table, strlen(index->table));
     add_string(out, index->unit, index->unit_length);
     for (uint32_t c = 0; c < index->column_count; c++) add_column(out, &index->columns[c]);
+    for (unsigned b = 0; b < ZF_OPTIONAL_COUNT; b++) {
+        if ((index->optional >> b & 1) != 0) add_section(out, index, b);
+    }
     while (!out->failed && out->length % 8 != 0) add8(out, 0);
 }

@@ -21,7 +21,7 @@ typedef unsigned long long ull;
 
 // ---- Opening --------------------------------------------------------------------------------------------------
 
-static zf_status read_header(const zf_container *c, zf_error *error) {
+static zf_status read_header(zf_container *c, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
     uint64_t size = c->source.size < sizeof header ? c->source.size : sizeof header;
     ZF_TRY(c->source.ops->read(&c->source, 0, size, header, NULL, error));
@@ -35,9 +35,10 @@ static zf_status read_header(const zf_container *c, zf_error *error) {
         return status;
     }
     if (size < sizeof header) return REFUSE(c, ZF_E_CONTAINER_CUT, size, "the file ends within its header");
-    if (zf_load32(header + 8) != ZF_FORMAT_VERSION) {
-        zf_status status = REFUSE(c, ZF_E_CONTAINER_VERSION, 8, "a container of version %u; this build reads version %u",
-                                  zf_load32(header + 8), ZF_FORMAT_VERSION);
+    c->index.version = zf_load32(header + 8);
+    if (c->index.version < ZF_FORMAT_OLDEST || c->index.version > ZF_FORMAT_VERSION) {
+        zf_status status = REFUSE(c, ZF_E_CONTAINER_VERSION, 8, "a container of version %u; this build reads versions %u to %u",
+                                  c->index.version, ZF_FORMAT_OLDEST, ZF_FORMAT_VERSION);
         return zf_fail_hint(error, status, "read it with the zipflow that wrote it, or a newer one");
     }
     for (size_t i = 12; i < sizeof header; i++) {
@@ -60,7 +61,7 @@ static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *erro
     if (zf_load64(footer + 48) != XXH3_64bits(footer, 48)) {
         return REFUSE(c, ZF_E_CONTAINER_FOOTER, at, "the footer's checksum does not match");
     }
-    if (zf_load32(footer + 32) != ZF_FORMAT_VERSION || zf_load32(footer + 36) != 0 || zf_load64(footer + 40) != 0) {
+    if (zf_load32(footer + 32) != c->index.version || zf_load32(footer + 36) != 0 || zf_load64(footer + 40) != 0) {
         return REFUSE(c, ZF_E_CONTAINER_VERSION, at + 32, "the footer is of another version than the header");
     }
     c->index_offset = zf_load64(footer);
@@ -87,7 +88,8 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
     if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
-    if (status == ZF_OK) status = zf_index_read(c->arena, bytes, c->index_bytes, c->index_offset, c->path, &c->index, error);
+    if (status == ZF_OK)
+        status = zf_index_read(c->arena, c->index.version, bytes, c->index_bytes, c->index_offset, c->path, &c->index, error);
     if (status == ZF_OK) c->identity = zf_unit_identify(c->index.unit, c->index.unit_length);
     free(bytes);
     return status;
@@ -240,9 +242,26 @@ zf_status zf_container_column(const zf_container *c, size_t index, zf_column_inf
         .rows_per_block = column->rows_per_block,
         .plain_bytes = column->plain_bytes,
         .stored_bytes = column->block_bytes + (column->at_end - column->at),
+        .full_name = column->full_name,
     };
     ZF_GIVE(zf_column_info, out, &info);
     return ZF_OK;
+}
+
+size_t zf_container_metadata_count(const zf_container *c) { return c != NULL ? c->index.metadata_count : 0; }
+
+zf_status zf_container_metadata(const zf_container *c, size_t index, zf_metadata *out, zf_error *error) {
+    if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_metadata needs a container and a place");
+    if (index >= c->index.metadata_count) {
+        return zf_raise(error, ZF_E_ARGUMENT, "there is no key %zu: the metadata has %zu", index, c->index.metadata_count);
+    }
+    *out = c->index.metadata[index];
+    return ZF_OK;
+}
+
+const void *zf_container_schema(const zf_container *c, size_t *bytes) {
+    if (bytes != NULL) *bytes = c != NULL ? c->index.schema_bytes : 0;
+    return c != NULL ? c->index.schema : NULL;
 }
 
 /// The columns that there are, as far as a hint has room.
@@ -265,10 +284,15 @@ zf_status zf_container_find(const zf_container *c, const char *name, size_t *ind
     }
     const char *nearest = c->index.columns[0].name;
     size_t least = ZF_EDIT_LENGTH;
+    bool full = false;
     for (uint32_t k = 0; k < c->index.column_count; k++) {
         if (strcmp(c->index.columns[k].name, name) == 0) {
             *index = k;
             return ZF_OK;
+        }
+        if (strcmp(c->index.columns[k].full_name, name) == 0) {
+            *index = k; // an identifier of another column comes first
+            full = true;
         }
         size_t distance = zf_edit_distance(name, c->index.columns[k].name, least);
         if (distance < least) {
@@ -276,6 +300,7 @@ zf_status zf_container_find(const zf_container *c, const char *name, size_t *ind
             nearest = c->index.columns[k].name;
         }
     }
+    if (full) return ZF_OK;
     zf_status status = zf_raise(error, ZF_E_UNKNOWN_COLUMN, "no column is called \"%.128s\"", name);
     zf_fail_place(error, status, "%s", c->path);
     size_t length = strlen(name);
@@ -354,12 +379,18 @@ zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error
 }
 
 /// Checks that a block agrees with its entry in the index, and that it fits in the size that its shape promises.
-static zf_status check_against_index(const zf_index_column *column, const zf_index_block *entry, const zf_block_view *view,
-                                     const char *place, zf_error *error) {
+static zf_status check_against_index(unsigned version, const zf_index_column *column, const zf_index_block *entry,
+                                     const zf_block_view *view, const char *place, zf_error *error) {
     const zf_index_shape *shape = &column->shapes[entry->shape];
     if (zf_load32((const uint8_t *)view->memory + 12) != entry->shape || view->rows != entry->rows ||
         view->plain_bytes != entry->plain_bytes || zf_load64(view->memory) != entry->checksum) {
         zf_status status = zf_raise(error, ZF_E_BLOCK_HEADER, "the block differs from its entry in the index");
+        return zf_fail_place(error, status, "%s", place);
+    }
+    if (view->version != version || (version >= 2 && view->first_row != entry->first_row)) {
+        zf_status status =
+            zf_raise(error, ZF_E_BLOCK_HEADER, "a block of version %u from row %llu on; the index says %u and row %llu",
+                     view->version, (ull)view->first_row, version, (ull)entry->first_row);
         return zf_fail_place(error, status, "%s", place);
     }
     for (uint32_t e = 0; e < shape->shape.edge_count; e++) {
@@ -440,7 +471,7 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     out->owned = own;
     out->file_offset = at->offset;
     out->first_row = at->first_row;
-    status = check_against_index(entry, at, out, place, error);
+    status = check_against_index(c->index.version, entry, at, out, place, error);
     if (status != ZF_OK) zf_block_view_free(out);
     return status;
 }
@@ -450,7 +481,7 @@ zf_status zf_container_block_header(zf_container *c, size_t column, uint64_t blo
     const zf_index_column *entry = &c->index.columns[column];
     const zf_index_block *at = &entry->blocks[block];
     const zf_shape *shape = &entry->shapes[at->shape].shape;
-    uint64_t bytes = zf_block_header_bytes(shape);
+    uint64_t bytes = zf_block_header_bytes(shape, c->index.version);
     if (bytes > at->bytes) bytes = at->bytes;
     char place[256];
     uint8_t *own = NULL;
@@ -464,7 +495,7 @@ zf_status zf_container_block_header(zf_container *c, size_t column, uint64_t blo
     if (status != ZF_OK) return status;
     out->file_offset = at->offset;
     out->first_row = at->first_row;
-    status = check_against_index(entry, at, out, place, error);
+    status = check_against_index(c->index.version, entry, at, out, place, error);
     if (status != ZF_OK) zf_block_view_free(out);
     return status;
 }

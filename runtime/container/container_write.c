@@ -35,20 +35,39 @@ static bool text_valid(const char *text) {
     return length <= ZF_TEXT_MOST && zf_text_fault(text, length) == NULL;
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
-/// No two columns may have one name. Sorted, because there may be 2^20.
-static zf_status check_names(const zf_writer_column *columns, size_t count, zf_error *error) {
+/// No two columns may have one name. Sorted, because there may be 2^20. `full`: full names; else identifiers.
+static zf_status check_names(const zf_writer_column *columns, size_t count, bool full, zf_error *error) {
     const char **names = malloc(count * sizeof *names);
     if (names == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the names of columns");
-    for (size_t c = 0; c < count; c++) names[c] = columns[c].name;
-    qsort(names, count, sizeof *names, compare_names);
-    const char *twice = NULL;
-    for (size_t c = 1; c < count && twice == NULL; c++) {
-        if (strcmp(names[c - 1], names[c]) == 0) twice = names[c];
-    }
+    for (size_t c = 0; c < count; c++) names[c] = full && columns[c].full_name != NULL ? columns[c].full_name : columns[c].name;
+    const char *twice = zf_twice(names, count);
     free(names);
     return twice == NULL ? ZF_OK : zf_raise(error, ZF_E_WRITER_INPUT, "two columns are called %.128s", twice);
+}
+
+/// Whether a column has a name besides its identifier.
+static bool has_full_name(const zf_writer_column *column) {
+    return column->full_name != NULL && strcmp(column->full_name, column->name) != 0;
+}
+
+/// Returns the first thing for which version 1 has no place, or NULL.
+static const char *newer_of(const zf_writer_table *table) {
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (has_full_name(&table->columns[c])) return "names of columns that are not their identifiers";
+        if (table->columns[c].rows_per_block == 0) return "blocks of any number of rows";
+    }
+    if (table->schema != NULL) return "a schema";
+    return table->metadata_count > 0 ? "metadata" : NULL;
+}
+
+static zf_status check_table(const zf_writer_table *table, zf_error *error) {
+    const char *fault = table->version == 1 ? newer_of(table) : NULL;
+    if (table->version != 0 && (table->version < ZF_FORMAT_OLDEST || table->version > ZF_FORMAT_VERSION))
+        return zf_raise(error, ZF_E_WRITER_INPUT, "this build does not write version %u", table->version);
+    if (fault != NULL) return zf_raise(error, ZF_E_WRITER_INPUT, "version 1 of the format has no place for %s", fault);
+    if (table->schema != NULL) fault = zf_schema_fault(table->schema, table->schema_bytes);
+    if (fault == NULL) fault = zf_metadata_fault(table->metadata, table->metadata_count);
+    return fault == NULL ? ZF_OK : zf_raise(error, ZF_E_WRITER_INPUT, "a table with %s", fault);
 }
 
 static zf_status check_column(const zf_writer_column *column, zf_error *error) {
@@ -61,31 +80,40 @@ static zf_status check_column(const zf_writer_column *column, zf_error *error) {
     if (!zf_name_valid(column->type_name, strlen(column->type_name)) || !text_valid(column->codec)) {
         return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s has a type or codec that is too long or no text", column->name);
     }
-    if (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
-        column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) {
+    if (has_full_name(column) && (column->full_name[0] == 0 || !zf_name_valid(column->full_name, strlen(column->full_name)))) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s has a name that is empty, too long or no text of one line",
+                        column->name);
+    }
+    if (column->rows_per_block % ZF_ROWS_MULTIPLE != 0 || column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) {
         return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s cannot have %llu rows per block: a multiple of %d, at most 2^31",
                         column->name, (ull)column->rows_per_block, ZF_ROWS_MULTIPLE);
     }
     return ZF_OK;
 }
 
-static zf_status check_columns(const char *table, const char *unit, const zf_writer_column *columns, size_t count,
-                               zf_error *error) {
+static zf_status check_columns(const zf_writer_table *table, zf_error *error) {
+    size_t count = table->column_count;
     if (count == 0 || count > ZF_COLUMNS_MOST) {
         return zf_raise(error, ZF_E_WRITER_INPUT, "a container cannot have %zu columns", count);
     }
-    if (!zf_identifier_valid(table, strlen(table))) {
+    if (!zf_identifier_valid(table->name, strlen(table->name))) {
         return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose name is not an identifier of at most %d bytes",
                         ZF_IDENTIFIER_MOST);
     }
-    if (!text_valid(unit)) return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose codecs are too long or no text");
-    for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&columns[c], error));
-    return check_names(columns, count, error);
+    if (!text_valid(table->unit)) return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose codecs are too long or no text");
+    for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&table->columns[c], error));
+    ZF_TRY(check_table(table, error));
+    ZF_TRY(check_names(table->columns, count, false, error));
+    return check_names(table->columns, count, true, error);
 }
 
 static const char *copy_text(zf_arena *arena, const char *text) { return zf_arena_copy(arena, text, strlen(text)); }
 
-static bool copy_columns(zf_writer *writer, const zf_writer_column *columns, size_t count) {
+static void set(uint64_t *features, unsigned bit) { *features |= UINT64_C(1) << bit; }
+
+static bool copy_columns(zf_writer *writer, const zf_writer_table *table) {
+    const zf_writer_column *columns = table->columns;
+    size_t count = table->column_count;
     writer->index.columns = ZF_NEW_ARRAY(writer->arena, zf_index_column, count);
     writer->room = ZF_NEW_ARRAY(writer->arena, column_room, count);
     if (writer->index.columns == NULL || writer->room == NULL) return false;
@@ -97,23 +125,47 @@ static bool copy_columns(zf_writer *writer, const zf_writer_column *columns, siz
         column->codec = copy_text(writer->arena, columns[c].codec);
         column->type = columns[c].type;
         column->rows_per_block = columns[c].rows_per_block;
-        if (column->name == NULL || column->type_name == NULL || column->codec == NULL) return false;
+        column->full_name = has_full_name(&columns[c]) ? copy_text(writer->arena, columns[c].full_name) : column->name;
+        if (has_full_name(&columns[c])) set(&writer->index.optional, ZF_OPTIONAL_NAMES);
+        if (column->rows_per_block == 0) set(&writer->index.required, ZF_REQUIRED_UNEVEN_BLOCKS);
+        if (column->name == NULL || column->full_name == NULL || column->type_name == NULL || column->codec == NULL) return false;
     }
     return true;
+}
+
+static bool copy_metadata(zf_writer *writer, const zf_writer_table *table) {
+    zf_index *index = &writer->index;
+    if (table->schema != NULL) {
+        set(&index->optional, ZF_OPTIONAL_SCHEMA);
+        index->schema = zf_arena_copy(writer->arena, table->schema, table->schema_bytes);
+        index->schema_bytes = table->schema_bytes;
+        if (index->schema == NULL) return false;
+    }
+    if (table->metadata_count == 0) return true;
+    set(&index->optional, ZF_OPTIONAL_METADATA);
+    zf_metadata *metadata = ZF_NEW_ARRAY(writer->arena, zf_metadata, table->metadata_count);
+    for (size_t k = 0; metadata != NULL && k < table->metadata_count; k++) {
+        const zf_metadata *from = &table->metadata[k];
+        metadata[k] = (zf_metadata){copy_text(writer->arena, from->key), zf_arena_copy(writer->arena, from->value, from->bytes),
+                                    from->bytes};
+        if (metadata[k].key == NULL || metadata[k].value == NULL) return false;
+    }
+    index->metadata = metadata;
+    index->metadata_count = table->metadata_count;
+    return metadata != NULL;
 }
 
 static zf_status write_header(zf_writer *writer, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES] = {0};
     memcpy(header, ZF_FORMAT_MAGIC, 8);
-    zf_store32(header + 8, ZF_FORMAT_VERSION);
+    zf_store32(header + 8, writer->index.version);
     writer->end = sizeof header;
     return zf_output_write(writer->file, 0, header, sizeof header, error);
 }
 
-zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
-                           const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error) {
+zf_status zf_writer_create(const char *path, bool overwrite, const zf_writer_table *table, zf_writer **out, zf_error *error) {
     *out = NULL;
-    zf_status given = check_columns(table, unit, columns, column_count, error);
+    zf_status given = check_columns(table, error);
     if (given != ZF_OK) return zf_fail_place(error, given, "%s", path);
     zf_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
@@ -121,13 +173,13 @@ zf_status zf_writer_create(const char *path, bool overwrite, const char *table, 
     writer->arena = zf_arena_create();
     zf_status status = ZF_OK;
     if (writer->arena != NULL) {
-        writer->index.rows = rows;
-        writer->index.table = copy_text(writer->arena, table);
-        writer->index.unit = copy_text(writer->arena, unit);
-        writer->index.unit_length = strlen(unit);
+        writer->index.version = table->version != 0 ? table->version : ZF_FORMAT_VERSION;
+        writer->index.table = copy_text(writer->arena, table->name);
+        writer->index.unit = copy_text(writer->arena, table->unit);
+        writer->index.unit_length = strlen(table->unit);
     }
-    if (writer->arena == NULL || writer->index.table == NULL || writer->index.unit == NULL ||
-        !copy_columns(writer, columns, column_count)) {
+    if (writer->arena == NULL || writer->index.table == NULL || writer->index.unit == NULL || !copy_columns(writer, table) ||
+        !copy_metadata(writer, table)) {
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
     }
     if (status == ZF_OK) status = zf_output_create(path, (zf_output_options){.overwrite = overwrite}, &writer->file, error);
@@ -230,12 +282,14 @@ zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shap
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
-/// Rows of block `number` of a column, 0 when there is no such block.
-static uint64_t rows_of_block(const zf_index *index, const zf_index_column *column, uint64_t number) {
-    uint64_t first;
-    if (__builtin_mul_overflow(number, column->rows_per_block, &first) || first >= index->rows) return 0;
-    uint64_t left = index->rows - first;
-    return left < column->rows_per_block ? left : column->rows_per_block;
+/// Whether a column can have one more block of so many rows: where blocks are even, only the last is short.
+static bool rows_follow(const zf_index_column *column, uint64_t rows) {
+    uint64_t even = column->rows_per_block, before = zf_index_first_row(column, column->block_count), sum;
+    if (rows == 0 || rows > (even != 0 ? even : ZF_ROWS_PER_BLOCK_MOST) || __builtin_add_overflow(before, rows, &sum))
+        return false;
+    if (column->block_count == 0) return true;
+    uint64_t last = column->blocks[column->block_count - 1].rows;
+    return even != 0 ? last == even : last % ZF_ROWS_MULTIPLE == 0;
 }
 
 /// Enters a block in the index and finds its place in the file. Under the lock.
@@ -245,15 +299,19 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
     if (writer->failed || writer->finished) {
         return zf_raise(error, ZF_E_WRITER_STOPPED, "the container cannot be written after an earlier failure");
     }
-    uint64_t rows = rows_of_block(&writer->index, entry, entry->block_count);
-    if (shape >= entry->shape_count || rows == 0 || block->rows != rows || zf_load64(bytes + 24) != rows ||
+    uint64_t rows = block->rows, first = zf_index_first_row(entry, entry->block_count);
+    if (shape >= entry->shape_count || !rows_follow(entry, rows) || zf_load64(bytes + 24) != rows ||
         zf_load32(bytes + 12) != shape || zf_load64(bytes + 32) != block->plain_bytes) {
         return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %.128s is not the next one: %llu rows, shape %u",
                         (ull)entry->block_count, entry->name, (ull)block->rows, shape);
     }
     zf_index_shape *known = &entry->shapes[shape];
-    if (size < zf_block_header_bytes(&known->shape)) {
-        return zf_raise(error, ZF_E_INTERNAL, "a block of %llu bytes for column %.128s", (ull)size, entry->name);
+    unsigned version = writer->index.version;
+    uint64_t header = zf_block_header_bytes(&known->shape, version);
+    if (size < header || zf_load32(bytes + 60) != (version >= 2 ? version : 0) ||
+        (version >= 2 && zf_load64(bytes + header - ZF_BLOCK_END_BYTES + 16) != first)) {
+        return zf_raise(error, ZF_E_INTERNAL, "a block of %llu bytes for column %.128s is not one of version %u from row %llu on",
+                        (ull)size, entry->name, version, (ull)first);
     }
     // Counts and intervals as they were laid out: the bytes are what a reader will see.
     const uint8_t *counts = bytes + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * known->shape.param_count;
@@ -279,6 +337,7 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         .offset = writer->end,
         .bytes = size,
         .rows = rows,
+        .first_row = first,
         .plain_bytes = block->plain_bytes,
         .checksum = zf_load64(bytes),
         .shape = shape,
@@ -321,7 +380,7 @@ static zf_status write_end(zf_writer *writer, zf_error *error) {
     zf_store64(footer + 8, text.length);
     zf_store64(footer + 16, XXH3_64bits(text.data, text.length));
     zf_store64(footer + 24, writer->end + text.length + sizeof footer);
-    zf_store32(footer + 32, ZF_FORMAT_VERSION);
+    zf_store32(footer + 32, writer->index.version);
     zf_store64(footer + 48, XXH3_64bits(footer, 48));
     memcpy(footer + 56, ZF_FORMAT_END_MAGIC, 8);
     zf_status status = zf_output_write(writer->file, writer->end, text.data, text.length, error);
@@ -330,16 +389,18 @@ static zf_status write_end(zf_writer *writer, zf_error *error) {
     return status;
 }
 
-zf_status zf_writer_finish(zf_writer *writer, zf_error *error) {
+zf_status zf_writer_finish(zf_writer *writer, uint64_t rows, zf_error *error) {
     zf_status status = ZF_OK;
+    writer->index.rows = rows;
     if (writer->failed || writer->finished) {
         status = zf_raise(error, ZF_E_WRITER_STOPPED, "the container cannot be written after an earlier failure");
     }
     for (uint32_t c = 0; status == ZF_OK && c < writer->index.column_count; c++) {
         const zf_index_column *column = &writer->index.columns[c];
-        if (rows_of_block(&writer->index, column, column->block_count) == 0) continue;
-        status = zf_raise(error, ZF_E_INTERNAL, "column %.128s ends after %llu blocks, before its %llu rows", column->name,
-                          (ull)column->block_count, (ull)writer->index.rows);
+        uint64_t has = zf_index_first_row(column, column->block_count);
+        if (has == rows) continue;
+        status = zf_raise(error, ZF_E_INTERNAL, "column %.128s has %llu rows in %llu blocks, not %llu", column->name, (ull)has,
+                          (ull)column->block_count, (ull)rows);
     }
     if (status == ZF_OK) status = write_end(writer, error);
     if (status == ZF_OK) status = zf_output_commit(writer->file, error);

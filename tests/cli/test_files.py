@@ -359,28 +359,5 @@ class InterruptedDecodes(Case):
         return not named
 
 
-class OlderFiles(Case):
-    """Files that earlier versions wrote are read for ever. They lie in older/."""
-
-    def columns(self):
-        keys, key = [], 1
-        while len(keys) < 5000:
-            keys += [key] * (1 + key * 5 % 7)
-            key += 25 if key % 8 == 0 else 1
-        return {"k.i64": array.array("q", keys[:5000]), "b.i32": array.array("i", [i // 50 % 7 * 3 for i in range(5000)])}
-
-    def test_every_ordered_stage_a_tree_of_its_own(self):
-        path = pathlib.Path(__file__).parent / "older" / "ordered_apart.zfd"
-        self.assertIn("all good", self.good("verify", path))
-        for device in ("cpu", "emu"):
-            self.good("decode", "-q", "--device", device, "-o", self.dir / device, path)
-            for name, values in self.columns().items():
-                self.assertEqual((self.dir / device / name).read_bytes(), values.tobytes(), name)
-        self.good("compile", "-q", path, "-o", self.dir / "old.zfm")
-        self.good("decode", "-q", "--module", self.dir / "old.zfm", "-o", self.dir / "module", path)
-        for name, values in self.columns().items():
-            self.assertEqual((self.dir / "module" / name).read_bytes(), values.tobytes(), name)
-
-
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -66,6 +66,12 @@ bool container_find(const uint8_t *bytes, size_t size, container_places *out) {
     skip(&w, 8);
     uint32_t columns = (uint32_t)number(&w, 4);
     skip(&w, 4);
+    uint64_t optional = 0;
+    if (zf_load32(bytes + 8) >= 2) {
+        uint64_t required = number(&w, 8);
+        optional = number(&w, 8);
+        for (int n = __builtin_popcountll(required) + __builtin_popcountll(optional); n > 0 && w.at <= w.end; n--) skip_text(&w);
+    }
     out->name_length = (uint32_t)number(&w, 4);
     out->name = w.at;
     skip(&w, out->name_length);
@@ -88,6 +94,7 @@ bool container_find(const uint8_t *bytes, size_t size, container_places *out) {
             if (w.at <= w.end && out->row_count < PLACES_ROWS) out->rows[out->row_count++] = row;
         }
     }
+    for (int n = __builtin_popcountll(optional); n > 0 && w.at <= w.end; n--) skip(&w, number(&w, 8));
     out->content = w.at <= w.end ? w.at : w.end;
     return true;
 }

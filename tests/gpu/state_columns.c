@@ -152,7 +152,10 @@ static void make(const made_column *c, uint64_t rows, zf_encode_column *out) {
             memcpy(values + row * size, &value, size);
         }
     }
-    *out = (zf_encode_column){c->name, values, c->text != NULL ? offsets : NULL, c->null != NULL ? validity : NULL};
+    *out = (zf_encode_column){.name = c->name,
+                              .values = values,
+                              .offsets = c->text != NULL ? offsets : NULL,
+                              .validity = c->null != NULL ? validity : NULL};
     if (out->offsets == NULL) free(offsets);
     if (out->validity == NULL) free(validity);
 }

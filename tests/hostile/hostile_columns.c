@@ -29,15 +29,15 @@ static char names[ROWS * TEXT], notes[ROWS * TEXT];
 static int64_t name_offsets[ROWS + 1], note_offsets[ROWS + 1];
 static uint8_t name_validity[ROWS / 8 + 1];
 static const zf_encode_column columns[COLUMNS] = {
-    {"packed", packed, NULL, NULL},
-    {"prices", prices, NULL, NULL},
-    {"codes", codes, NULL, NULL},
-    {"runs", runs, NULL, NULL},
-    {"steps", steps, NULL, NULL},
-    {"walks", walks, NULL, NULL},
-    {"names", names, name_offsets, name_validity},
-    {"notes", notes, note_offsets, NULL},
-    {"pieces", pieces, NULL, NULL},
+    {.name = "packed", .values = packed},
+    {.name = "prices", .values = prices},
+    {.name = "codes", .values = codes},
+    {.name = "runs", .values = runs},
+    {.name = "steps", .values = steps},
+    {.name = "walks", .values = walks},
+    {.name = "names", .values = names, .offsets = name_offsets, .validity = name_validity},
+    {.name = "notes", .values = notes, .offsets = note_offsets},
+    {.name = "pieces", .values = pieces},
 };
 static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8, 0, 0, 1}; // 0: strings
 

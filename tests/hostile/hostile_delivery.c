@@ -136,8 +136,9 @@ static void make_file(void) {
         numbers[i] = i;
         validity[i / 8] |= (uint8_t)((i % 5 != 0) << (i % 8));
     }
-    const zf_encode_column columns[] = {
-        {"names", names, name_offsets, NULL}, {"texts", texts, text_offsets, NULL}, {"numbers", numbers, NULL, validity}};
+    const zf_encode_column columns[] = {{.name = "names", .values = names, .offsets = name_offsets},
+                                        {.name = "texts", .values = texts, .offsets = text_offsets},
+                                        {.name = "numbers", .values = numbers, .validity = validity}};
     zf_error error = {0};
     zf_compiler *compiler = NULL;
     zf_program *program = NULL;

@@ -201,7 +201,7 @@ static void encode_table(zf_program *program, const zf_table *table) {
         if (count == COLUMNS || column->type.nullable || column->type.kind > ZF_K_BOOL) return;
         kinds[count] = column->type.kind;
         fill(column->type.kind, values[count]);
-        columns[count] = (zf_encode_column){column->name, values[count], NULL, NULL};
+        columns[count] = (zf_encode_column){.name = column->name, .values = values[count]};
     }
     char path[80];
     snprintf(path, sizeof path, "%s/t.zfd", directory);

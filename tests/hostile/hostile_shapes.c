@@ -36,17 +36,18 @@ static zf_status write_lie(const char *to, const char *unit, const zf_shape *hon
     memcpy(data, block->base + block->streams[0].offset,
            block->streams[0].bytes < elements * l->element ? block->streams[0].bytes : elements * l->element);
     zf_stream_data stream = {data, elements * l->element, elements};
-    zf_block_data lying = {block->rows, block->plain_bytes, 0, values, counts, &stream, NULL};
-    zf_writer_column column = {"a", {.element = ZF_U32}, "u32", "bitpack", 131072};
+    zf_block_data lying = {block->rows, block->plain_bytes, 0, values, counts, &stream, NULL, 0, 0};
+    zf_writer_column column = {"a", {.element = ZF_U32}, "u32", "bitpack", 131072, NULL};
+    const zf_writer_table table = {.name = "t", .unit = unit, .columns = &column, .column_count = 1};
     zf_writer *writer = NULL;
     void *bytes = NULL;
     uint64_t size = 0;
     uint32_t number = 0;
-    zf_status status = zf_writer_create(to, true, "t", unit, ROWS, &column, 1, &writer, error);
+    zf_status status = zf_writer_create(to, true, &table, &writer, error);
     if (status == ZF_OK) status = zf_writer_shape(writer, 0, &shape, &number, error);
     if (status == ZF_OK) status = zf_block_layout(&shape, &lying, &bytes, &size, error);
     if (status == ZF_OK) status = zf_writer_block(writer, 0, number, bytes, size, &lying, error);
-    if (status == ZF_OK) status = zf_writer_finish(writer, error);
+    if (status == ZF_OK) status = zf_writer_finish(writer, ROWS, error);
     zf_writer_free(writer);
     free(bytes);
     free(data);
@@ -67,7 +68,7 @@ int main(void) {
     fclose(file);
     static uint32_t values[ROWS], out[ROWS + 16];
     for (uint32_t i = 0; i < ROWS; i++) values[i] = i * 2654435761u;
-    const zf_encode_column column = {"a", values, NULL, NULL};
+    const zf_encode_column column = {.name = "a", .values = values};
     zf_encode_options encoding = {.overwrite = true, .rows_per_block = 131072, .threads = 1};
     CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
           error.message);

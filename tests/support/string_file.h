@@ -18,7 +18,7 @@ static inline void string_file_write(zf_compiler *compiler, uint64_t rows, uint6
     zf_error error = {0};
     zf_program *program = NULL;
     CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column column = {"s", characters, offsets, validity};
+    zf_encode_column column = {.name = "s", .values = characters, .offsets = offsets, .validity = validity};
     zf_encode_options options = {.rows_per_block = rows_per_block};
     CHECK(zf_encode(program, "t", &column, 1, rows, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s", error.message,
           error.place);

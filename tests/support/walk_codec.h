@@ -207,7 +207,7 @@ static inline zf_status walk_layout(uint32_t branch, uint32_t shape, uint64_t fi
     counts[0] = counts[1] = counts[2] = rows;
     *stream = (zf_stream_data){values, rows * 4, rows};
     *seek = (zf_seek_data){WALK_INTERVAL, entries, states, 0};
-    *data = (zf_block_data){rows, rows * 4, shape, params, counts, stream, seek};
+    *data = (zf_block_data){rows, rows * 4, shape, params, counts, stream, seek, 0, first};
     return zf_block_layout(&walk_shapes[branch], data, bytes, size, error);
 }
 
@@ -219,7 +219,7 @@ static inline zf_status bits_layout(uint32_t shape, uint64_t first, uint64_t row
     for (uint64_t i = 0; i < rows; i++) packed[i / 8] |= (uint8_t)(walk_bit(first + i) << (i % 8));
     counts[0] = counts[1] = rows;
     *stream = (zf_stream_data){packed, (rows + 7) / 8, rows};
-    *data = (zf_block_data){rows, (rows + 7) / 8, shape, NULL, counts, stream, NULL};
+    *data = (zf_block_data){rows, (rows + 7) / 8, shape, NULL, counts, stream, NULL, 0, first};
     return zf_block_layout(&bits_shape, data, bytes, size, error);
 }
 
@@ -262,17 +262,22 @@ static inline zf_status walk_write_block(zf_writer *writer, size_t column, uint6
 static inline zf_status walk_write_ordered(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite, bool apart,
                                            walk_damage damage, zf_error *error) {
     const zf_writer_column columns[] = {
-        {"walk", {.element = ZF_U32}, "u32", "walk(plain | double)", rows_per_block},
-        {"bits", {.element = ZF_BOOL}, "bool", "bits", rows_per_block},
+        {.name = "walk",
+         .type = {.element = ZF_U32},
+         .type_name = "u32",
+         .codec = "walk(plain | double)",
+         .rows_per_block = rows_per_block},
+        {.name = "bits", .type = {.element = ZF_BOOL}, .type_name = "bool", .codec = "bits", .rows_per_block = rows_per_block},
     };
     zf_writer *writer;
     uint64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
-    zf_status status = zf_writer_create(path, overwrite, "t", "zf 1;\ntable t { }\n", rows, columns, 2, &writer, error);
+    const zf_writer_table table = {.name = "t", .unit = "zf 1;\ntable t { }\n", .columns = columns, .column_count = 2};
+    zf_status status = zf_writer_create(path, overwrite, &table, &writer, error);
     for (uint64_t i = 0; status == ZF_OK && i < 2 * blocks; i++) {
         size_t column = apart ? i / blocks : i % 2;
         status = walk_write_block(writer, column, apart ? i % blocks : i / 2, rows, rows_per_block, damage, error);
     }
-    if (status == ZF_OK) status = zf_writer_finish(writer, error);
+    if (status == ZF_OK) status = zf_writer_finish(writer, rows, error);
     zf_writer_free(writer);
     return status;
 }

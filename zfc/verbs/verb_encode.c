@@ -5,6 +5,7 @@
 
 #include "compiler/program.h"
 #include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
 #include "runtime/container/element.h"
 #include "tuner/tune_json.h"
 #include "zfc/compiling_line.h"
@@ -212,6 +213,32 @@ static zf_status read_inputs(const zf_arguments *arguments, const input_options 
     return check_decimals(data, error);
 }
 
+/// Reads the options `--metadata` into `out`, which has room for all. False after printing what is wrong.
+static bool read_metadata(const zf_arguments *arguments, zf_metadata *out, size_t *count) {
+    *count = 0;
+    for (int i = 0; i < arguments->given_count; i++) {
+        if (!is_given(arguments, i, "metadata")) continue;
+        const char *text = arguments->given[i].value, *equals = strchr(text, '=');
+        char *key = equals != NULL && equals > text ? strndup(text, (size_t)(equals - text)) : NULL;
+        if (key == NULL) {
+            zf_report_usage("encode", "--metadata needs KEY=VALUE, not `%.64s`", text);
+            return false;
+        }
+        out[(*count)++] = (zf_metadata){key, equals + 1, strlen(equals + 1)};
+    }
+    return true;
+}
+
+static void free_metadata(zf_metadata *metadata, size_t count) {
+    for (size_t k = 0; k < count; k++) free((char *)(uintptr_t)metadata[k].key);
+}
+
+/// The name of the column's field, which the file keeps; NULL: it is the column's, or cannot be kept.
+static const char *kept_name(const zf_column_data *column, const zf_encode_options *options) {
+    size_t length = strlen(column->field);
+    return options->format != 1 && length > 0 && zf_name_valid(column->field, length) ? column->field : NULL;
+}
+
 static int encode(const zf_arguments *arguments, zf_session *session, zf_program *program, const zf_table *table,
                   const input_options *intake, const zf_encode_options *options, const char *path) {
     zf_error error;
@@ -228,7 +255,11 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
     zf_files_free(&files);
     for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
         const zf_column_data *column = &data.columns[i];
-        columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
+        columns[i] = (zf_encode_column){.name = column->name,
+                                        .values = column->values,
+                                        .offsets = column->offsets,
+                                        .validity = column->validity,
+                                        .full_name = kept_name(column, options)};
     }
     if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
     if (status == ZF_OK) status = stored_sizes(session->context, path, data.count, stats, &error);
@@ -242,34 +273,22 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
     return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);
 }
 
-int zf_run_encode(zf_arguments *arguments) {
-    const char *codec = zf_argument(arguments, "codec"), *path = zf_argument(arguments, "output");
-    if (!codec) return usage("which program? Give -c FILE.zf[:TABLE]");
-    if (!path) return usage("where to? Give -o OUT.zfd");
-    zf_program_name name;
-    if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
-    input_options intake;
-    if (!read_intake(arguments, &intake)) return EXIT_BAD_USAGE;
-    zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
-    if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
-        return EXIT_BAD_USAGE;
-    const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
-    if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);
-    options.unfused = zf_argument(arguments, "unfused");
-    int status = check_output(path, options.overwrite);
-    if (status != EXIT_GOOD) return status;
+/// Encodes with options that were read.
+static int encode_with(const zf_arguments *arguments, const zf_program_name *name, input_options *intake,
+                       zf_encode_options *options, const char *path) {
+    int status;
     zf_session session;
     if (!zf_session_open(arguments, &session, &status)) return status;
-    options.threads = session.threads;
+    options->threads = session.threads;
     bool terminal = isatty(STDERR_FILENO) && !session.quiet;
-    intake.text.progress = terminal;
-    if (terminal) options.progress = show_progress;
+    intake->text.progress = terminal;
+    if (terminal) options->progress = show_progress;
     zf_program *program = NULL;
     zf_error error;
-    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    zf_status loaded = zf_program_load(session.compiler, name->path, &program, &error);
     if (loaded == ZF_OK) {
-        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.path, name.name);
-        status = table ? encode(arguments, &session, program, table, &intake, &options, path) : EXIT_BAD_INPUT;
+        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name->path, name->name);
+        status = table ? encode(arguments, &session, program, table, intake, options, path) : EXIT_BAD_INPUT;
     } else if (program) {
         zf_report_diagnostics("encode", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
@@ -278,5 +297,30 @@ int zf_run_encode(zf_arguments *arguments) {
     }
     zf_program_free(program);
     zf_session_close(&session);
+    return status;
+}
+
+int zf_run_encode(zf_arguments *arguments) {
+    const char *codec = zf_argument(arguments, "codec"), *path = zf_argument(arguments, "output");
+    if (!codec) return usage("which program? Give -c FILE.zf[:TABLE]");
+    if (!path) return usage("where to? Give -o OUT.zfd");
+    zf_program_name name;
+    if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
+    input_options intake;
+    if (!read_intake(arguments, &intake)) return EXIT_BAD_USAGE;
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = zf_argument(arguments, "force") != NULL};
+    if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
+        return EXIT_BAD_USAGE;
+    const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
+    if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);
+    options.unfused = zf_argument(arguments, "unfused");
+    const char *format = zf_argument(arguments, "format");
+    if (format) options.format = (unsigned)strtoul(format, NULL, 10);
+    zf_metadata metadata[MOST_GIVEN];
+    options.metadata = metadata;
+    int status = check_output(path, options.overwrite);
+    if (status == EXIT_GOOD && !read_metadata(arguments, metadata, &options.metadata_count)) status = EXIT_BAD_USAGE;
+    if (status == EXIT_GOOD) status = encode_with(arguments, &name, &intake, &options, path);
+    free_metadata(metadata, options.metadata_count);
     return status;
 }

@@ -237,9 +237,45 @@ static double ratio_with_offsets(const zf_column_info *info) {
     return info->stored_bytes ? ((double)info->plain_bytes + offsets) / (double)info->stored_bytes : 0;
 }
 
+/// The features of a file's index, by their names.
+static json_t *features_json(const zf_index *index) {
+    json_t *names = json_array();
+    for (unsigned b = 0; b < 128; b++) {
+        bool required = b < 64;
+        const char *name = zf_feature_name(required, b % 64);
+        if (name != NULL && ((required ? index->required : index->optional) >> b % 64 & 1) != 0)
+            json_array_append_new(names, json_string(name));
+    }
+    return names;
+}
+
+static json_t *metadata_json(const zf_index *index) {
+    json_t *all = json_object();
+    for (size_t k = 0; k < index->metadata_count; k++) {
+        const zf_metadata *entry = &index->metadata[k];
+        json_t *value = json_stringn(entry->value, entry->bytes); // NULL: it is no UTF-8
+        json_object_set_new(all, entry->key, value != NULL ? value : json_pack("{s:I}", "bytes", (json_int_t)entry->bytes));
+    }
+    return all;
+}
+
+/// Prints metadata and schema of the table.
+static void print_table(const zf_index *index) {
+    for (size_t k = 0; k < index->metadata_count; k++) {
+        const zf_metadata *entry = &index->metadata[k];
+        bool text = entry->bytes <= 200 && zf_name_valid(entry->value, entry->bytes);
+        printf("  %s = ", entry->key);
+        if (text)
+            printf("%.*s\n", (int)entry->bytes, (const char *)entry->value);
+        else
+            printf("(%zu bytes)\n", entry->bytes);
+    }
+    if (index->schema != NULL) printf("  an Arrow schema of %zu bytes\n", index->schema_bytes);
+}
+
 static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list,
                              zf_error *error) {
-    zf_column_info info = {0};
+    zf_column_info info = {ZF_INIT(zf_column_info)};
     ZF_TRY(zf_container_column(container, index, &info, error));
     double ratio = info.stored_bytes ? (double)info.plain_bytes / (double)info.stored_bytes : 0;
     if (list) {
@@ -253,9 +289,9 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
         }
         bool is_text = info.type.element == ZF_STRING;
         return zf_json_append(list,
-                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o*, s:o, s:o, s:o}", "column", info.name,
-                                        "type", info.type_name, "codec", info.codec, "rows", (json_int_t)info.rows,
-                                        "rows_per_block", (json_int_t)info.rows_per_block, "plain_bytes",
+                              json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o*, s:o, s:o, s:o}", "column", info.name,
+                                        "name", info.full_name, "type", info.type_name, "codec", info.codec, "rows",
+                                        (json_int_t)info.rows, "rows_per_block", (json_int_t)info.rows_per_block, "plain_bytes",
                                         (json_int_t)info.plain_bytes, "stored_bytes", (json_int_t)info.stored_bytes, "ratio",
                                         ratio, "ratio_with_offsets", is_text ? json_real(ratio_with_offsets(&info)) : NULL,
                                         "bytes", account_json(parts), "alternatives", alternatives, "blocks", blocks),
@@ -265,7 +301,9 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
     printf("  %-18s %-14s %10s -> %10s  ratio %8.2f", info.name, info.type_name, zf_bytes_text(info.plain_bytes, plain),
            zf_bytes_text(info.stored_bytes, stored), ratio);
     if (info.type.element == ZF_STRING) printf(" (%.2f with offsets)", ratio_with_offsets(&info));
-    printf("  %llu block%s\n    %s\n", (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
+    printf("  %llu block%s\n", (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s");
+    if (strcmp(info.full_name, info.name) != 0) printf("    named \"%s\"\n", info.full_name);
+    printf("    %s\n", info.codec);
     ZF_TRY(show_alternatives(container, index, NULL, error));
     if (!verbose) return ZF_OK;
     print_account("    ", parts);
@@ -284,18 +322,22 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     if (status == ZF_OK) status = zf_container_account(container, on_part, &all, error);
     if (status == ZF_OK && !as_json) {
         zf_print_path(stdout, zf_container_path(container));
-        printf(": table %s, %s, %llu bytes\n", zf_container_table(container),
-               zf_rows_text(zf_container_rows(container), (char[32]){0}), (unsigned long long)zf_container_bytes(container));
+        printf(": table %s, %s, %llu bytes, format %u\n", zf_container_table(container),
+               zf_rows_text(zf_container_rows(container), (char[32]){0}), (unsigned long long)zf_container_bytes(container),
+               container->index.version);
+        print_table(&container->index);
     }
     for (size_t i = 0; i < selected_count && status == ZF_OK; i++) {
         status = show_column(container, selected[i], &all.columns[selected[i]], verbose, list, error);
     }
     bool whole = !all.gap && all.next == zf_container_bytes(container);
     if (status == ZF_OK && as_json) {
-        json_t *object = json_pack("{s:o, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_json_text(zf_container_path(container)),
-                                   "table", zf_container_table(container), "rows", (json_int_t)zf_container_rows(container),
-                                   "bytes", (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
-                                   account_json(&all.file), "columns", list);
+        json_t *object =
+            json_pack("{s:o, s:i, s:o, s:o, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_json_text(zf_container_path(container)),
+                      "format", (int)container->index.version, "features", features_json(&container->index), "metadata",
+                      metadata_json(&container->index), "table", zf_container_table(container), "rows",
+                      (json_int_t)zf_container_rows(container), "bytes", (json_int_t)zf_container_bytes(container),
+                      "all_bytes_accounted", (int)whole, "parts", account_json(&all.file), "columns", list);
         status = zf_json_print(object, error);
         json_decref(object);
     } else if (status == ZF_OK) {

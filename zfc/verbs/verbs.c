@@ -56,6 +56,9 @@ static const zf_option
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
                      "elements between the states of ordered stages (default: 4096; 1024 for scans; 512 for scans of eight-byte "
                      "elements over maps)"},
+    format = {"format", 0, "VERSION", "1|2", "version of the file's format, for readers of version 1 (default: 2)"},
+    metadata = {"metadata", 0, "KEY=VALUE", NULL,
+                "a key of the table and its value, which the file keeps; may be given several times"},
     unfused_stages = {"unfused", 0, "STREAMS", NULL,
                       "ordered stages with kernels and states of their own, by their streams: COLUMN.STREAM[.STREAM...] "
                       "separated by commas, or `all` (default: none; fused stages are faster on GPUs, often slower on CPUs)"},
@@ -169,13 +172,14 @@ const zf_verb zf_verbs[] = {
      "be the `.npy` array that `decode` writes, and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
      "Values of null rows are not kept. A block takes the params of an earlier block if it only needs wider fields for them and "
      "grows by less than 1%, so that fewer kernels are compiled. Every block is decoded and compared before it is written, and "
-     "the file gets its name when it is complete.",
+     "the file gets its name when it is complete. The file also keeps the name of each column's field in the header, where "
+     "`--field` gives another.",
      1,
      -1,
      zf_run_encode,
-     {&codec, &output,       &header,         &skip_rows,      &field,          &delimiter, &null_word,
-      &raw,   &input_memory, &rows_per_block, &seek_interval,  &unfused_stages, &force,     &threads,
-      &json,  &quiet,        &verbose,        &compile_budget, &time_passes,    &no_cache,  NULL}},
+     {&codec,        &output,         &header,        &skip_rows,      &field,       &delimiter, &null_word, &raw,
+      &input_memory, &rows_per_block, &seek_interval, &unfused_stages, &format,      &metadata,  &force,     &threads,
+      &json,         &quiet,          &verbose,       &compile_budget, &time_passes, &no_cache,  NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, so that files decode without a compiler",

@@ -112,18 +112,22 @@ ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_for
 /// `values`: numbers: one element per row; booleans: one byte per row, 0 or 1 (any for a null); strings: the characters.
 /// `offsets`: strings: rows
 /// + 1 offsets into `values`, which do not decrease; NULL for other types. `validity`: nullable columns: (rows + 7) / 8 bytes,
-/// lowest bit of a byte first, 1 for a value and 0 for null; NULL: no nulls.
+/// lowest bit of a byte first, 1 for a value and 0 for null; NULL: no nulls. `full_name`: the column's name where the data came
+/// from, UTF-8 of one line, at most 4,096 bytes, unlike those of other columns; NULL: `name`.
 typedef struct zf_encode_column {
     const char *name;
     const void *values;
     const int64_t *offsets;
     const uint8_t *validity;
+    const char *full_name;
 } zf_encode_column;
 
 /// Options of zf_encode. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
 typedef struct zf_encode_options {
-    size_t size;             ///< ZF_INIT
-    uint64_t rows_per_block; ///< a multiple of 4096, at most 2^31; 0: 16 MiB of plain data
+    size_t size; ///< ZF_INIT
+    /// A multiple of 4096, at most 2^31. 0: 16 MiB of plain data; where strings differ so much in length that a block would have
+    /// more than 32 MiB, blocks are cut by bytes.
+    uint64_t rows_per_block;
     /// Elements between the stored states of ordered stages, at which decoding can start: a power of two from 256 to 65536.
     /// 0: 4096, or 1024 for columns that are scans, or 512 for scans of eight-byte elements. A larger interval stores fewer bytes
     /// and gives a GPU fewer tiles.
@@ -139,6 +143,14 @@ typedef struct zf_encode_options {
     /// must be fast.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
+    /// The version of the format (docs/format.md): 1 or 2; 0: the newest. Version 1 has no place for full names, a schema and
+    /// metadata: ZF_ERR_USAGE (ZF1505).
+    unsigned format;
+    /// The table's Arrow schema, an encapsulated IPC message of at most 16 MiB, which the file keeps as it is; NULL: none.
+    const void *schema;
+    size_t schema_bytes;
+    const zf_metadata *metadata; ///< keys and values that the file keeps, at most 65,536 and 16 MiB
+    size_t metadata_count;
 } zf_encode_options;
 
 /// Statistics of encoding one column.

@@ -180,10 +180,18 @@ typedef struct zf_column_info {
     const char *codec;     ///< canonical text of its codec
     uint64_t rows;
     uint64_t blocks;
-    uint64_t rows_per_block; ///< of every block but the last
+    uint64_t rows_per_block; ///< of every block but the last; 0: blocks have different numbers
     uint64_t plain_bytes;    ///< the numerator of every ratio; see docs/format.md
     uint64_t stored_bytes;   ///< all bytes of the container that belong to this column, index and padding included
+    const char *full_name;   ///< the column's name where it came from: any UTF-8 of one line. `name` where it had no other
 } zf_column_info;
+
+/// A key of a table's metadata, UTF-8 of one line, and its value: any bytes.
+typedef struct zf_metadata {
+    const char *key;
+    const void *value;
+    size_t bytes; ///< of `value`
+} zf_metadata;
 
 /// Opens a file as a container and checks its index. Close it with zf_container_close.
 ///
@@ -267,7 +275,16 @@ ZF_API uint64_t zf_container_bytes(const zf_container *container);
 ZF_API size_t zf_container_columns(const zf_container *container);
 /// Describes a column. `index`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE (ZF1105). Any thread.
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
-/// Finds a column by name. An unknown name is ZF_ERR_USAGE (ZF1105), with the nearest name as a hint. Any thread.
+/// Returns the number of keys in the table's metadata; 0 for NULL.
+ZF_API size_t zf_container_metadata_count(const zf_container *container);
+/// Copies key `index` of the table's metadata and its value to `*out`; both live as long as the container. `index`: 0 to
+/// zf_container_metadata_count - 1; others are ZF_ERR_USAGE (ZF1101). Any thread.
+ZF_API zf_status zf_container_metadata(const zf_container *container, size_t index, zf_metadata *out, zf_error *error);
+/// Returns the table's Arrow schema, the bytes of an encapsulated IPC message, and their number; NULL and 0 where the file has
+/// none. The message's frame was checked, its contents were not. Lives as long as the container.
+ZF_API const void *zf_container_schema(const zf_container *container, size_t *bytes);
+/// Finds a column by its name or full name. An unknown name is ZF_ERR_USAGE (ZF1105), with the nearest name as a hint. Any
+/// thread.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
 
 // ---- Modules --------------------------------------------------------------------------------------------------

@@ -274,15 +274,21 @@ static void test_layout_refusals(void) {
     walk_free(&data, bytes);
 }
 
+static zf_status create(const char *file, const char *name, const zf_writer_column *columns, size_t count, zf_writer **out,
+                        zf_error *error) {
+    const zf_writer_table table = {.name = name, .unit = "", .columns = columns, .column_count = count};
+    return zf_writer_create(path_of(file), true, &table, out, error);
+}
+
 static void test_writer_refusals(void) {
     zf_error error = {0};
     zf_writer *w = NULL;
-    zf_writer_column good = {"a", {.element = ZF_U32}, "u32", "walk", 4096};
+    zf_writer_column good = {"a", {.element = ZF_U32}, "u32", "walk", 4096, NULL};
     zf_writer_column bad[11] = {good, good, good, good, good, good, good, good, good, good, good};
     bad[0].name = "";
     bad[1].name = "../a";
     bad[2].rows_per_block = 4095;
-    bad[3].rows_per_block = 0;
+    bad[3].rows_per_block = 1;
     bad[4].rows_per_block = UINT64_C(1) << 32;
     bad[5].type.logical = ZF_LOGICAL_DATE32;
     bad[6].type.precision = 3;
@@ -294,20 +300,20 @@ static void test_writer_refusals(void) {
     bad[9].codec = "walk\x1b[2J";
     bad[10].type_name = "u\xff";
     for (size_t i = 0; i < 11; i++) {
-        CHECK(zf_writer_create(path_of("w.zfd"), true, "t", "", 1, &bad[i], 1, &w, &error) == ZF_ERR_USAGE, "column %zu", i);
+        CHECK(create("w.zfd", "t", &bad[i], 1, &w, &error) == ZF_ERR_USAGE, "column %zu", i);
         CHECK(strcmp(error.code, "ZF1505") == 0, "%zu: %s", i, error.code);
     }
     static const char *const tables[] = {"", "a/b", "..", "1"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        CHECK(zf_writer_create(path_of("w.zfd"), true, tables[i], "", 1, &good, 1, &w, &error) == ZF_ERR_USAGE, "%s", tables[i]);
+        CHECK(create("w.zfd", tables[i], &good, 1, &w, &error) == ZF_ERR_USAGE, "%s", tables[i]);
     }
     zf_writer_column twice[] = {good, good};
-    CHECK(zf_writer_create(path_of("w.zfd"), true, "t", "", 1, twice, 2, &w, &error) == ZF_ERR_USAGE, "two columns of one name");
-    CHECK(zf_writer_create(path_of("w.zfd"), true, "t", "", 1, &good, 0, &w, &error) == ZF_ERR_USAGE, "no column");
+    CHECK(create("w.zfd", "t", twice, 2, &w, &error) == ZF_ERR_USAGE, "two columns of one name");
+    CHECK(create("w.zfd", "t", &good, 0, &w, &error) == ZF_ERR_USAGE, "no column");
     unlink(path_of("w.zfd"));
     unsigned files = files_in_directory();
     // A file whose blocks are missing is not finished, and nothing of it is left.
-    CHECK(zf_writer_create(path_of("w.zfd"), true, "t", "", 5000, &good, 1, &w, &error) == ZF_OK, "%s", error.message);
+    CHECK(create("w.zfd", "t", &good, 1, &w, &error) == ZF_OK, "%s", error.message);
     uint32_t shape = 7;
     zf_block_data data;
     void *bytes = NULL;
@@ -316,8 +322,11 @@ static void test_writer_refusals(void) {
     CHECK(zf_writer_shape(w, 0, &walk_shapes[0], &shape, &error) == ZF_OK && shape == 0, "%s", error.message);
     CHECK(zf_writer_shape(w, 0, &walk_shapes[1], &shape, &error) == ZF_OK && shape == 1, "%s", error.message);
     CHECK(zf_writer_shape(w, 0, &walk_shapes[0], &shape, &error) == ZF_OK && shape == 0, "an equal shape is kept once");
-    CHECK(walk_layout(0, 0, 0, 1000, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_INTERNAL, "a block that is too short");
+    CHECK(walk_layout(0, 0, 4096, 4096, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_INTERNAL, "a block of a later row");
+    walk_free(&data, bytes);
+    CHECK(walk_layout(0, 0, 0, 4097, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_INTERNAL, "a block that is too long");
     walk_free(&data, bytes);
     CHECK(walk_layout(0, 0, 0, 4096, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_writer_block(w, 0, 1, bytes, size, &data, &error) == ZF_ERR_INTERNAL, "another shape than was laid out");
@@ -326,9 +335,10 @@ static void test_writer_refusals(void) {
     zf_store32((uint8_t *)bytes + 64 + 2 * 8 + 2 * 8 + 24, 2 * WALK_INTERVAL);
     second.rows = 904;
     zf_store64((uint8_t *)bytes + 24, 904);
+    zf_store64((uint8_t *)bytes + zf_block_header_bytes(&walk_shapes[0], 2) - 16, 4096);
     CHECK(zf_writer_block(w, 0, 0, bytes, size, &second, &error) == ZF_ERR_INTERNAL, "seek points at two intervals");
     CHECK(strstr(error.message, "two intervals") != NULL, "%s", error.message);
-    CHECK(zf_writer_finish(w, &error) == ZF_ERR_INTERNAL, "a column without its last block");
+    CHECK(zf_writer_finish(w, 5000, &error) == ZF_ERR_INTERNAL, "a column without its last block");
     CHECK(files_in_directory() == files, "something is left");
     CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1506") == 0, "%s",
           error.code);
@@ -394,8 +404,8 @@ static void test_parallel_writers(zf_context *context) {
     zf_container *c = NULL;
     zf_writer_column columns[4];
     static const char *const names[] = {"a", "b", "c", "d"};
-    for (int i = 0; i < 4; i++) columns[i] = (zf_writer_column){names[i], {.element = ZF_U32}, "u32", "walk", 4096};
-    CHECK(zf_writer_create(path_of("p.zfd"), true, "t", "", 5 * 4096, columns, 4, &w, &error) == ZF_OK, "%s", error.message);
+    for (int i = 0; i < 4; i++) columns[i] = (zf_writer_column){names[i], {.element = ZF_U32}, "u32", "walk", 4096, NULL};
+    CHECK(create("p.zfd", "t", columns, 4, &w, &error) == ZF_OK, "%s", error.message);
     pthread_t threads[4];
     parallel p[4];
     for (size_t i = 0; i < 4; i++) {
@@ -406,7 +416,7 @@ static void test_parallel_writers(zf_context *context) {
         pthread_join(threads[i], NULL);
         CHECK(p[i].status == ZF_OK, "writer %d", i);
     }
-    CHECK(zf_writer_finish(w, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_writer_finish(w, 5 * 4096, &error) == ZF_OK, "%s", error.message);
     zf_writer_free(w);
     CHECK(zf_container_open(context, path_of("p.zfd"), &c, &error) == ZF_OK, "%s at %s", error.message, error.place);
     static _Alignas(64) uint32_t values[5 * 4096], work[1 << 16];
@@ -439,7 +449,10 @@ static void test_block_refusals(void) {
         {48, 4, 9, "ZF1209", "9 streams"},
         {52, 4, 0, "ZF1209", "0 seek trees"},
         {56, 4, 2, "ZF1209", "2 seek fields"},
-        {60, 4, 1, "ZF1203", "features 0x1"},
+        {60, 4, 1, "ZF1203", "a block of version 1"},
+        {60, 4, 3, "ZF1203", "a block of version 3"},
+        {160, 8, 4, "ZF1203", "features 0x4"},
+        {184, 8, 1, "ZF1209", "not 0"},
         {64, 8, 256, "ZF1320", "param `width`"},
         {72, 8, UINT64_C(1) << 32, "ZF1320", "param `base`"},
         {80, 8, 1001, "ZF1323", "1001 elements for 1000 rows"},
@@ -536,7 +549,7 @@ static void test_index_refusals(zf_context *context) {
     refuse_index(context, original, size, rows + 40, zf_load64(original + rows + 40), 2, "ZF1207", "shape that does not exist");
     refuse_index(context, original, size, rows + 40, zf_load64(original + rows + 40), UINT64_C(1) << 32, "ZF1207", "features");
     refuse_index(context, original, size, index + 8, 2, 3, "ZF1207", "it ends too early");
-    refuse_index(context, original, size, index + 8, 2, 1, "ZF1207", "behind its last column");
+    refuse_index(context, original, size, index + 8, 2, 1, "ZF1207", "behind its end");
     refuse_index(context, original, size, index + 8, 2, UINT32_MAX, "ZF1207", "number of columns");
     refuse_index(context, original, size, end + 24, size, size + 1, "ZF1204", "was written with");
     refuse_index(context, original, size, end, index, index + 256, "ZF1205", "the index cannot");
@@ -647,7 +660,7 @@ static void test_open_failures(zf_context *context) {
     size_t size;
     CHECK(walk_write(path_of("x.zfd"), 10, 4096, true, &error) == ZF_OK, "%s", error.message);
     uint8_t *bytes = read_file(path_of("x.zfd"), &size);
-    bytes[8] = 2;
+    bytes[8] = 3;
     write_file(path_of("x.zfd"), bytes, size);
     CHECK(zf_container_open(context, path_of("x.zfd"), &c, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1203") == 0, "%s",
           error.code);
@@ -694,17 +707,18 @@ static void write_example(const char *path, zf_error *error) {
     static const int8_t steps[] = {0, 1, 2, -1, 3};
     const zf_stream_data streams[] = {{steps, 5, 5}};
     const zf_seek_data seeks[] = {{4096, 0, NULL, 0}};
-    const zf_writer_column column = {"a", {.element = ZF_I32}, "i32", "delta(plain)", 4096};
-    const zf_block_data block = {5, 20, 0, values, counts, streams, seeks};
+    const zf_writer_column column = {"a", {.element = ZF_I32}, "i32", "delta(plain)", 4096, NULL};
+    const zf_writer_table table = {.name = "t", .unit = "zf 1;", .columns = &column, .column_count = 1};
+    const zf_block_data block = {5, 20, 0, values, counts, streams, seeks, 0, 0};
     zf_writer *w = NULL;
     uint32_t number;
     void *bytes = NULL;
     uint64_t size;
-    CHECK(zf_writer_create(path, true, "t", "zf 1;", 5, &column, 1, &w, error) == ZF_OK, "%s", error->message);
+    CHECK(zf_writer_create(path, true, &table, &w, error) == ZF_OK, "%s", error->message);
     CHECK(zf_writer_shape(w, 0, &shape, &number, error) == ZF_OK, "%s", error->message);
     CHECK(zf_block_layout(&shape, &block, &bytes, &size, error) == ZF_OK, "%s", error->message);
     CHECK(zf_writer_block(w, 0, number, bytes, size, &block, error) == ZF_OK, "%s", error->message);
-    CHECK(zf_writer_finish(w, error) == ZF_OK, "%s", error->message);
+    CHECK(zf_writer_finish(w, 5, error) == ZF_OK, "%s", error->message);
     zf_writer_free(w);
     free(bytes);
 }

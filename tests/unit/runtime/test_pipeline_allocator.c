@@ -141,7 +141,9 @@ static void write_file(zf_compiler *compiler) {
     zf_error error = {0};
     zf_program *program = NULL;
     CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
-    zf_encode_column encoded[] = {{"n", numbers, NULL, NULL}, {"f", flags, NULL, NULL}, {"s", characters, offsets, validity}};
+    zf_encode_column encoded[] = {{.name = "n", .values = numbers},
+                                  {.name = "f", .values = flags},
+                                  {.name = "s", .values = characters, .offsets = offsets, .validity = validity}};
     zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK};
     CHECK(zf_encode(program, "t", encoded, COLUMNS, ROWS, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s",
           error.message, error.place);

@@ -1,0 +1,68 @@
+#include "compiler/encode/encode_cut.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
+
+enum { BLOCK_BYTES = 16 << 20 }; ///< of plain data, unless the caller says otherwise
+
+/// Characters of rows `first` to `first + rows` - 1, nulls' included.
+static uint64_t characters(const zf_encode_job *job, uint64_t first, uint64_t rows) {
+    return (uint64_t)(job->data.offsets[first + rows] - job->data.offsets[first]);
+}
+
+static bool is_text(const zf_encode_job *job) { return job->column->type.kind == ZF_K_STRING; }
+
+/// Rows of a block: 16 MiB of plain data; of strings by their mean length.
+static uint64_t even_rows(const zf_encode_job *job) {
+    uint64_t bits = job->column->type.kind == ZF_K_BOOL ? 1 : 8 * zf_kind_size(job->column->type.kind);
+    if (is_text(job)) bits = 8 * (job->rows > 0 ? characters(job, 0, job->rows) / job->rows + 1 : 1);
+    uint64_t wanted = (uint64_t)BLOCK_BYTES * 8 / bits / ZF_ENCODE_ROWS_UNIT * ZF_ENCODE_ROWS_UNIT;
+    return wanted < ZF_ENCODE_ROWS_UNIT ? ZF_ENCODE_ROWS_UNIT : wanted;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/// Whether even blocks of strings differ so much that one has more than twice the bytes.
+static bool is_skewed(const zf_encode_job *job) {
+    for (uint64_t row = 0; row < job->rows; row += job->rows_per_block) {
+        if (characters(job, row, least(job->rows_per_block, job->rows - row)) > 2 * BLOCK_BYTES) return true;
+    }
+    return false;
+}
+
+/// The rows of the block from `first` on: multiples of 4096, until one more would exceed the bytes of a block.
+static uint64_t rows_by_bytes(const zf_encode_job *job, uint64_t first) {
+    uint64_t left = job->rows - first, rows = least(ZF_ENCODE_ROWS_UNIT, left);
+    while (rows < left && rows < ZF_ROWS_PER_BLOCK_MOST) {
+        uint64_t more = least(rows + ZF_ENCODE_ROWS_UNIT, left);
+        if (characters(job, first, more) > BLOCK_BYTES) break;
+        rows = more;
+    }
+    return rows;
+}
+
+static zf_status cut_by_bytes(zf_encode_job *job, zf_error *error) {
+    uint64_t most = (job->rows + ZF_ENCODE_ROWS_UNIT - 1) / ZF_ENCODE_ROWS_UNIT, row = 0;
+    job->starts = calloc(most + 1, sizeof *job->starts);
+    if (job->starts == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a column");
+    job->rows_per_block = job->blocks = 0;
+    while (row < job->rows) {
+        row += rows_by_bytes(job, row);
+        job->starts[++job->blocks] = row;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf_error *error) {
+    job->rows_per_block = options->rows_per_block != 0 ? options->rows_per_block : even_rows(job);
+    job->blocks = (job->rows + job->rows_per_block - 1) / job->rows_per_block;
+    bool free_to_cut = is_text(job) && options->rows_per_block == 0 && options->format != 1;
+    return free_to_cut && is_skewed(job) ? cut_by_bytes(job, error) : ZF_OK;
+}
+
+void zf_encode_cut_free(zf_encode_job *job) {
+    free(job->starts);
+    job->starts = NULL;
+}

@@ -1,0 +1,18 @@
+// Where the blocks of a column begin.
+#ifndef ZF_COMPILER_ENCODE_CUT_H
+#define ZF_COMPILER_ENCODE_CUT_H
+
+#include "compiler/encode/encode_block.h"
+
+/// Rows that blocks have a multiple of, but for a column's last one.
+enum { ZF_ENCODE_ROWS_UNIT = 4096 };
+
+/// Decides the blocks of a column, whose data, column and rows the job has: as many rows as `options` say, or 16 MiB of plain
+/// data. Strings: by their mean length; where a block would then have more than 32 MiB, by bytes (not in version 1 of the
+/// format).
+///
+/// Free with zf_encode_cut_free, also after a failure. Errors: ZF_ERR_MEMORY.
+zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf_error *error);
+void zf_encode_cut_free(zf_encode_job *job);
+
+#endif

@@ -1,0 +1,42 @@
+// The index since version 2: features by their names; full names, schema and metadata of a table.
+#include <stdlib.h>
+
+#include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
+
+const char *zf_feature_name(bool required, unsigned bit) {
+    static const char *const required_names[ZF_REQUIRED_COUNT] = {[ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks"};
+    static const char *const optional_names[ZF_OPTIONAL_COUNT] = {
+        [ZF_OPTIONAL_NAMES] = "names", [ZF_OPTIONAL_SCHEMA] = "schema", [ZF_OPTIONAL_METADATA] = "metadata"};
+    if (required) return bit < ZF_REQUIRED_COUNT ? required_names[bit] : NULL;
+    return bit < ZF_OPTIONAL_COUNT ? optional_names[bit] : NULL;
+}
+
+const char *zf_schema_fault(const void *schema, size_t bytes) {
+    const uint8_t *at = schema;
+    if (bytes > ZF_SECTION_MOST) return "a schema that is too long";
+    if (bytes < 16 || zf_load32(at) != UINT32_MAX || zf_load32(at + 4) != bytes - 8) return "a schema that is no IPC message";
+    return NULL;
+}
+
+const char *zf_metadata_fault(const zf_metadata *metadata, size_t count) {
+    uint64_t bytes = 0;
+    if (count > ZF_METADATA_MOST) return "more than 65,536 keys";
+    for (size_t k = 0; k < count; k++) {
+        size_t length = strlen(metadata[k].key);
+        if (length == 0 || !zf_name_valid(metadata[k].key, length)) return "a key that is empty, too long or no text";
+        bytes += length + metadata[k].bytes;
+        if (metadata[k].bytes > ZF_SECTION_MOST || bytes > ZF_SECTION_MOST) return "keys and values of more than 16 MiB";
+    }
+    return NULL;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+const char *zf_twice(const char **names, size_t count) {
+    qsort(names, count, sizeof *names, compare_names);
+    for (size_t c = 1; c < count; c++) {
+        if (strcmp(names[c - 1], names[c]) == 0) return names[c];
+    }
+    return NULL;
+}

@@ -1,0 +1,88 @@
+"""Strings of very different lengths are cut into blocks by bytes, and any rows of them decode on every device."""
+
+import array
+import json
+import sys
+import unittest
+
+from zfc_case import Case, cache_of_module
+
+ROWS = (3 * 4096, 4096, 5001)  # of the blocks
+LENGTHS = (10, 8300, 11)       # of their strings: the second has 34 MB, more than twice what a block should have
+
+
+def setUpModule():
+    cache_of_module()
+
+
+class Uneven(Case):
+    def setUp(self):
+        super().setUp()
+        offsets, at = array.array("q", [0]), 0
+        for rows, length in zip(ROWS, LENGTHS):
+            for _ in range(rows):
+                at += length
+                offsets.append(at)
+        self.offsets, self.all = offsets, sum(ROWS)
+        period = bytes(range(32, 127)) * 11
+        self.bytes = (period * (at // len(period) + 1))[:at]
+        valid = bytearray(b"\xff" * ((self.all + 7) // 8))
+        for k in range(0, self.all, 7):
+            valid[k // 8] &= ~(1 << k % 8) & 255
+        self.valid = valid
+        self.file("t.zf", "table t { s: string = strings; n: string? = nullable(values: strings); k: u16 = bitpack; }\n")
+        self.file("s.offsets", offsets.tobytes())
+        self.file("s.bytes", self.bytes)
+        self.file("n.valid", bytes(valid))
+        self.file("k.u16", array.array("H", [k % 1000 for k in range(self.all)]).tobytes())
+        self.zfd = self.dir / "t.zfd"
+
+    def encode(self, *words):
+        return self.zfc("encode", "-c", self.dir / "t.zf", "-o", self.zfd, "-f", "-q", *words,
+                        *[f"{to}={self.dir / name}" for to, name in (
+                            ("s.offsets", "s.offsets"), ("s.bytes", "s.bytes"), ("n.offsets", "s.offsets"), ("n.bytes", "s.bytes"),
+                            ("n.valid", "n.valid"), ("k", "k.u16"))])
+
+    def is_valid(self, row):
+        return self.valid[row // 8] >> row % 8 & 1 == 1
+
+    def check_rows(self, begin, end, device):
+        out = self.dir / "out"
+        self.good("decode", self.zfd, "-o", out, "-f", "-q", "--rows", f"{begin}..{end}", "--device", device)
+        first, last = self.offsets[begin], self.offsets[end]
+        where = f"rows {begin} to {end} on {device}"
+        self.assertEqual((out / "s.bytes").read_bytes(), self.bytes[first:last], where)
+        expected = b"".join(self.bytes[self.offsets[k]:self.offsets[k + 1]] for k in range(begin, end) if self.is_valid(k))
+        self.assertEqual((out / "n.bytes").read_bytes(), expected, where)
+        bits = (out / "n.valid").read_bytes()
+        self.assertEqual([bits[k // 8] >> k % 8 & 1 == 1 for k in range(end - begin)], [self.is_valid(k) for k in range(begin, end)],
+                         where)
+
+    def test_blocks_by_bytes(self):
+        self.assertEqual(self.encode().returncode, 0)
+        shown = json.loads(self.good("inspect", self.zfd, "--json"))
+        self.assertEqual(shown["features"], ["uneven blocks"])
+        columns = {column["column"]: column for column in shown["columns"]}
+        for name in "sn":
+            self.assertEqual(columns[name]["rows_per_block"], 0)
+            self.assertEqual([block["rows"] for block in columns[name]["blocks"]], list(ROWS))
+        self.assertGreater(columns["k"]["rows_per_block"], 0)
+        self.good("verify", self.zfd, "--device", "cpu")
+        borders = (ROWS[0], ROWS[0] + ROWS[1])
+        for device in ("cpu", "emu"):
+            for border in borders:
+                self.check_rows(border - 3, border + 2, device)
+            self.check_rows(borders[0] + 4090, borders[1] + 1, device)
+            self.check_rows(self.all - 1, self.all, device)
+        self.check_rows(borders[0] - 2, borders[1] + 2, "cpu")
+
+    def test_even_where_asked(self):
+        for words, version in ((("--format", "1"), 1), (("--rows-per-block", "4096"), 2)):
+            self.assertEqual(self.encode(*words).returncode, 0)
+            shown = json.loads(self.good("inspect", self.zfd, "--json"))
+            self.assertEqual((shown["format"], shown["features"]), (version, []))
+            self.assertGreater(shown["columns"][0]["rows_per_block"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

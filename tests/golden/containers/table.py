@@ -1,0 +1,108 @@
+"""The table of the golden containers: its program, and the values of its rows, by formulas.
+
+python3 table.py DIRECTORY writes table.zf and table.csv there. A file of each version of the format was made of them once, with
+`zfc encode -c table.zf table.csv --rows-per-block 4096 --format N -o vN.zfd`, and stays.
+"""
+import datetime
+import pathlib
+import struct
+import sys
+
+ROWS = 5000  # two blocks, the second short
+
+
+def mixed(k):
+    """Bits that look random."""
+    k = (k + 1) * 2654435761 & 0xffffffff
+    return k ^ k >> 15
+
+
+def word(k):
+    return ("", "a", "zip", "flow", "köln", "in person", "x" * 9)[mixed(k) % 7]
+
+
+# Name, type, codec, value of row k (None: null).
+COLUMNS = (
+    ("packed", "u32", "bitpack", lambda k: mixed(k) % 1000),
+    ("small", "u8", "dictionary(codes: bitpack)", lambda k: mixed(k) % 5 * 50),
+    ("runs", "i64", "rle(values: bitpack, counts: bitpack)", lambda k: k // 37 * 1000),
+    ("deep", "u32", "rle(rle(rle(bitpack, bitpack), bitpack), bitpack)", lambda k: k // 100 % 4),
+    ("steps", "i32", "delta(zigzag(bitpack)) | bitpack", lambda k: (k * k) % 4099 - 2000),
+    ("walks", "i64", "delta_stride(start: bitpack, stride: bitpack, count: bitpack)", lambda k: k * 8 + k // 700 * 10**6),
+    ("flags", "bool", "set_gaps(rle(bitpack, bitpack))", lambda k: mixed(k) % 11 == 0),
+    ("patched", "i64", "pfor(bitpack, bitpack, delta)", lambda k: 10**12 + k if mixed(k) % 50 == 0 else mixed(k) % 60),
+    ("decimals", "f64", "alp(ints: bitpack, gaps: bitpack)", lambda k: mixed(k) % 1000 / 4),
+    ("prices", "f64", "float2int(bitpack)", lambda k: mixed(k) % 1000 / 100),
+    ("planes", "f32", "byte_stream_split(rle(plain, bitpack))", lambda k: k / 8),
+    ("layout", "i32", "gpu_for", lambda k: mixed(k) % 300 - 100),
+    ("days", "date32", "gpu_dfor(block_starts: delta(bitpack))", lambda k: 8000 + k // 3),
+    ("money", "decimal(15, 2)", "rle(values: delta(zigzag(bitpack)), counts: rle(bitpack, bitpack))", lambda k: k // 9 * 125),
+    ("ranges", "u8", "rans(chunk: 700)", lambda k: mixed(k) % 7 * (mixed(k) % 3)),
+    ("states", "u8", "tans(chunk: 700)", lambda k: mixed(k) % 9 * (mixed(k) % 2)),
+    ("prefix", "u8", "huffman(chunk: 700)", lambda k: mixed(k) % 4 * (mixed(k) % 5)),
+    ("amounts", "i64", "multiples(times: bitpack, codes: bitpack, entries: delta(rle(bitpack, bitpack)), most: 9)",
+     lambda k: (mixed(k) % 9 + 1) * (100 + mixed(k) % 13)),
+    ("texts", "string", "strings(lengths: bitpack)", word),
+    ("symbols", "string", "strings(lengths: bitpack, bytes: fsst(sample: 1024, chunk: 300))", word),
+    ("coded", "string?", "nullable(validity: rle, values: dictionary(codes: bitpack, entries: strings))",
+     lambda k: None if k % 5 == 0 else word(k)),
+    ("holes", "i32?", "nullable(validity: rle, values: delta(bitpack))", lambda k: None if k // 40 % 3 == 0 else k * 2),
+    ("doubts", "bool?", "plain(values: rle(values: nullable, counts: bitpack))",
+     lambda k: None if k // 30 % 4 == 0 else k // 15 % 2 == 0),
+)
+
+FORMATS = {"u8": "B", "u32": "I", "i32": "i", "i64": "q", "f32": "f", "f64": "d", "date32": "i", "decimal(15, 2)": "q"}
+
+
+def bitmap(bits):
+    out = bytearray((len(bits) + 7) // 8)
+    for k, bit in enumerate(bits):
+        out[k // 8] |= bit << k % 8
+    return bytes(out)
+
+
+def raw_files(rows=ROWS):
+    """The files that `zfc decode` writes for the first rows, by their names."""
+    files = {}
+    for name, kind, _, value in COLUMNS:
+        values, base = [value(k) for k in range(rows)], kind.rstrip("?")
+        if kind.endswith("?"):
+            files[f"{name}.valid"] = bitmap([v is not None for v in values])
+        if base == "string":
+            texts = [(v or "").encode() for v in values]
+            ends = [0]
+            for text in texts:
+                ends.append(ends[-1] + len(text))
+            files[f"{name}.offsets"] = struct.pack(f"<{rows + 1}q", *ends)
+            files[f"{name}.bytes"] = b"".join(texts)
+        elif base == "bool":
+            files[f"{name}.bool"] = bitmap([bool(v) for v in values])
+        else:
+            files[f"{name}.{base.split('(')[0]}"] = struct.pack(f"<{rows}{FORMATS[base]}", *[v or 0 for v in values])
+    return files
+
+
+def field(kind, value):
+    base = kind.rstrip("?")
+    if value is None:
+        return ""
+    if base == "bool":
+        return "true" if value else "false"
+    if base == "date32":
+        return (datetime.date(1970, 1, 1) + datetime.timedelta(days=value)).isoformat()
+    return f"{value // 100}.{value % 100:02d}" if base.startswith("decimal") else str(value)
+
+
+def write(directory):
+    with open(directory / "table.zf", "w", encoding="utf-8") as out:
+        out.write("table golden {\n" + "".join(f"    {name}: {kind} = {codec};\n" for name, kind, codec, _ in COLUMNS) + "}\n")
+    with open(directory / "table.csv", "w", encoding="utf-8", newline="") as out:
+        out.write(",".join(column[0] for column in COLUMNS) + "\n")
+        for k in range(ROWS):
+            fields = [field(kind, value(k)) for _, kind, _, value in COLUMNS]
+            out.write(",".join(f'"{text}"' if kind == "string?" and text == "" and value(k) is not None else text
+                               for text, (_, kind, _, value) in zip(fields, COLUMNS)) + "\n")
+
+
+if __name__ == "__main__":
+    write(pathlib.Path(sys.argv[1]))
