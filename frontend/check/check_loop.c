@@ -118,23 +118,27 @@ static bool breaks(const zf_stmt *stmt) {
 }
 
 typedef struct loop_state {
-    uint64_t trips; ///< product of the trips outside
+    uint64_t trips;  ///< product of the trips outside
+    uint64_t rounds; ///< of the body, as they are after the loop
+    uint64_t before; ///< of the body, before the loop
     uint32_t chunk_loop;
     bool in_chunks;
     zf_bound *scope;
-    bool few; ///< it and those around it run at most ZF_LOOP_TRIP_LIMIT times
+    bool few; ///< it and those around it, and with those before it, run at most ZF_LOOP_TRIP_LIMIT times
 } loop_state;
 
 enum { LOOP_IN_LOOP = ZF_LOOP_TRIP_LIMIT / 4096 };
 
 /// `trips` is the most that it may run; negative: unknown.
 static loop_state enter_loop(zf_checker *ck, zf_int128 trips) {
-    loop_state saved = {ck->trip_product, ck->frame->chunk_loop, ck->in_chunks, ck->scope, true};
-    bool huge =
-        trips < 0 || trips > ZF_LOOP_TRIP_LIMIT || ck->trip_product * (uint64_t)(trips < 0 ? 0 : trips) > ZF_LOOP_TRIP_LIMIT;
-    saved.few = !huge;
+    bool huge = trips < 0 || trips > ZF_LOOP_TRIP_LIMIT;
+    uint64_t product = ck->trip_product * (uint64_t)(huge ? 0 : trips);
+    huge = huge || product > ZF_LOOP_TRIP_LIMIT || ck->rounds + product > ZF_LOOP_TRIP_LIMIT;
+    loop_state saved = {
+        ck->trip_product, ck->rounds + (huge ? 0 : product), ck->rounds, ck->frame->chunk_loop, ck->in_chunks, ck->scope, !huge};
     // Within a loop that is counted, or that reads, shorter loops are a part of its iteration: up to 4096 in all.
-    ck->trip_product = huge ? LOOP_IN_LOOP : ck->trip_product * (uint64_t)trips;
+    ck->trip_product = huge ? LOOP_IN_LOOP : product;
+    ck->rounds = huge ? 0 : saved.rounds;
     ck->frame->loops++;
     ck->level++;
     return saved;
@@ -144,10 +148,62 @@ static void leave_loop(zf_checker *ck, loop_state saved) {
     ck->level--;
     ck->frame->loops--;
     ck->trip_product = saved.trips;
+    if (!saved.few) ck->rounds = saved.rounds; // those within belong to its iterations
     ck->frame->chunk_loop = saved.chunk_loop;
     ck->in_chunks = saved.in_chunks;
     ck->scope = saved.scope;
 }
+
+/// A loop, or a reduction (`what`), that runs too often for a body of elements, within others or after others. Those after others
+/// are reported once a body.
+static void refuse_rounds(zf_checker *ck, zf_span span, const char *what, zf_int128 trips, uint64_t outer, uint64_t before,
+                          const zf_expr *bound) {
+    bool alone = trips > ZF_LOOP_TRIP_LIMIT, nested = outer > 1;
+    bool fits = !alone && outer * (uint64_t)trips <= ZF_LOOP_TRIP_LIMIT;
+    if (fits && ck->rounds_refused) return;
+    ck->rounds_refused = ck->rounds_refused || fits;
+    const char *often = zf_ck_range_text(ck, zf_interval_const(trips));
+    const char *around = zf_ck_range_text(ck, zf_interval_const((zf_int128)outer));
+    zf_diag *diag =
+        zf_ck_error(ck, ZF_D_UNBOUNDED_LOOP, span, "%s may run %s times%s%s%s for every element%s%s%s", what, often,
+                    nested ? " within another that runs " : "", nested ? around : "", nested ? " times" : "",
+                    fits ? ", after loops that run " : "", fits ? zf_ck_range_text(ck, zf_interval_const((zf_int128)before)) : "",
+                    !fits         ? ""
+                    : before == 1 ? " time"
+                                  : " times");
+    if (bound != NULL) zf_ck_remark_facts(ck, diag, bound);
+    if (fits)
+        zf_ck_hint(ck, diag, "all loops of a body, with those of the functions that it calls, may run %d times",
+                   ZF_LOOP_TRIP_LIMIT);
+    else if (nested)
+        zf_ck_hint(ck, diag, "together they may run %d times: bound both, by `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
+    else
+        zf_ck_hint(ck, diag, "bound it by %d: `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
+}
+
+uint64_t zf_ck_enter_terms(zf_checker *ck, const zf_reduce *reduce, zf_span span) {
+    enum { UNROLLED = 64 };
+    uint64_t outer = ck->trip_product;
+    if (!is_element_body(ck)) return outer; // in chunks each term is counted, in encode too
+    zf_int128 terms = 1;
+    for (uint32_t k = 0; k < reduce->binder_count; k++) {
+        const zf_binder *binder = &reduce->binders[k];
+        if (zf_is_poison(binder->lo) || zf_is_poison(binder->hi)) return outer;
+        zf_int128 trips = binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
+        terms = terms > UNROLLED ? terms : terms * (trips < 0 ? 0 : trips);
+    }
+    if (terms > UNROLLED) return outer; // a scan, or a difference of prefix sums: a term for every element
+    uint64_t product = outer * (uint64_t)terms;
+    if (product > ZF_LOOP_TRIP_LIMIT || ck->rounds + product > ZF_LOOP_TRIP_LIMIT) {
+        refuse_rounds(ck, span, "this reduction", terms, outer, ck->rounds, NULL);
+        return outer;
+    }
+    ck->rounds += product;
+    ck->trip_product = product;
+    return outer;
+}
+
+void zf_ck_leave_terms(zf_checker *ck, uint64_t entered) { ck->trip_product = entered; }
 
 /// while c { } and loop { }.
 static bool check_while(zf_checker *ck, const zf_ast_stmt *ast) {
@@ -184,18 +240,8 @@ static bool check_for_range(zf_checker *ck, const zf_ast_stmt *ast) {
     bool poisoned = zf_is_poison(binder->lo) || zf_is_poison(binder->hi);
     zf_int128 trips = poisoned ? 1 : binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
     loop_state saved = enter_loop(ck, trips < 0 ? 0 : trips);
-    if (!poisoned && is_element_body(ck) && !saved.few) {
-        bool nested = saved.trips > 1;
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_UNBOUNDED_LOOP, ast->span, "this loop may run %s times%s%s%s for every element",
-                        zf_ck_range_text(ck, zf_interval_const(trips)), nested ? " within another that runs " : "",
-                        nested ? zf_ck_range_text(ck, zf_interval_const((zf_int128)saved.trips)) : "", nested ? " times" : "");
-        zf_ck_remark_facts(ck, diag, binder->hi);
-        if (nested)
-            zf_ck_hint(ck, diag, "together they may run %d times: bound both, by `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
-        else
-            zf_ck_hint(ck, diag, "bound it by %d: `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
-    }
+    if (!poisoned && is_element_body(ck) && !saved.few)
+        refuse_rounds(ck, ast->span, "this loop", trips, saved.trips, saved.before, binder->hi);
     zf_ck_enter(ck, ast->name, ast->name_span, binder->local, NULL, false);
     zf_ck_invalidate_assigned(ck, ast->body); // after the binder: what it is compared with may change in the body
     zf_ck_block(ck, ast->body, &stmt->body);
@@ -260,7 +306,12 @@ static bool check_for_each(zf_checker *ck, const zf_ast_stmt *ast) {
     bool chunks = source->kind == ZF_X_CHUNKS, nested = chunks || source->kind == ZF_X_PARTS;
     zf_int128 trips = poisoned ? 1 : nested ? -1 : zf_length_range(ck, source).hi;
     loop_state saved = enter_loop(ck, trips);
-    if (!poisoned && is_element_body(ck) && !saved.few) refuse_unbounded(ck, ast->span, "this loop runs over data");
+    if (!poisoned && is_element_body(ck) && !saved.few) {
+        if (trips < 0 || trips > ZF_LOOP_TRIP_LIMIT)
+            refuse_unbounded(ck, ast->span, "this loop runs over data");
+        else
+            refuse_rounds(ck, ast->span, "this loop", trips, saved.trips, saved.before, NULL);
+    }
     if (chunks) {
         ck->in_chunks = true;
         ck->frame->chunk_loop = ck->frame->loops;

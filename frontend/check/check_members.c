@@ -155,6 +155,8 @@ static void begin_body(zf_checker *ck, zf_body_kind kind, zf_local *locals, uint
     ck->in_region = ck->hoisting = false;
     ck->array_bytes = 0;
     ck->trip_product = 1;
+    ck->rounds = 0;
+    ck->rounds_refused = false;
     ck->in_chunks = false;
     ck->tail = NULL;
     *frame = (zf_frame){.name = name, .module = ck->module, .local = true, .result = result, .result_known = true};

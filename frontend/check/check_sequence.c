@@ -280,7 +280,9 @@ static zf_expr *check_reduce(zf_checker *ck, const zf_ast_expr *ast, zf_reduce_o
     }
     bool logical = op == ZF_RED_ANY || op == ZF_RED_ALL;
     zf_hoist saved = zf_ck_hoist_begin(ck, reduce, first_local);
+    uint64_t entered = zf_ck_enter_terms(ck, reduce, ast->span);
     zf_expr *term = logical ? zf_ck_condition(ck, ast->b) : zf_ck_value(ck, ast->b);
+    zf_ck_leave_terms(ck, entered);
     zf_ck_hoist_end(ck, saved);
     reduce->term = term;
     for (uint32_t k = 0; k < reduce->binder_count; k++) {

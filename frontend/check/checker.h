@@ -17,7 +17,7 @@ enum {
     ZF_TREE_DEPTH_LIMIT = 1000,        ///< levels of the typed tree (ZF0112)
     ZF_DECODE_ARRAYS_LIMIT = 64 << 10, ///< bytes of local arrays of a decode body (ZF0802)
     ZF_ENCODE_ARRAYS_LIMIT = 64 << 20,
-    ZF_LOOP_TRIP_LIMIT = 65536, ///< iterations of a loop that needs no work counter, nests multiplied
+    ZF_LOOP_TRIP_LIMIT = 65536, ///< iterations of the loops of a body that need no work counter: nests multiplied, the rest added
     ZF_TABLE_LIMIT = 65536,     ///< elements of a constant array
     ZF_CHUNK_LIMIT = 1 << 24,   ///< elements of a chunk
     ZF_LANES_LIMIT = 32,
@@ -126,10 +126,11 @@ typedef struct zf_checker {
     zf_stmt **tail; ///< where the next statement goes; NULL where none may stand
     uint64_t array_bytes;
     uint64_t trip_product; ///< iterations of the constant loops around the current place, multiplied
+    uint64_t rounds;       ///< iterations of the body's constant loops so far; in a counted loop, of one of its iterations
     uint32_t depth;        ///< of the tree being built
     uint32_t nodes;
     bool in_chunks; ///< within `for c in chunks(x)`
-    bool failed, too_large;
+    bool failed, too_large, rounds_refused;
 
     // Terms that are computed apart from their place (check_hoist.c).
     const zf_fact *universal; ///< facts that hold for every element of the body, or of the emit region
@@ -260,6 +261,10 @@ typedef struct zf_checked_body {
 zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, const zf_ast_block *block, zf_span span);
 bool zf_ck_loop_stmt(zf_checker *ck, const zf_ast_stmt *ast); ///< WHILE, LOOP, FOR; true: never ends
 bool zf_loop_progresses(const zf_stmt *body);                 ///< every path reads or emits
+/// Counts the terms of an unrolled reduction like the iterations of a loop, and those of reductions within its term. Returns what
+/// zf_ck_leave_terms takes.
+uint64_t zf_ck_enter_terms(zf_checker *ck, const zf_reduce *reduce, zf_span span);
+void zf_ck_leave_terms(zf_checker *ck, uint64_t entered);
 /// Forgets what the statements of a loop's body (or its condition, by calls) may change (check_invalidate.c).
 void zf_ck_invalidate_assigned(zf_checker *ck, const zf_ast_block *body);
 void zf_ck_invalidate_in_condition(zf_checker *ck, const zf_ast_expr *condition);
