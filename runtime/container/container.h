@@ -241,7 +241,7 @@ typedef struct zf_block_run {
     const char *file;  ///< what the text is called that a container carries, where a check stands in it; NULL: the codec
     uint64_t launches; ///< counted up
     unsigned threads;  ///< for tiles of one kernel; 0 and 1: the caller's alone. RECORD always uses one
-    bool (*cancelled)(void *user); ///< asked before each kernel; NULL: never
+    bool (*cancelled)(void *user); ///< asked before each kernel and between its tiles; NULL: never
     void *cancelled_user;
 } zf_block_run;
 ZF_PRIVATE_API zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view, uint64_t *bytes,

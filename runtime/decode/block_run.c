@@ -198,13 +198,49 @@ void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t f
     if (last % 8 != 0) to[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
 }
 
+/// Whether the caller cancels the block's decode; `stopped` then keeps all threads from going on.
+typedef struct cancelling {
+    bool (*cancelled)(void *user); ///< NULL: never
+    void *user;
+    atomic_bool stopped;
+} cancelling;
+
+static bool is_cancelled(cancelling *c) {
+    if (c->cancelled == NULL) return false;
+    if (atomic_load_explicit(&c->stopped, memory_order_relaxed)) return true;
+    if (!c->cancelled(c->user)) return false;
+    atomic_store(&c->stopped, true);
+    return true;
+}
+
 /// One kernel over a range of tiles, cut into batches for threads.
 typedef struct launch {
     const zf_abi_args *args;
     zf_abi_kernel_fn kernel;
     uint64_t begin, end, batch;
+    cancelling *cancel;
     atomic_uint_fast64_t failure;
 } launch;
+
+/// Runs tiles a few at a time, and asks between them whether to go on: after the first tile, and about once a millisecond. The
+/// time of a tile differs a thousandfold between kernels.
+static void run_pieces(const launch *l, zf_abi_args *args, uint64_t begin, uint64_t end) {
+    static const double short_piece = 0.5e-3, long_piece = 2e-3; // seconds
+    uint64_t tiles = 1;
+    double before = zf_clock_seconds();
+    while (begin < end) {
+        uint64_t now = end - begin < tiles ? end - begin : tiles;
+        l->kernel(args, begin, begin + now);
+        begin += now;
+        if (begin == end || is_cancelled(l->cancel)) return;
+        double after = zf_clock_seconds();
+        if (after - before < short_piece)
+            tiles *= 2;
+        else if (after - before > long_piece && tiles > 1)
+            tiles /= 2;
+        before = after;
+    }
+}
 
 static void run_batch(void *user, uint64_t index, unsigned worker) {
     (void)worker;
@@ -213,7 +249,10 @@ static void run_batch(void *user, uint64_t index, unsigned worker) {
     uint64_t failure = ZF_ABI_NO_FAILURE; // its own, so that threads do not share a word in ordinary use
     zf_abi_args args = *l->args;
     args.failure = &failure;
-    l->kernel(&args, begin, end);
+    if (l->cancel == NULL || l->cancel->cancelled == NULL || args.mode == ZF_ABI_RECORD)
+        l->kernel(&args, begin, end);
+    else if (!atomic_load_explicit(&l->cancel->stopped, memory_order_relaxed))
+        run_pieces(l, &args, begin, end);
     uint64_t least = atomic_load_explicit(&l->failure, memory_order_relaxed);
     while (failure < least && !atomic_compare_exchange_weak(&l->failure, &least, failure)) {
     }
@@ -239,9 +278,9 @@ static unsigned threads_worth(launch *l, uint64_t batch, unsigned threads) {
 /// Runs tiles begin..end and returns the least failure word. If there are few elements, the first ones are timed to decide
 /// whether threads are worth starting for the others: the time of an element differs a hundredfold between kernels.
 static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, uint64_t begin, uint64_t end, uint32_t tile,
-                             unsigned threads) {
+                             unsigned threads, cancelling *cancel) {
     if (begin >= end) return ZF_ABI_NO_FAILURE;
-    launch l = {.args = args, .kernel = kernel, .begin = begin, .end = end};
+    launch l = {.args = args, .kernel = kernel, .begin = begin, .end = end, .cancel = cancel};
     atomic_init(&l.failure, ZF_ABI_NO_FAILURE);
     uint64_t least = tile < BATCH_ELEMENTS ? BATCH_ELEMENTS / tile : 1;
     if (threads > 1 && end - begin <= least) threads = 1;
@@ -265,6 +304,7 @@ typedef struct output {
     int64_t *offsets;          ///< strings: of row `begin`; `out` is then the place of the block's first byte
     uint64_t begin, end, count;
     unsigned bits, validity_bit;
+    cancelling *cancel;
 } output;
 
 /// A tile of which only some rows are wanted: to the scratch, and from there.
@@ -279,7 +319,7 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
         args.offsets = (int64_t *)((uintptr_t)o->scratch - first * sizeof(int64_t));
     }
     args.validity = (uint8_t *)((uintptr_t)o->scratch_validity - first / 8);
-    uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1);
+    uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1, o->cancel);
     if (failure != ZF_ABI_NO_FAILURE) return failure;
     if (o->validity != NULL)
         zf_place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
@@ -307,21 +347,23 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
         args.out = o->out;
         args.offsets = o->offsets;
         args.validity = o->validity;
-        return launch_tiles(&args, kernel, 0, args.tiles, tile, threads); // also the one tile of an empty block
+        return launch_tiles(&args, kernel, 0, args.tiles, tile, threads, o->cancel); // also the one tile of an empty block
     }
     if (o->begin >= o->end) return ZF_ABI_NO_FAILURE;
     uint64_t whole_begin = first + (o->begin % tile != 0), whole_end = last;
     if (o->end % tile != 0 && o->end != o->count) whole_end--;
     if (shifted || whole_begin > whole_end) whole_begin = whole_end = last;
     for (uint64_t t = first; t < whole_begin; t++) {
+        if (t > first && is_cancelled(o->cancel)) return ZF_ABI_NO_FAILURE;
         uint64_t failure = run_cut_tile(shared, kernel, tile, t, o);
         if (failure != ZF_ABI_NO_FAILURE) return failure;
     }
     args.out = (uint8_t *)((uintptr_t)o->out - o->begin * o->bits / 8);
     args.offsets = (int64_t *)((uintptr_t)o->offsets - o->begin * sizeof(int64_t));
     args.validity = (uint8_t *)((uintptr_t)o->validity - o->begin / 8);
-    uint64_t failure = launch_tiles(&args, kernel, whole_begin, whole_end, tile, threads);
+    uint64_t failure = launch_tiles(&args, kernel, whole_begin, whole_end, tile, threads, o->cancel);
     for (uint64_t t = whole_end; t < last && failure == ZF_ABI_NO_FAILURE; t++) {
+        if (t > first && is_cancelled(o->cancel)) return ZF_ABI_NO_FAILURE;
         failure = run_cut_tile(shared, kernel, tile, t, o);
     }
     return failure;
@@ -409,6 +451,10 @@ static bool goes_to_column(const zf_block_run *run, const zf_abi_work *work) {
            count == all && run->byte_begin == 0 && run->byte_end == all;
 }
 
+static zf_status report_cancelled(const zf_block_run *run, zf_error *error) {
+    return zf_fail_place(error, zf_raise(error, ZF_E_CANCELLED, "the decode was cancelled"), "%s", run->where);
+}
+
 static zf_status run_block(void *user, zf_error *error) {
     zf_block_run *run = user;
     const zf_abi_plan *plan = run->plan;
@@ -436,12 +482,15 @@ static zf_status run_block(void *user, zf_error *error) {
     uint32_t failed = zf_block_check_run(&plan->block_checks, slots);
     if (failed != ZF_CHECKS_HOLD) return report(run, NULL, slots, failed, error);
     uint64_t failure = ZF_ABI_NO_FAILURE;
+    cancelling cancel = {.cancelled = run->cancelled, .user = run->cancelled_user};
+    atomic_init(&cancel.stopped, false);
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};
     output o = {.out = run->out,
                 .scratch = scratch,
                 .begin = run->begin,
                 .end = run->end,
                 .count = view->rows,
+                .cancel = &cancel,
                 .bits = zf_element_bits(run->element)};
     if (run->element == ZF_STRING) {
         o.offsets = run->offsets;
@@ -456,8 +505,7 @@ static zf_status run_block(void *user, zf_error *error) {
     }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
-        if (run->cancelled != NULL && run->cancelled(run->cancelled_user))
-            return zf_fail_place(error, zf_raise(error, ZF_E_CANCELLED, "the decode was cancelled"), "%s", run->where);
+        if (is_cancelled(&cancel)) return report_cancelled(run, error);
         bool records = record && kernel->tree >= 0 && plan->trees[kernel->tree].directory == 0;
         unsigned threads = records ? 1 : run->threads;
         args.tiles = zf_tile_count(kernel, view);
@@ -467,8 +515,9 @@ static zf_status run_block(void *user, zf_error *error) {
             failure = run_column(&args, run->code->kernels[k], kernel->tile, &o, threads);
         } else {
             args.out = buffers[kernel->sink] != NULL ? buffers[kernel->sink] : run->out;
-            failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, kernel->tile, threads);
+            failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, kernel->tile, threads, &cancel);
         }
+        if (atomic_load(&cancel.stopped)) return report_cancelled(run, error);
         run->launches++;
         if (failure != ZF_ABI_NO_FAILURE) return report(run, kernel, NULL, failure, error);
     }

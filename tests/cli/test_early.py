@@ -5,8 +5,10 @@ PATCH_CONTAINER [unittest arguments]"""
 import array
 import random
 import re
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -89,6 +91,16 @@ algorithm made(values: i32[], param n: u64) -> i32[] group_parallel {
     encode(x) { n = x.len; values.append(x); }
 }"""
 
+SLOW = """
+algorithm made(s: i32[]) -> i32[] fully_parallel {
+    decode(i) {
+        var t: u64 = i;
+        for k in 0..60000 - 59997 { t = t * 3 + (t >> 7) ^ k; }
+        return t == 12345 ? 1 : s[i];
+    }
+    encode(x) { s.append(x); }
+}"""
+
 
 def setUpModule():
     zfc_case.cache_of_module()
@@ -120,6 +132,22 @@ class Early(zfc_case.Case):
         subprocess.run([PATCH, container, b"m in 0..100".hex(), b"m in 0..300".hex()], check=True)
         for device in (("cpu",), ("emu", "--chunk-threads", 1), ("emu", "--chunk-threads", 32)):
             self.bad(1, "decode", "-q", "-f", "--device", *device, "-o", self.dir / "out", container, says="V10: more work than a block or chunk")
+
+    def test_an_interrupt_ends_a_slow_decode(self):
+        """The program in the container is changed to take ten thousand times as long: a decode of a minute or more ends with the signal."""
+        rows, out = 1_000_000, self.dir / "out"
+        container, wanted = self.container(SLOW, rows)
+        self.good("decode", "-q", "-o", out, container)
+        self.assertEqual((out / "c.i32").read_bytes(), wanted)
+        (out / "c.i32").unlink()
+        subprocess.run([PATCH, container, b"60000 - 59997".hex(), b"60000 - 10000".hex()], check=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([zfc_case.ZFC, "decode", "-q", "--threads", "1", "-o", out, container], stderr=subprocess.PIPE)
+            time.sleep(1)  # by then it decodes, or else still compiles
+            self.assertIsNone(process.poll())
+            process.send_signal(number)
+            process.communicate(timeout=30)
+            self.assertEqual((process.returncode, list(out.iterdir())), (-number, []))
 
     def test_groups_are_counted(self):
         """The program in the container is changed to have a million times as many groups: the error says how many, and how many it may

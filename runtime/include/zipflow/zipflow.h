@@ -318,9 +318,10 @@ typedef struct zf_decode_options {
     unsigned threads;    ///< for CPUs and for checking blocks; more than 256 count as 256; 0: the context's number
     /// Returns true to cancel the call, which then returns ZF_ERR_CANCELLED (ZF1115). NULL: never.
     ///
-    /// Called before each block and before each kernel of a block, by several threads at once. It must be fast and must not call
-    /// zipflow. A GPU finishes the kernels that are already enqueued. zf_decode, zf_decode_prepare and zf_code_obtain call it
-    /// until they return. Pipelines ignore it: use zf_batch_cancel.
+    /// Called before each block and before each kernel of a block, by several threads at once; on a CPU also between the tiles of
+    /// a kernel (thousands of rows), about once a millisecond. It must be fast and must not call zipflow. A GPU finishes the
+    /// kernels that are already enqueued. zf_decode, zf_decode_prepare and zf_code_obtain call it until they return. Pipelines
+    /// ignore it: use zf_batch_cancel.
     bool (*cancelled)(void *user);
     void *cancelled_user; ///< passed to `cancelled`
     /// The stream for the copies and kernels of zf_decode on a GPU (CUDA: a CUstream of the primary context).
@@ -423,11 +424,12 @@ typedef struct zf_code_stats {
 /// Gets and loads the code that later decodes of these requests need, over several threads.
 ///
 /// `threads`: more than 256 count as 256; 0: the context's number. Examines at most 256 blocks per column. Failures are reported
-/// by the decode that needs the code: this call changes neither which errors occur nor which comes first. It fails only for wrong
-/// arguments, an absent device, missing memory, or if `cancelled` of a request returns true (ZF_ERR_CANCELLED). `each` (may be
-/// NULL) has one entry per request; the size of the first is that of all. `all` may be NULL. Both are zero where arguments or the
-/// device are wrong. Codes are counted per request: those of a column that is requested twice count twice in `all`. The context
-/// owns the code. Host-blocking, ordered with no stream. Any thread, also while others decode.
+/// by the decode that needs the code, also those of columns and rows that do not exist: this call changes neither which errors
+/// occur nor which comes first. It fails only for wrong pointers and structs, an absent device, missing memory, or if `cancelled`
+/// of a request returns true (ZF_ERR_CANCELLED). `each` (may be NULL) has one entry per request; the size of the first is that of
+/// all. `all` may be NULL. Both are zero where arguments or the device are wrong. Codes are counted per request: those of a
+/// column that is requested twice count twice in `all`. The context owns the code. Host-blocking, ordered with no stream. Any
+/// thread, also while others decode.
 ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                                 unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 

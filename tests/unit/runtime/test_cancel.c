@@ -71,11 +71,13 @@ static unsigned test_call(call which, zf_context *context, zf_container *contain
     memset(made, 0xa5, sizeof made);
     CHECK(make(which, context, container, device, &all, stats, &error) == ZF_OK, "%s: %s", device, error.message);
     CHECK(which != DECODE || is_right(), "%s: rows are wrong", device);
-    for (unsigned most = 0; most < all.calls; most++) {
+    // Between tiles a CPU asks by the clock, so how often differs from call to call.
+    for (unsigned most = 0;; most++) {
         patience p = {0, most};
         zf_decode_stats less = {0};
         error = (zf_error){0};
         zf_status status = make(which, context, container, device, &p, &less, &error);
+        if (status == ZF_OK && p.calls <= most) break;
         CHECK(status == ZF_ERR_CANCELLED && strcmp(error.code, "ZF1115") == 0 && strstr(error.place, "column s") != NULL,
               "%s, cancelled at %u of %u: %s %s (%s)", device, most, all.calls, error.code, error.message, error.place);
         CHECK(p.calls == most + 1, "%s, cancelled at %u: asked %u times", device, most, p.calls);
@@ -165,7 +167,8 @@ int main(void) {
         zf_decode_stats stats = {0};
         unsigned calls = test_call(DECODE, context, container, devices[d], &stats);
         uint64_t places = d == 0 ? BLOCKS + stats.launches : BLOCKS + 1; // emu: its blocks have the same code
-        CHECK(calls == places, "%s: asked at %u places, not %llu", devices[d], calls, (unsigned long long)places);
+        bool enough = d == 0 ? calls > places : calls == places;         // cpu: between tiles, too
+        CHECK(enough, "%s: asked at %u places, not %llu", devices[d], calls, (unsigned long long)places);
         calls = test_call(OBTAIN, context, container, devices[d], &stats);
         CHECK(calls > BLOCKS, "%s: asked at %u places", devices[d], calls); // its blocks, and their code
         if (d == 1) CHECK(test_call(PREPARE, context, container, devices[d], &stats) == BLOCKS, "prepare asks for each block");

@@ -202,10 +202,77 @@ static void test_threads_worth_their_start(void) {
     free(out);
 }
 
+// ---- Cancelling -----------------------------------------------------------------------------------------------
+
+static atomic_uint tiles_run, asked;
+static unsigned asked_most;
+
+static void run_counted(const zf_abi_args *args, uint64_t begin, uint64_t end) {
+    (void)args;
+    atomic_fetch_add(&tiles_run, (unsigned)(end - begin));
+}
+
+static bool lose_patience(void *user) {
+    (void)user;
+    return atomic_fetch_add(&asked, 1) >= asked_most;
+}
+
+/// A block's only kernel ends where its caller says so, long before its last tile, and with threads too.
+static void test_cancelled_tiles(void) {
+    enum { ROWS = 160000 };
+    zf_error error = {0};
+    zf_block_data data;
+    zf_block_view view;
+    void *bytes = NULL;
+    uint64_t size = 0, work_bytes = 0;
+    uint32_t *out = malloc(ROWS * sizeof *out);
+    CHECK(walk_layout(0, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_check(&walk_shapes[0], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_work_bytes(&walk_plans[0], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
+    void *work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
+    zf_abi_code code = walk_codes[0];
+    zf_abi_kernel_fn kernels[] = {run_counted};
+    code.kernels = kernels;
+    unsigned tiles = (ROWS - 1) / walk_plans[0].kernels[0].tile + 1;
+    for (unsigned threads = 1; threads <= 4; threads += 3) {
+        for (uint64_t first = 0; first <= 5; first += 5) { // some rows: tiles that are cut go through the scratch
+            zf_block_run run = {.plan = &walk_plans[0],
+                                .code = &code,
+                                .view = &view,
+                                .element = ZF_U32,
+                                .out = out,
+                                .begin = first,
+                                .end = ROWS,
+                                .work = work,
+                                .mode = ZF_ABI_DECODE,
+                                .threads = threads,
+                                .where = "block 0",
+                                .cancelled = lose_patience};
+            atomic_store(&tiles_run, 0), atomic_store(&asked, 0);
+            asked_most = UINT32_MAX;
+            CHECK(zf_block_run_cpu(&run, &error) == ZF_OK && atomic_load(&tiles_run) == tiles, "%u of %u tiles: %s",
+                  atomic_load(&tiles_run), tiles, error.message);
+            CHECK(atomic_load(&asked) > 2, "asked %u times", atomic_load(&asked));
+            atomic_store(&tiles_run, 0), atomic_store(&asked, 0);
+            run.launches = 0;
+            asked_most = 1; // not before the kernel, but after its first tile
+            CHECK(zf_block_run_cpu(&run, &error) == ZF_ERR_CANCELLED && strcmp(error.code, "ZF1115") == 0, "%u threads: %s",
+                  threads, error.message);
+            unsigned ran = atomic_load(&tiles_run);
+            CHECK(ran >= 1 && ran <= threads + 1 && run.launches == 0, "%u threads ran %u tiles of %u", threads, ran, tiles);
+        }
+    }
+    zf_block_view_free(&view);
+    walk_free(&data, bytes);
+    free(work);
+    free(out);
+}
+
 int main(void) {
     test_signals_of_workers();
     test_first_failure();
     test_split();
     test_threads_worth_their_start();
+    test_cancelled_tiles();
     return check_result();
 }
