@@ -3,7 +3,8 @@
 
 A block "```zf NAME" is a file. In a block "```console" every line "$ ..." is a command (with the next line, where it ends in a backslash).
 The lines after it are its output, standard error included. "```console explain: graph kernels" shows only these parts of the output of
-`explain`. Paths of the library are shown from the source's root. --write renews the outputs of the pages.
+`explain`. "```console fails" shows an error; elsewhere an output with "error[" is one of the page. Paths of the library are shown from
+the source's root. --write renews the outputs of the pages.
 
 A block "```c NAME" is a file, too. Its page is skipped where the shared libraries are missing or have sanitizers, which a plain program cannot load.
 
@@ -65,8 +66,8 @@ def describe_libraries(directory, zfc, root, environment):
 
 
 def renewed_page(page, zfc, root):
-    """The page with the output of this version, and how many of its commands print something."""
-    printed = 0
+    """The page with the output of this version, how many of its commands print something, and which fail where that is not meant."""
+    printed, failed = 0, []
     environment = {**os.environ, "PATH": f"{zfc.parent}:{os.environ['PATH']}", "ZIPFLOW_STD": str(root / "dsl/std"), "LC_ALL": "C"}
     with tempfile.TemporaryDirectory() as directory:
         environment["XDG_CACHE_HOME"] = directory
@@ -84,10 +85,12 @@ def renewed_page(page, zfc, root):
             for command in commands_of(block):
                 text = shown(command, parts, directory, environment, root)
                 printed += bool(text)
+                if "error[" in text and "fails" not in kind.split():
+                    failed.append((command, text))
                 out += command + "\n" + text + ("" if text.endswith("\n") or not text else "\n")
             return f"```{kind}\n{out}```"
 
-        return re.sub(r"^```([^\n]+)\n(.*?)^```$", renewed, page, flags=re.M | re.S), printed
+        return re.sub(r"^```([^\n]+)\n(.*?)^```$", renewed, page, flags=re.M | re.S), printed, failed
 
 
 def main():
@@ -97,7 +100,10 @@ def main():
         if "\n```c " in page and library_of(zfc) is None:
             print(f"{name}: skipped, there is no library that its programs can load")
             continue
-        new, printed = renewed_page(page, zfc, root)
+        new, printed, failed = renewed_page(page, zfc, root)
+        for command, text in failed:
+            print(f"{name}: this fails; if that is meant, write ```console fails\n  {command}\n{text}")
+            status = 1
         if "--write" in sys.argv:
             (root / name).write_text(new)
         elif new != page:
