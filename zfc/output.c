@@ -42,12 +42,34 @@ zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, z
     return status;
 }
 
+/// Files of a group that may hold descriptors: half of all descriptors are for others.
+static size_t open_most(void) {
+    enum { DESCRIPTORS = 2, MOST = 4096 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 / DESCRIPTORS > MOST) return MOST;
+    return (size_t)limit.rlim_cur / 2 / DESCRIPTORS;
+}
+
+zf_status zf_outputs_finished(zf_outputs *outputs, zf_error *error) {
+    if (outputs->count - outputs->parked < open_most()) return ZF_OK;
+    sigset_t before;
+    zf_signals_pause(&before);
+    zf_status status = ZF_OK;
+    while (outputs->parked < outputs->count && status == ZF_OK) {
+        status = zf_output_park(outputs->files[outputs->parked], error);
+        if (status == ZF_OK) outputs->parked++;
+    }
+    zf_signals_resume(&before);
+    return status;
+}
+
 zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
     sigset_t before;
     zf_signals_pause(&before); // also so that no interrupt leaves some with their names and some without
     zf_status status = ZF_OK;
     // A full disk shows here, before any file has its name.
-    for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) status = zf_output_sync(outputs->files[i], error);
+    for (size_t i = outputs->parked; i < outputs->count && status == ZF_OK; i++)
+        status = zf_output_sync(outputs->files[i], error);
     zf_status unsynced = ZF_OK; // of the first name that may be lost; the files are complete, and so the others get theirs
     for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) {
         zf_error failure;

@@ -20,15 +20,18 @@ typedef struct zf_outputs {
     const zf_files_read *read; ///< inputs, none of which may be overwritten; may be NULL
     zf_output_file **files;
     size_t count, capacity;
+    size_t parked; ///< of the first files, which hold no descriptors
 } zf_outputs;
 
 /// Opens a file of the group, which owns it.
 zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error);
+/// All files of the group so far are complete. If they hold many descriptors, these are closed.
+zf_status zf_outputs_finished(zf_outputs *outputs, zf_error *error);
 /// Gives all files their names.
 zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error);
 /// Frees the group. Files without a name are removed.
 void zf_outputs_free(zf_outputs *outputs);
-/// Raises the limit of open files as far as the system allows: a group holds two descriptors a file.
+/// Raises the limit of open files as far as the system allows: a file of a group holds two descriptors until it is parked.
 void zf_allow_many_files(void);
 
 /// Writes a whole file.

@@ -16,6 +16,7 @@ struct zf_output_file {
     char *path;         ///< as given, for messages
     char *name;         ///< its last part
     char temporary[64]; ///< name of the file in `directory`; "" while it has none
+    char *parked;       ///< path of the temporary name while no descriptor is open; NULL: they are
     int directory;      ///< where both names are
     int fd;
     unsigned mode; ///< of the file that it replaces, or 0
@@ -23,23 +24,31 @@ struct zf_output_file {
     atomic_bool synced; ///< nothing was written since; writers of several threads clear it
 };
 
-/// Splits the path and opens its directory.
+/// Returns the path of the directory, which the caller frees; NULL if there is no memory.
+static char *directory_of(const zf_output_file *file) {
+    const char *slash = strrchr(file->path, '/');
+    return slash == NULL ? strdup(".") : strndup(file->path, slash == file->path ? 1 : (size_t)(slash - file->path));
+}
+
 static zf_status open_directory(zf_output_file *file, zf_error *error) {
+    char *directory = directory_of(file);
+    if (directory == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
+    file->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int number = errno;
+    free(directory);
+    return file->directory >= 0 ? ZF_OK : zf_raise_system(error, ZF_E_CREATE_FAILED, "open the directory of", file->path, number);
+}
+
+/// Splits the path and opens its directory.
+static zf_status start_path(zf_output_file *file, zf_error *error) {
     const char *slash = strrchr(file->path, '/');
     const char *name = slash != NULL ? slash + 1 : file->path;
     if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         return zf_raise_system(error, ZF_E_CREATE_FAILED, "make a file called", file->path, EISDIR);
     }
     file->name = strdup(name);
-    char *directory = slash == NULL ? strdup(".") : strndup(file->path, slash == file->path ? 1 : (size_t)(slash - file->path));
-    if (file->name == NULL || directory == NULL) {
-        free(directory);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
-    }
-    file->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int number = errno;
-    free(directory);
-    return file->directory >= 0 ? ZF_OK : zf_raise_system(error, ZF_E_CREATE_FAILED, "open the directory of", file->path, number);
+    if (file->name == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
+    return open_directory(file, error);
 }
 
 static zf_status check_target(zf_output_file *file, zf_error *error) {
@@ -104,7 +113,7 @@ zf_status zf_output_create(const char *path, zf_output_options options, zf_outpu
     file->path = options.overwrite ? realpath(path, NULL) : NULL;
     if (file->path == NULL) file->path = strdup(path);
     zf_status status = file->path != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
-    if (status == ZF_OK) status = open_directory(file, error);
+    if (status == ZF_OK) status = start_path(file, error);
     if (status == ZF_OK) status = check_target(file, error);
     if (status == ZF_OK) status = open_file(file, options.named, error);
     if (status != ZF_OK) {
@@ -151,18 +160,21 @@ static int rename_new(zf_output_file *file) {
     return 0;
 }
 
+/// Gives the file without a name a temporary one. Returns 0, or an error number.
+static int name_temporarily(zf_output_file *file) {
+    int number = make_temporary_name(file) ? name_file(file, file->temporary) : EAGAIN;
+    if (number != 0) file->temporary[0] = 0;
+    return number;
+}
+
 static int give_name(zf_output_file *file) {
     int number = 0;
     if (file->temporary[0] == 0) {
         number = name_file(file, file->name);
         if (number != EEXIST || !file->overwrite) return number;
         // To replace a file there must be a name to rename from.
-        if (!make_temporary_name(file)) return EAGAIN;
-        number = name_file(file, file->temporary);
-        if (number != 0) {
-            file->temporary[0] = 0;
-            return number;
-        }
+        number = name_temporarily(file);
+        if (number != 0) return number;
     }
     if (file->overwrite) {
         number = renameat(file->directory, file->temporary, file->directory, file->name) == 0 ? 0 : errno;
@@ -183,7 +195,30 @@ zf_status zf_output_sync(zf_output_file *file, zf_error *error) {
     return ZF_OK;
 }
 
+zf_status zf_output_park(zf_output_file *file, zf_error *error) {
+    if (file->parked != NULL) return ZF_OK;
+    if (!file->synced) ZF_TRY(zf_output_sync(file, error));
+    int number = file->temporary[0] == 0 ? name_temporarily(file) : 0;
+    if (number != 0) return zf_raise_system(error, ZF_E_CREATE_FAILED, "make a file beside", file->path, number);
+    char *directory = directory_of(file), *path = NULL;
+    size_t size = directory != NULL ? strlen(directory) + sizeof file->temporary + 1 : 0;
+    if (directory != NULL) path = malloc(size);
+    if (path != NULL) snprintf(path, size, "%s/%s", directory, file->temporary);
+    free(directory);
+    if (path == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
+    file->parked = path;
+    close(file->fd);
+    close(file->directory);
+    file->fd = file->directory = -1;
+    return ZF_OK;
+}
+
 zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
+    if (file->parked != NULL) {
+        ZF_TRY(open_directory(file, error));
+        free(file->parked);
+        file->parked = NULL;
+    }
     if (!file->synced) ZF_TRY(zf_output_sync(file, error));
     int number = give_name(file);
     if (number == EEXIST) {
@@ -192,18 +227,24 @@ zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
     }
     if (number != 0) return zf_raise_system(error, ZF_E_COMMIT_FAILED, "rename the finished file to", file->path, number);
     // Network file systems report a full disk at the latest when a file is synced, so the result of closing is ignored.
-    close(file->fd);
+    if (file->fd >= 0) close(file->fd);
     file->fd = -1;
     // The name must survive a crash, too. File systems that cannot sync a directory say EINVAL.
-    if (fsync(file->directory) != 0 && errno != EINVAL) {
-        zf_status status = zf_raise_system(error, ZF_E_NAME_NOT_SYNCED, "sync the directory of", file->path, errno);
+    int failed = fsync(file->directory) != 0 && errno != EINVAL ? errno : 0;
+    close(file->directory);
+    file->directory = -1;
+    if (failed != 0) {
+        zf_status status = zf_raise_system(error, ZF_E_NAME_NOT_SYNCED, "sync the directory of", file->path, failed);
         return zf_fail_hint(error, status, "the file is complete and has its name, but may lose it if the machine fails now");
     }
     return ZF_OK;
 }
 
 void zf_output_abandon(const zf_output_file *file) {
-    if (file->temporary[0] != 0) unlinkat(file->directory, file->temporary, 0);
+    if (file->parked != NULL)
+        unlink(file->parked);
+    else if (file->temporary[0] != 0)
+        unlinkat(file->directory, file->temporary, 0);
 }
 
 void zf_output_free(zf_output_file *file) {
@@ -211,6 +252,7 @@ void zf_output_free(zf_output_file *file) {
     zf_output_abandon(file);
     if (file->fd >= 0) close(file->fd);
     if (file->directory >= 0) close(file->directory);
+    free(file->parked);
     free(file->name);
     free(file->path);
     free(file);

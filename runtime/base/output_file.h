@@ -19,6 +19,9 @@ ZF_PRIVATE_API zf_status zf_output_create(const char *path, zf_output_options op
 ZF_PRIVATE_API zf_status zf_output_write(zf_output_file *file, uint64_t offset, const void *bytes, size_t size, zf_error *error);
 /// Syncs the file, which a commit does otherwise: of several files, all can be on disk before the first gets its name.
 ZF_PRIVATE_API zf_status zf_output_sync(zf_output_file *file, zf_error *error);
+/// Syncs the finished file and closes its descriptors: until its commit it has a temporary name. In a group of many files, each
+/// would hold two descriptors until the last one is complete.
+ZF_PRIVATE_API zf_status zf_output_park(zf_output_file *file, zf_error *error);
 /// Syncs the file and gives it its name; afterwards it can only be freed. After an error nothing is new under that name, but for
 /// ZF_E_NAME_NOT_SYNCED: the complete file is there, and its name may not survive a crash of the machine.
 ZF_PRIVATE_API zf_status zf_output_commit(zf_output_file *file, zf_error *error);

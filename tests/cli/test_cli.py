@@ -463,6 +463,21 @@ class BadInput(Case):
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         self.good("decode", "-q", "-o", self.dir / "wide", self.dir / "w.zfd", preexec_fn=few)
         self.assertEqual(len(list((self.dir / "wide").iterdir())), 60)
+        # The limit that cannot be raised, too: complete files hold no descriptors.
+        no_more = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        for form, ending in (("raw", "u8"), ("npy", "npy")):
+            out = self.dir / form
+            self.good("decode", "-q", "--format", form, "-o", out, self.dir / "w.zfd", preexec_fn=no_more)
+            self.assertEqual(sorted(p.name for p in out.iterdir()), sorted(f"{n}.{ending}" for n in names))
+            (out / f"c59.{ending}").write_text("mine")
+            self.bad(1, "ZF1501", "decode", "-q", "--format", form, "-o", out, self.dir / "w.zfd", preexec_fn=no_more)
+            (out / f"c0.{ending}").unlink()
+            for name in names[1:59]:
+                (out / f"{name}.{ending}").unlink()
+            self.bad(1, "ZF1501", "decode", "-q", "--format", form, "-o", out, self.dir / "w.zfd", preexec_fn=no_more)
+            self.assertEqual([p.name for p in out.iterdir()], [f"c59.{ending}"], "temporary files are left")
+            self.good("decode", "-q", "-f", "--format", form, "-o", out, self.dir / "w.zfd", preexec_fn=no_more)
+            self.assertEqual(sorted(p.name for p in out.iterdir()), sorted(f"{n}.{ending}" for n in names))
 
     def test_device(self):
         container = self.encode(make_rows(5))

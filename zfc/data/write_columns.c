@@ -34,7 +34,8 @@ static zf_status write_part(const char *directory, const char *name, const char 
     ZF_TRY(zf_output_path(directory, name, dotted, path, sizeof path, error));
     zf_sink sink;
     ZF_TRY(zf_outputs_open(outputs, path, &sink, error));
-    return zf_sink_write(&sink, bytes, length, error);
+    ZF_TRY(zf_sink_write(&sink, bytes, length, error));
+    return zf_outputs_finished(outputs, error);
 }
 
 zf_status zf_write_raw(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error) {
@@ -68,7 +69,8 @@ static zf_status write_array(const char *directory, const char *name, const char
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(padded & 255), (unsigned char)(padded >> 8)};
     ZF_TRY(zf_sink_write(&sink, head, sizeof head, error));
     ZF_TRY(zf_sink_write(&sink, text, (size_t)padded, error));
-    return zf_sink_write(&sink, elements, length, error);
+    ZF_TRY(zf_sink_write(&sink, elements, length, error));
+    return zf_outputs_finished(outputs, error);
 }
 
 // A bitmap as one byte a row.
