@@ -21,7 +21,7 @@ zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, co
     return zf_fail(error, status, name, "%s", message);
 }
 
-static zf_status create(zf_compiler *compiler, zf_program **out, zf_error *error) {
+static zf_status create(zf_compiler *compiler, bool alone, zf_program **out, zf_error *error) {
     *out = NULL;
     zf_program *program = calloc(1, sizeof *program);
     if (program == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
@@ -31,6 +31,7 @@ static zf_status create(zf_compiler *compiler, zf_program **out, zf_error *error
     }
     program->compiler = compiler;
     zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir,
+                               .no_std = alone,
                                .passes = zf_context_passes(zf_compiler_context(compiler))};
     program->spec = zf_spec_create(&options);
     if (program->spec != NULL) program->text = zf_codec_text_adopt(program->spec);
@@ -72,13 +73,13 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     if (out == NULL || compiler == NULL || path == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load needs a compiler, a path and a place for the program");
     }
-    ZF_TRY(create(compiler, out, error));
+    ZF_TRY(create(compiler, false, out, error));
     return load(&(loading){.path = path}, out, error);
 }
 
-zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, zf_program **out,
-                               zf_error *error) {
-    ZF_TRY(create(compiler, out, error));
+zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, bool alone,
+                               zf_program **out, zf_error *error) {
+    ZF_TRY(create(compiler, alone, out, error));
     return load(&(loading){.path = name, .text = text, .length = length}, out, error);
 }
 

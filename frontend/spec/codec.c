@@ -470,11 +470,22 @@ static bool check_name_length(zf_spec *spec, const char *what, const char *name,
     return false;
 }
 
+/// Whether an error was reported within the declaration: what the parser passed over is not known to be missing.
+static bool has_error(const zf_spec *spec, const zf_ast_decl *decl) {
+    for (const zf_diag *diag = spec->diags.first; diag != NULL; diag = diag->next) {
+        bool within =
+            diag->span.source == decl->span.source && diag->span.begin >= decl->span.begin && diag->span.end <= decl->span.end;
+        if (diag->severity == ZF_ERROR && within) return true;
+    }
+    return false;
+}
+
 static bool check_table_names(zf_spec *spec, const zf_ast_decl *decl) {
     bool ok = check_name_length(spec, "table", decl->name, decl->name_span);
     for (const zf_ast_column *column = decl->columns; column != NULL; column = column->next)
         ok = check_name_length(spec, "column", column->name, column->name_span) && ok;
     if (decl->columns == NULL) {
+        if (has_error(spec, decl)) return false;
         zf_diag_error(&spec->diags, ZF_D_NO_COLUMNS, decl->name_span, "the table `%s` has no columns", decl->name);
         ok = false;
     }

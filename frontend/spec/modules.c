@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "frontend/spec/spec_internal.h"
@@ -232,9 +233,17 @@ static void read_module(zf_spec *spec, zf_source_module *module) {
     module->loading = false;
 }
 
+/// Returns why the path leads to no file, or NULL. A pipe has no path of its own (/dev/stdin leads to `pipe:[7]`).
+static const char *find_file(const char *path, char *resolved) {
+    struct stat facts;
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+        return "it is not a regular file; programs are read from files, not from pipes";
+    return realpath(path, resolved) == NULL ? strerror(errno) : NULL;
+}
+
 static zf_source_module *load(zf_spec *spec, const char *path, zf_source_module *importer, zf_span at, bool is_std) {
     char resolved[PATH_MAX];
-    const char *reason = realpath(path, resolved) == NULL ? strerror(errno) : NULL;
+    const char *reason = find_file(path, resolved);
     if (reason == NULL && importer != NULL && !is_zf_file(resolved)) { // nor through a link
         zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, at, "`%s` leads to a file that is not a `.zf` file", path);
         return NULL;

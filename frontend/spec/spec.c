@@ -269,6 +269,16 @@ static bool is_imported(const zf_spec *spec, const zf_source *source) {
     return false;
 }
 
+size_t zf_spec_algorithm_names(const zf_spec *spec, const char **names, size_t most) {
+    size_t count = 0;
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
+        for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
+            if (symbol->decl->kind == ZF_AD_ALGORITHM && count < most) names[count++] = symbol->name;
+        }
+    }
+    return count;
+}
+
 const char *zf_spec_an_algorithm(const zf_spec *spec) {
     for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (module->is_std || is_imported(spec, module->source)) continue;

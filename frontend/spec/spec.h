@@ -448,6 +448,8 @@ bool zf_spec_check(zf_spec *spec);
 /// Prints a type and a codec that uses the algorithm `name` for it, such as `i32 = zigzag`. False: no file that was read declares
 /// the algorithm.
 bool zf_spec_algorithm_use(const zf_spec *spec, const char *name, zf_text *out);
+/// Stores the names of all algorithms, at most `most`, the standard library's included. Returns their number.
+size_t zf_spec_algorithm_names(const zf_spec *spec, const char **names, size_t most);
 /// An algorithm of the files that were named; NULL: they declare none.
 const char *zf_spec_an_algorithm(const zf_spec *spec);
 /// The real path of the index-th file that was read, imports and the standard library's included; NULL beyond the last.

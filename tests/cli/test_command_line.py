@@ -103,7 +103,7 @@ class Explain(Case):
             self.assertRegex(shown, rf"(?m)^example: .* = {name}\b")
             self.assertIn("kernels on host", shown)
         self.assertIn("example", self.good("explain", "--json", "bitpack", cwd=self.dir))
-        self.bad(1, "explain", "bitpak", cwd=self.dir, says=["bitpak", "No such file"])
+        self.bad(1, "explain", "bitpak", cwd=self.dir, says=["no file and no algorithm `bitpak`", "did you mean `bitpack`?"])
         self.file("bitpack", PROGRAM) # a file comes first
         self.assertIn("a: i32 = bitpack", self.good("explain", "bitpack", cwd=self.dir))
 

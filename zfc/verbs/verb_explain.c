@@ -291,22 +291,31 @@ static bool is_name(const char *operand) {
     return length > 0 && operand[length] == 0 && access(operand, F_OK) != 0;
 }
 
-/// Loads a program with one codec: the library's algorithm of this name, for a type that it takes. `*out` stays NULL where there
-/// is none.
+/// Fills the error of a name that is neither a file's nor, in the library, an algorithm's.
+static zf_status fail_name(const zf_program *library, const char *name, zf_error *error) {
+    const char *names[1024];
+    size_t count = zf_spec_algorithm_names(library->spec, names, sizeof names / sizeof *names);
+    const char *nearest = zf_nearest_name(name, names, count);
+    zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "there is no file and no algorithm `%.256s`", name);
+    return nearest ? zf_fail_hint(error, status, "did you mean `%s`?", nearest) : status;
+}
+
+/// Loads a program with one codec: the library's algorithm of this name, for a type that it takes.
 static zf_status load_algorithm(const zf_session *session, const char *name, zf_program **out, zf_error *error) {
     static const char any[] = "codec example: u32 = plain;\n";
     zf_program *library = NULL;
     zf_text text = {0};
     *out = NULL;
-    zf_status status = zf_program_load_text(session->compiler, "library", any, sizeof any - 1, &library, error);
+    zf_status status = zf_program_load_text(session->compiler, "library", any, sizeof any - 1, false, &library, error);
     zf_text_puts(&text, "codec example: ");
     bool found = status == ZF_OK && zf_spec_algorithm_use(zf_program_spec(library), name, &text);
     zf_text_puts(&text, ";\n");
+    if (status == ZF_OK && !found) status = fail_name(library, name, error);
     zf_program_free(library);
     if (found && text.failed)
         status = zf_fail_no_memory(error);
     else if (found)
-        status = zf_program_load_text(session->compiler, "library", text.data, text.length, out, error);
+        status = zf_program_load_text(session->compiler, "library", text.data, text.length, false, out, error);
     zf_text_free(&text);
     return status;
 }
@@ -321,8 +330,8 @@ static zf_status load_container(const zf_session *session, const char *path, zf_
     zf_text_printf(&name, "%s.zf", zf_container_table(*container)); // as errors of decodes name it
     zf_lay_out_text(unit, length, &text);
     bool made = !name.failed && !text.failed;
-    zf_status status =
-        made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, out, error) : zf_fail_no_memory(error);
+    zf_status status = made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, true, out, error)
+                            : zf_fail_no_memory(error);
     zf_text_free(&name);
     zf_text_free(&text);
     return status;
@@ -350,13 +359,16 @@ int zf_run_explain(zf_arguments *arguments) {
     if (!zf_session_open(arguments, &session, &status)) return status;
     zf_program *program = NULL;
     target what = {0};
-    zf_status loaded = is_name(arguments->operands[0]) ? load_algorithm(&session, name.path, &program, &error) : ZF_OK;
-    if (program)
+    bool of_library = is_name(arguments->operands[0]);
+    zf_status loaded = ZF_OK;
+    if (of_library) {
+        loaded = load_algorithm(&session, name.path, &program, &error);
         name.name = "example";
-    else if (loaded == ZF_OK && of_file)
+    } else if (of_file) {
         loaded = load_container(&session, name.path, &what.container, &program, &error);
-    else if (loaded == ZF_OK)
+    } else {
         loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    }
     if (!program) {
         status = zf_report("explain", &error);
     } else if (stage && (strcmp(stage, "ast") == 0 || (strcmp(stage, "spec") == 0 && loaded == ZF_OK))) {
