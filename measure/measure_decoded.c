@@ -40,9 +40,19 @@ zf_status zf_decoded_allocate(zf_decoded *out, zf_error *error) {
     out->buffers.workspace = allocate(out->sizes.workspace);
     if (out->info.type.element == ZF_STRING) out->buffers.offsets = allocate(out->sizes.offsets);
     if (out->info.type.nullable) out->buffers.validity = allocate(out->sizes.validity);
-    if (!out->buffers.values || !out->buffers.workspace || (out->info.type.element == ZF_STRING && !out->buffers.offsets) ||
-        (out->info.type.nullable && !out->buffers.validity)) {
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for column `%s`: %zu bytes", out->info.name, out->sizes.values);
+    const struct {
+        const char *what;
+        const void *memory;
+        size_t bytes;
+        bool needed;
+    } parts[] = {{"values", out->buffers.values, out->sizes.values, true},
+                 {"a workspace", out->buffers.workspace, out->sizes.workspace, true},
+                 {"offsets", out->buffers.offsets, out->sizes.offsets, out->info.type.element == ZF_STRING},
+                 {"validity", out->buffers.validity, out->sizes.validity, out->info.type.nullable}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].needed || parts[i].memory) continue;
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for column `%s`: %s of %zu bytes", out->info.name, parts[i].what,
+                        parts[i].bytes);
     }
     return ZF_OK;
 }

@@ -39,11 +39,13 @@ static zf_status usage(zf_error *error, const char *format, const char *name) {
 
 static zf_status check_strings(const zf_encode_column *data, uint64_t rows, zf_error *error) {
     if (data->offsets == NULL) return usage(error, "the strings of column `%s` have no offsets", data->name);
-    for (uint64_t k = 0; k <= rows; k++) {
-        int64_t before = k == 0 ? 0 : data->offsets[k - 1];
-        if (data->offsets[k] < before) {
-            return zf_raise(error, ZF_E_ARGUMENT, "the offsets of column `%s` decrease at row %llu", data->name, (ull)k);
-        }
+    if (data->offsets[0] < 0)
+        return zf_raise(error, ZF_E_ARGUMENT, "the first offset of column `%s` is %lld, below 0", data->name,
+                        (long long)data->offsets[0]);
+    for (uint64_t k = 1; k <= rows; k++) {
+        if (data->offsets[k] >= data->offsets[k - 1]) continue;
+        return zf_raise(error, ZF_E_ARGUMENT, "the offsets of column `%s` decrease at row %llu: %lld, then %lld", data->name,
+                        (ull)(k - 1), (long long)data->offsets[k - 1], (long long)data->offsets[k]);
     }
     if (data->values == NULL && data->offsets[rows] > data->offsets[0])
         return usage(error, "column `%s` has no values", data->name);

@@ -600,6 +600,11 @@ static void test_offsets(void) {
     zf_encode_column column = {.name = "c", .values = "abc", .offsets = offsets};
     zf_status status = zf_encode(program, NULL, &column, 1, 2, NULL, path_of("never.zfd"), NULL, &error);
     CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1101") == 0, "%s: %s", error.code, error.message);
+    CHECK(strstr(error.message, "decrease at row 1: 3, then 1") != NULL, "%s", error.message);
+    const int64_t below[] = {-1, 0, 3};
+    column.offsets = below;
+    status = zf_encode(program, NULL, &column, 1, 2, NULL, path_of("never.zfd"), NULL, &error);
+    CHECK(status == ZF_ERR_USAGE && strstr(error.message, "the first offset of column `c` is -1") != NULL, "%s", error.message);
     status = zf_encode(program, NULL, &column, 1, UINT64_MAX, NULL, path_of("never.zfd"), NULL, &error);
     CHECK(status == ZF_ERR_USAGE && strstr(error.message, "cannot have") != NULL, "%s: %s", error.code, error.message);
     zf_program_free(program);
