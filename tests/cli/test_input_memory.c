@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
+#include "zfc/data/delimited_scan.h"
 #include "zfc/data/table_data.h"
 #include "zfc/driver_codes.h"
 
@@ -90,6 +91,28 @@ static void test_raw(const zf_table *table) {
     unlink(path);
 }
 
+/// A field that does not end grows by small steps near the limit of memory. Each step looks only at the bytes that it added:
+/// otherwise /dev/zero takes minutes to be refused.
+static void test_endless_field(void) {
+    enum { SIZE = 1 << 21, MOST = 1 << 20 };
+    static char text[SIZE];
+    for (int quoted = 0; quoted < 2; quoted++) {
+        memset(text, 'x', SIZE);
+        if (quoted) text[0] = '"';
+        zf_input_memory memory = {.most = MOST};
+        FILE *file = fmemopen(text, SIZE, "r");
+        zf_delimited_scan scan = {.file = file, .path = "endless", .delimiter = ',', .memory = &memory};
+        zf_error error = {0};
+        zf_field field;
+        CHECK(file != NULL && zf_delimited_start(&scan, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_delimited_next(&scan, &field, &error) == ZF_DELIMITED_FAILED && strcmp(error.code, ZFC_INPUT_LIMIT) == 0, "%s",
+              error.message);
+        CHECK(scan.end > MOST / 2 && scan.seen == scan.end, "%zu of %zu bytes need not be looked at again", scan.seen, scan.end);
+        zf_delimited_free(&scan);
+        if (file != NULL) fclose(file);
+    }
+}
+
 int main(void) {
     char path[] = "/tmp/zipflow-test-XXXXXX";
     int fd = mkstemp(path);
@@ -99,6 +122,7 @@ int main(void) {
     for (int i = 0; i < ROWS; i++) fprintf(file, "%d,text %d,%d\n", i, i, i % 7);
     fclose(file);
     left = ENOUGH;
+    test_endless_field();
     const char *text = "table t { n: i32 = bitpack; s: string = strings(bitpack); m: u8? = nullable(values: bitpack); }";
     zf_spec_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     zf_spec *spec = zf_spec_create(&options);

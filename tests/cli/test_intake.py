@@ -120,8 +120,8 @@ class Values(Case):
         (self.dir / "t.zfd").unlink()
         for kind, text, says in [("f64", f"1{zeros}", "too large for its type"), ("f64", f"-0.{zeros}1", "not 0, but too small"), ("f64", "1e-400", "not 0, but too small"),
                                  ("f32", "1e-60", "not 0, but too small"), ("f32", "1e39", "too large"), ("i64", f"1{zeros}", "outside its type"), ("u8", f"1{zeros}", "outside its type"),
-                                 ("decimal(9, 2)", f"1{zeros}", "more digits than its type has"), ("decimal(9, 2)", f"0.{zeros}1", "not a decimal with as many digits"),
-                                 ("f64", f"{zeros}x", "not a number"), ("f64", f"1.{zeros}.", "not a number")]:
+                                 ("decimal(9, 2)", f"1{zeros}", "is too large: its type has fewer digits before the point"), ("decimal(9, 2)", f"0.{zeros}1", "not a decimal: a sign, digits and a point, and no more digits after the point"),
+                                 ("decimal(9, 2)", "1e2", "not a decimal: a sign, digits and a point"), ("f64", f"{zeros}x", "not a number"), ("f64", f"1.{zeros}.", "not a number")]:
             self.program(("c", kind))
             self.refused("ZF2002", self.file("t.csv", f"c\n{text}\n"), says=[says, "line 2, field 1 (c)"])
 
@@ -228,9 +228,11 @@ class Headers(Case):
                                   (["--field", "cit=x"], "ZF2003", "did you mean `city`?"), (["--field=st=a", "--field=st=b"], "ZF2014", "gives column `st` twice"),
                                   (["--field", "st=city"], "ZF2014", "is for columns `st` and `city`"), (["--skip-rows", "-1"], "ZF2014", "--skip-rows needs a number"),
                                   (["--skip-rows", "x"], "ZF2014", "--skip-rows needs a number"), (["--skip-rows", "9" * 19], "ZF2014", "--skip-rows needs a number"),
-                                  (["--raw"], "ZF2014", "--raw is for inputs COLUMN=FILE"), (["--input-memory", "0"], "ZF2014", "--input-memory needs a number")]:
+                                  (["--raw"], "ZF2014", "--raw is for inputs COLUMN=FILE"), (["--input-memory", "0"], "ZF2014", "--input-memory needs bytes")]:
             self.refused(code, *words, self.states, says=says, status=2)
         self.refused("ZF2004", "--field", "st=State", self.states, says=["no input gives column `st`", "no header has the field `State`"])
+        for word in ('"', 'N"A', "a,b", "\n"):
+            self.refused("ZF2014", "--null", word, self.states, says="--null: no field without quotes has a quote", status=2)
         for option in (["--header", "c"], ["--skip-rows", "1"], ["--field", "c=x"], ["--delimiter", ";"], ["--null", "NA"]):
             self.program(("c", "i32"))
             self.refused("ZF2014", *option, f"c={self.file('c.i32', bytes(8))}", says=f"{option[0]} is for delimited text, and no input is text", status=2)
@@ -279,6 +281,8 @@ class Text(Case):
         for text, count, line in [("a,b\n1\n", "1 field,", 2), ("a,b\n1,2\n3\n", "1 field,", 3), ("a,b\n1,2,3\n", "at least 3 fields", 2), ('a,b\n1,2,""\n', "at least 3 fields", 2),
                                   ("a,b\n1,2,,\n", "at least 3 fields", 2), ('a,b\n"1","2\n",3\n', "at least 3 fields", 2)]:
             self.refused("ZF2008", self.file("t.csv", text), says=[f"the row has {count}", "the header 2", f"line {line}, "])
+        wide = ",".join(["a", "b", *(f"c{i}" for i in range(4095))])
+        self.refused("ZF2008", self.file("t.csv", wide + "\n"), says=["more than 4096 fields", "texts stand side by side"])
 
     def test_quotes_marks_and_nuls(self):
         self.program(("a", "string"), ("b", "string"))
@@ -376,14 +380,22 @@ class Formats(Case):
 
         self.program(("c", "i64"))
         for shape, says in [("()", "a single value (an array without a dimension)"), ("(1, 1)", "an array of 2 dimensions"), ("(1, 1, 1)", "an array of 3 dimensions"), ("(1,1)", "an array of 2 dimensions"),
-                            ("(2,)", "shape and size of the file differ"), ("(0,)", "shape and size of the file differ"), ("5", "a shape that is no tuple")]:
+                            ("(2,)", "shape and size of the file differ: 2 elements of 8 bytes, but 8 bytes behind the header"),
+                            ("(0,)", "shape and size of the file differ: 0 elements"), ("5", "a shape that is no tuple"), ("(4L,)", "a shape that cannot be read: (4L,)"),
+                            ("(1, 1", "the header ends within the shape"), ("(-1,)", "a shape that cannot be read: (-1,)")]:
             self.refused("ZF2009", f"c={npy('<i8', shape, bytes(8))}", says=says)
         header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}".ljust(70000)
         whole = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header + bytes(8)
+        cut = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1".ljust(118)
+        self.refused("ZF2009", f"c={self.file('c.npy', b'%sNUMPY%s' % (bytes([0x93]), bytes([1, 0, 118, 0])) + cut + bytes(8))}", says="the header ends within the shape")
         for content, says in ((whole, "a header of more than 65536 bytes"), (whole[:70000], "the file is cut short")):
             self.refused("ZF2009", f"c={self.file('c.npy', content)}", says=says)
         self.refused("ZF2009", f"c={npy('<i8', '(1,)', bytes(9))}", says="shape and size of the file differ")
         self.refused("ZF2009", f"c={npy('<M8[ns]', '(1,)', bytes(8))}", says="elements of type <M8[ns], but the column needs <i8")
+        for kind, descr, says in [("timestamp", "<M8[Y]", "D, h, m, s, ms, us and ns are taken"), ("timestamp", "<i4", ""), ("date32", "<M8[us]", "a.astype('datetime64[D]')")]:
+            self.program(("c", kind))
+            self.refused("ZF2009", f"c={npy(descr, '(1,)', bytes(8))}", says=[f"elements of type {descr}", says], lacks=[] if says else ["astype"])
+        self.program(("c", "i64"))
         nat = -1 << 63
         for unit, one in [("D", 86400 * 10**6), ("h", 3600 * 10**6), ("m", 60 * 10**6), ("s", 10**6), ("ms", 1000), ("us", 1), ("ns", None)]:
             values = [-3, 0, 7] if one else [-3000, 0, 7000]
@@ -435,6 +447,11 @@ class Memory(Case):
         data = self.file("data", bytes(8 * rows))
         words = [f"a={data}", f"b={data}"]
         self.good(*self.encode("--input-memory", 16 * rows + 1000, *words))
+        self.good(*self.encode("--input-memory", "4M", *words))
+        for size in ("1k", "1K"):
+            self.bad(1, *self.encode("--input-memory", size, *words), says="more than the 1024 bytes")
+        for size in ("0", "0M", "1T", "M", "-1", "1MB", str(1 << 63)):
+            self.bad(2, *self.encode("--input-memory", size, *words), says=["--input-memory needs bytes", f"not `{size}`"])
         (self.dir / "t.zfd").unlink()
         self.refused("ZF2024", "--input-memory", 16 * rows - 1, *words, says=f"at: {data}")
         self.refused("ZF2024", "--input-memory", 8 * rows - 1, *words, says=f"at: {data}")

@@ -68,6 +68,8 @@ class Tables(Case):
         program = self.file("t.zf", "table nothing { }\n")
         for words in (["check", program], ["encode", "-c", program, "-o", self.dir / "t.zfd", "-f", data]):
             self.bad(1, *words, says=f"{program}:1:7: error[ZF0710]: the table `nothing` has no columns")
+        program = self.file("t.zf", "table t { state: i32 = bitpack; }\n")
+        self.bad(1, "check", program, says="found the reserved word `state`", lacks="ZF0710")
 
 
 class Inputs(Case):
@@ -140,11 +142,17 @@ class Inputs(Case):
 
     def test_booleans_are_bytes(self):
         program = "table t { b: bool = plain; }"
-        self.encode_bad(1, program, f"b={self.file('b.bool', bytes([1, 0, 170]))}",
-                        says=["ZF2002", "a boolean of column `b` that is 170", "b.bool: byte 2", "a byte here, not a bit", "--format npy"])
+        self.encode_bad(1, program, f"b={self.file('b.raw', bytes([1, 0, 170]))}",
+                        says=["ZF2002", "a boolean of column `b` that is 170", "b.raw: byte 2", "a byte here, not a bit", "--format npy"])
         first, second = self.dir / "first.zfd", self.dir / "second.zfd"
         self.good("encode", "-q", "-c", self.dir / "i.zf", "-o", first, f"b={self.file('raw', bytes([1, 0, 1] * 100))}")
         self.good("decode", "-q", "--format", "npy", "-o", self.dir, first)
+        # A bitmap whose bytes are all 0 or 1 would be an eighth of the rows.
+        self.good("encode", "-q", "-f", "-c", self.dir / "i.zf", "-o", self.dir / "few.zfd", f"b={self.file('raw', bytes([1] + [0] * 7) * 10)}")
+        self.good("decode", "-q", "-o", self.dir, self.dir / "few.zfd")
+        self.assertEqual((self.dir / "b.bool").read_bytes(), bytes([1] * 10))
+        self.encode_bad(1, program, f"b={self.dir / 'b.bool'}", says=["ZF2025", "a bitmap, as `zfc decode` writes", "--format npy", "--raw"])
+        self.good("encode", "-q", "-f", "--raw", "-c", self.dir / "i.zf", "-o", self.dir / "few.zfd", f"b={self.dir / 'b.bool'}")
         self.good("encode", "-q", "-c", self.dir / "i.zf", "-o", second, f"b={self.dir / 'b.npy'}")
         self.assertEqual(first.read_bytes(), second.read_bytes())
 
@@ -177,6 +185,8 @@ class Pipes(Case):
         for words in (["inspect", pipe], ["inspect", "--program", pipe], ["compile", pipe, "-o", self.dir / "x.zfm"], ["verify", pipe],
                       ["bench", pipe], ["explain", pipe], ["check", pipe], ["verify", "--module", pipe, pipe]):
             self.bad(1, *words, says="error", timeout=20)
+        self.bad(1, "check", pipe, says="programs are read from files, not from pipes", timeout=20)
+        self.bad(1, "check", "/dev/stdin", says="programs are read from files, not from pipes", input=PROGRAM, timeout=20)
 
     def test_a_pipe_in_the_cache_is_no_entry(self):
         container = self.container()
@@ -343,6 +353,18 @@ class Explaining(Case):
             self.assertIn(has, self.good("explain", "--emit", *words, program))
         for stage in ("ast", "spec", "graph", "plan", "llvm", "ptx"):  # which are no JSON
             self.assertEqual(self.bad(2, "explain", "--json", "--emit", stage, program, says="--json goes without --emit").stdout, "")
+
+    def test_a_file_needs_no_library(self):
+        container = self.container()
+        for words in ([], ["--emit", "spec"], ["--json"]):
+            for environment in ({}, {"ZIPFLOW_STD": "/nonexist"}):
+                result = self.zfc("explain", *words, container, env={**os.environ, **environment})
+                self.assertEqual((result.returncode, result.stderr), (0, ""), (words, environment))
+
+    def test_names_of_algorithms(self):
+        self.good("explain", "bitpack")
+        self.bad(1, "explain", "bitpak", says=["there is no file and no algorithm `bitpak`", "did you mean `bitpack`?"])
+        self.bad(1, "explain", "nothing_like_it", says=["there is no file and no algorithm `nothing_like_it`"], lacks="did you mean")
 
     def test_who_walks_chunks(self):
         program = self.file("t.zf", "algorithm copied(src: u8[] per chunk) -> u8[] non_parallel(chunk = 100) {\n    decode { emit k in 0..out.len: src[k]; }\n"

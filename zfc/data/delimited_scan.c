@@ -83,6 +83,7 @@ static ending ending_at(zf_delimited_scan *scan, const char *at, uint64_t line, 
     return bad(scan, line, "a carriage return that is not followed by a line feed");
 }
 
+/// The field is at `at`, or began before it.
 static ending find_unquoted(zf_delimited_scan *scan, const char *at, const char **text_end, const char **next) {
     const char *end = scan->buffer + scan->end;
     for (;;) {
@@ -92,6 +93,7 @@ static ending find_unquoted(zf_delimited_scan *scan, const char *at, const char 
         at++;
     }
     *text_end = at;
+    scan->seen = (size_t)(at - (scan->buffer + scan->begin));
     return ending_at(scan, at, scan->line, next);
 }
 
@@ -99,12 +101,13 @@ static ending find_unquoted(zf_delimited_scan *scan, const char *at, const char 
 /// end of the file; the error is where the field began. In a row that is skipped, the first quote of a field that does not end as
 /// one, or is longer than SKIPPED_MOST, is a character: rows behind it are not skipped with it.
 static ending find_quoted(zf_delimited_scan *scan, const char *begin, const char **text_end, const char **next) {
-    const char *end = scan->buffer + scan->end, *at = begin + 1;
+    const char *end = scan->buffer + scan->end, *at = begin + (scan->seen > 1 && !scan->lenient ? scan->seen : 1);
     bool is_cut = scan->lenient && end - begin > SKIPPED_MOST;
     if (is_cut) end = begin + SKIPPED_MOST;
     for (;;) {
         at = memchr(at, '"', (size_t)(end - at));
         if (!at) {
+            scan->seen = (size_t)(end - begin);
             if (!scan->at_end && !is_cut) return END_UNKNOWN;
             if (scan->lenient) return find_unquoted(scan, begin + 1, text_end, next);
             return bad(scan, scan->line, "a quoted field that does not end");
@@ -113,6 +116,7 @@ static ending find_quoted(zf_delimited_scan *scan, const char *begin, const char
         at += 2;
     }
     if (at + 1 == end && is_cut) return find_unquoted(scan, begin + 1, text_end, next);
+    scan->seen = (size_t)(at - begin);
     if (at + 1 == end && !scan->at_end) return END_UNKNOWN;
     *text_end = at;
     uint64_t line = scan->line + newlines(begin, at);
@@ -145,12 +149,13 @@ zf_delimited_result zf_delimited_next(zf_delimited_scan *scan, zf_field *out, zf
         const char *text_end = begin, *next = begin;
         ending found = none && !scan->at_end ? END_UNKNOWN
                        : quoted              ? find_quoted(scan, begin, &text_end, &next)
-                                             : find_unquoted(scan, begin, &text_end, &next);
+                                             : find_unquoted(scan, begin + scan->seen, &text_end, &next);
         if (found == END_BAD) return ZF_DELIMITED_BAD;
         if (found == END_UNKNOWN) {
             if (fill(scan, error) != ZF_OK) return ZF_DELIMITED_FAILED;
             continue;
         }
+        scan->seen = 0;
         out->quoted = quoted;
         out->line = scan->line;
         out->ends_row = found != END_DELIMITER;

@@ -32,6 +32,7 @@ typedef struct zf_delimited_scan {
 
     char *buffer;
     size_t begin, end, capacity; ///< bytes of `buffer` that are read and not yet taken
+    size_t seen;                 ///< of them, those in which the field at `begin` was already found not to end
     bool at_end;                 ///< of the file
     bool in_row;                 ///< the last field did not end its row
     uint64_t line, total;        ///< lines from 1; bytes read

@@ -53,7 +53,11 @@ static bool next_field(reader *r, zf_field *out, zf_status *status) {
 
 // Takes the next name of the header. A name that the table lacks is a field to skip.
 static zf_status add_name(reader *r, const char *name, size_t length) {
-    if (r->field_count == MOST_FIELDS) return fail(r, ZFC_FIELD_COUNT, "more than 4096 fields", NULL);
+    if (r->field_count == MOST_FIELDS) {
+        zf_status status = fail(r, ZFC_FIELD_COUNT, "more than 4096 fields", NULL);
+        return zf_fail_hint(r->error, status,
+                            "cut the text into several with other columns of the same rows: texts stand side by side");
+    }
     zf_column_data *column = zf_table_data_find_field(r->data, name, length);
     for (unsigned i = 0; column && i < r->field_count; i++) {
         if (r->fields[i] != column) continue;

@@ -99,14 +99,26 @@ static zf_status wrong_npy_type(zf_error *error, const char *path, const wanted_
     char what[160], shown[4 * 24 + 1];
     zf_printable(code, length < 24 ? length : 24, shown);
     snprintf(what, sizeof what, "elements of type %s, but %s %c%s", shown, array->what, wanted[1] == '1' ? '|' : '<', wanted);
-    return bad_npy(error, path, what);
+    zf_status status = bad_npy(error, path, what);
+    if (length < 3 || memcmp(code + 1, "M8", 2) != 0) return status;
+    if (type.logical == ZF_LOGICAL_TIMESTAMP)
+        return zf_fail_hint(error, status, "times of the units D, h, m, s, ms, us and ns are taken: a.astype('datetime64[us]')");
+    return type.logical == ZF_LOGICAL_DATE32 ? zf_fail_hint(error, status, "dates are a.astype('datetime64[D]')") : status;
 }
 
-// `shape` is Python's tuple.
+// `shape` is Python's tuple, as far as the header has it.
 static zf_status wrong_npy_shape(zf_error *error, const char *path, const char *shape) {
+    size_t length = strcspn(shape, ")");
+    if (!shape[length]) return bad_npy(error, path, "the header ends within the shape");
+    if (strspn(shape, "(0123456789, ") < length) {
+        char what[160], shown[4 * 24 + 1];
+        zf_printable(shape, length < 24 ? length + 1 : 24, shown);
+        snprintf(what, sizeof what, "a shape that cannot be read: %s", shown);
+        return bad_npy(error, path, what);
+    }
     unsigned dimensions = 0;
     bool number = false;
-    for (; *shape && *shape != ')'; shape++) {
+    for (; *shape != ')'; shape++) {
         bool digit = *shape >= '0' && *shape <= '9';
         dimensions += digit && !number;
         number = digit;
@@ -149,12 +161,18 @@ static zf_status skip_npy_header(const char *path, const wanted_array *array, by
     char *end;
     unsigned long long count = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
     if (*shape != '(') return bad_npy(error, path, "a shape that is no tuple");
-    if (end == shape + 1 || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')'))
+    if (end == shape + 1 || shape[1] == '-' || shape[1] == '+' || (end[0] != ',' && end[0] != ')') ||
+        (end[0] == ',' && end[1] != ')'))
         return wrong_npy_shape(error, path, shape);
     file->offset = begin + length;
     file->length -= file->offset;
-    if (count != file->length / size || file->length % size != 0)
-        return bad_npy(error, path, "shape and size of the file differ");
+    if (count != file->length / size || file->length % size != 0) {
+        char what[160];
+        snprintf(what, sizeof what,
+                 "shape and size of the file differ: %llu elements of %u bytes, but %zu bytes behind the header", count, size,
+                 file->length);
+        return bad_npy(error, path, what);
+    }
     memmove(file->data, file->data + file->offset, file->length);
     return ZF_OK;
 }
@@ -164,6 +182,14 @@ static zf_status skip_npy_header(const char *path, const wanted_array *array, by
 static bool ends_with(const char *name, size_t length, const char *end) {
     size_t part = strlen(end);
     return length > part && memcmp(name + length - part, end, part) == 0;
+}
+
+// A bitmap whose bytes are all 0 or 1 would be read as an eighth of its rows, so the name decides.
+static zf_status refuse_bitmap(const char *path, zf_error *error) {
+    zf_fail(error, ZF_ERR_INPUT, ZFC_OTHER_FORMAT, "a bitmap, as `zfc decode` writes `.bool` files, not a byte for each boolean");
+    zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+    return zf_fail_hint(error, ZF_ERR_INPUT,
+                        "what `decode --format npy` and `csv` write can be encoded; --raw takes the file as bytes, 0 or 1");
 }
 
 // Leaves the elements alone in `file`, without the header of a .npy file.
@@ -176,6 +202,8 @@ static zf_status find_elements(const zf_column_data *column, zf_column_part part
     }
     const zf_file_kind *kind = any_format ? NULL : zf_file_kind_of(file->data, file->length, true);
     if (kind) return zf_file_kind_refuse(kind, path, "raw elements", "; --raw takes files of any format as raw elements", error);
+    bool is_boolean = column->type.element == ZF_BOOL && part == ZF_PART_VALUES;
+    if (!any_format && is_boolean && ends_with(path, strlen(path), ".bool")) return refuse_bitmap(path, error);
     if (any_format || !ends_with(path, strlen(path), ".npy")) return ZF_OK;
     bad_npy(error, path, "the file is called .npy and does not begin as one");
     return zf_fail_hint(error, ZF_ERR_INPUT, "--raw takes files of any format as raw elements");

@@ -295,10 +295,11 @@ bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *
     }
     bool is_decimal = type.logical == ZF_LOGICAL_DECIMAL, negative;
     uint64_t magnitude;
-    *reason = is_decimal ? "not a decimal with as many digits as its type" : "not an integer";
+    *reason = is_decimal ? "not a decimal: a sign, digits and a point, and no more digits after the point than its type has"
+                         : "not an integer";
     if (!read_integer(text, end, is_decimal ? type.scale : 0, &negative, &magnitude, &inside)) return false;
     if (is_decimal) {
-        *reason = "more digits than its type has";
+        *reason = "too large: its type has fewer digits before the point";
         if (!inside || magnitude >= zf_decimal_limit(type)) return false;
     }
     *reason = "outside its type";

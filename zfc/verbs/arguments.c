@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frontend/diag/diag.h"
+#include "runtime/base/cache_limit.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 
@@ -140,6 +141,15 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     }
     *out = value;
     return true;
+}
+
+bool zf_argument_bytes(const zf_arguments *arguments, const char *name, uint64_t most, uint64_t by_default, uint64_t *out) {
+    const char *text = zf_argument(arguments, name);
+    *out = by_default;
+    if (!text || (zf_cache_size_read(text, out) && *out <= most)) return true;
+    zf_report_usage(arguments->verb->name, "--%s needs bytes, 1 to %llu, such as 1048576 or 512M (K, M and G), not `%s`", name,
+                    (unsigned long long)most, text);
+    return false;
 }
 
 bool zf_read_seconds(const char *text, double *out) {

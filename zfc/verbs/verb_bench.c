@@ -134,7 +134,7 @@ static int read_options(const zf_arguments *arguments, zf_measure_options *out) 
     uint64_t repeats;
     if (!zf_argument_number(arguments, "repeats", 1, ZF_MEASURE_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
     if (repeats < ZF_MEASURE_REPEATS_LEAST) return usage("--repeats needs at least 5: a median of fewer is unreliable");
-    if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
+    if (!zf_argument_bytes(arguments, "bytes", UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
     out->repeats = (unsigned)repeats;
     out->checksums = zf_argument(arguments, "checksums") != NULL;
     out->general = zf_argument(arguments, "general") != NULL;

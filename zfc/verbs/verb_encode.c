@@ -185,9 +185,15 @@ static bool read_intake(const zf_arguments *arguments, input_options *out) {
     }
     out->text.null_words = out->null_words;
     for (int i = 0; i < arguments->given_count; i++) {
-        if (is_given(arguments, i, "null")) out->null_words[out->text.null_count++] = arguments->given[i].value;
+        if (!is_given(arguments, i, "null")) continue;
+        const char *word = arguments->given[i].value, never[] = {'"', '\n', '\r', out->text.delimiter, 0};
+        if (word[strcspn(word, never)]) {
+            usage("--null: no field without quotes has a quote, the delimiter or the end of a line, so this word never matches");
+            return false;
+        }
+        out->null_words[out->text.null_count++] = word;
     }
-    return zf_argument_number(arguments, "input-memory", 1, INT64_MAX, zf_input_memory_most(), &out->memory);
+    return zf_argument_bytes(arguments, "input-memory", INT64_MAX, zf_input_memory_most(), &out->memory);
 }
 
 static zf_status map_fields(const zf_arguments *arguments, zf_table_data *data, zf_error *error) {

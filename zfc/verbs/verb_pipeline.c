@@ -52,9 +52,9 @@ static void fail(piping *p, const zf_error *failure) {
 static bool read_sizes(const zf_arguments *arguments, zf_pipeline_options *out) {
     const uint64_t most = UINT64_C(1) << 40;
     uint64_t readers, streams;
-    if (!zf_argument_number(arguments, "device-staging", 1, most, 0, &out->device_staging) ||
-        !zf_argument_number(arguments, "host-staging", 1, most, 0, &out->host_staging) ||
-        !zf_argument_number(arguments, "unit", 1, most, 0, &out->unit_bytes) ||
+    if (!zf_argument_bytes(arguments, "device-staging", most, 0, &out->device_staging) ||
+        !zf_argument_bytes(arguments, "host-staging", most, 0, &out->host_staging) ||
+        !zf_argument_bytes(arguments, "unit", most, 0, &out->unit_bytes) ||
         !zf_argument_number(arguments, "readers", 1, 64, 0, &readers) ||
         !zf_argument_number(arguments, "streams", 1, 8, 0, &streams))
         return false;

@@ -233,7 +233,7 @@ int zf_run_tune(zf_arguments *arguments) {
     int status = read_options(arguments, &t);
     if (status != EXIT_GOOD) return status;
     if (!zf_argument_number(arguments, "probes", 1, ZF_SEARCH_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
-    if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 0, &options.bytes)) return EXIT_BAD_USAGE;
+    if (!zf_argument_bytes(arguments, "bytes", UINT64_C(1) << 40, 0, &options.bytes)) return EXIT_BAD_USAGE;
     options.probes = (uint32_t)probes;
     const char *record = zf_argument(arguments, "replay");
     if (record != NULL) {

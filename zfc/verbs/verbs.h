@@ -59,6 +59,8 @@ const char *zf_argument(const zf_arguments *arguments, const char *name);
 /// wrong.
 bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t by_default,
                         uint64_t *out);
+/// The same for bytes, from 1, as a number or with K, M or G (powers of 1024).
+bool zf_argument_bytes(const zf_arguments *arguments, const char *name, uint64_t most, uint64_t by_default, uint64_t *out);
 /// Reads "5s", "500ms", "2m", or seconds: digits, perhaps with a point among them, and a unit, and none of what else strtod
 /// takes. False: it is no such time, or 0.
 bool zf_read_seconds(const char *text, double *out);
