@@ -45,7 +45,7 @@ static void add_kernels(zf_cg *cg, void *user) {
     if (lines) zf_cg_lines_end(cg, cg->target->simt->keeps_lines);
 }
 
-static zf_status build_module(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_module(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     return zf_cg_build(module, ((building *)user)->arena, compact, add_kernels, user, error);
 }
 

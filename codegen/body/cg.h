@@ -30,11 +30,11 @@ struct zf_cg {
     zf_diags *diags;            ///< where ZF0804 goes; may be NULL: only `failed` is set then
     bool failed;
     bool aligned_loads; ///< the target wants loads aligned to their size
-    bool narrows;    ///< indices of 32 bits are compared with counts by so many: kernels that take bits at places that data say
-    bool same_again; ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
-    bool compact;    ///< reductions of more than a few terms are loops (zf_jit_request.build)
-    bool unchecked;  ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
-    unsigned wave;   ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
+    bool narrows;     ///< indices of 32 bits are compared with counts by so many: kernels that take bits at places that data say
+    bool same_again;  ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
+    unsigned compact; ///< reductions of more terms are loops; 0: of very many (zf_jit_request.build)
+    bool unchecked;   ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
+    unsigned wave;    ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_fault_sites.h); NULL: nothing is
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// The condition under which the emitted code counts, or NULL: always. Both arms of a conditional may be evaluated and one
@@ -222,7 +222,7 @@ void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diag
 void zf_cg_dispose(zf_cg *cg);
 /// Has `add` build code into `module`, with a context of its own whose memory is the arena's. ZF_ERR_UNSUPPORTED with the
 /// diagnostic where `add` sets cg->failed, ZF_ERR_MEMORY where the arena has no memory; the context is disposed in any case.
-zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, bool compact, void (*add)(zf_cg *cg, void *user), void *user,
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, unsigned compact, void (*add)(zf_cg *cg, void *user), void *user,
                       zf_error *error);
 /// Makes the code that is built from now on a part of `v_function`.
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);

@@ -40,7 +40,7 @@ void zf_cg_dispose(zf_cg *cg) {
     cg->builder = NULL;
 }
 
-zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, bool compact, void (*add)(zf_cg *cg, void *user), void *user,
+zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, unsigned compact, void (*add)(zf_cg *cg, void *user), void *user,
                       zf_error *error) {
     jmp_buf escape;
     zf_diags diags;

@@ -34,15 +34,15 @@ static LLVMValueRef identity(zf_cg *cg, zf_reduce_op op, zf_type type) {
     return zf_cg_const(cg, type, zf_bits_of_value(type.kind, op == ZF_RED_MAX ? all.lo : all.hi));
 }
 
-// Terms emitted one by one, over all reductions around: beyond it, loops. A module that grew too large that way (cg->compact) has
-// them only in reductions so short that a loop is hardly shorter.
-enum { UNROLL_LIMIT = 1024, COMPACT_LIMIT = 2 };
+// Terms emitted one by one, over all reductions around: beyond it, loops. A module that grew too large that way has a smaller
+// limit, cg->compact.
+enum { UNROLL_LIMIT = 1024 };
 
 /// Enters code that is emitted `count` times; false when that is too much. Leave with *saved.
 static bool unroll(zf_cg *cg, uint64_t count, uint64_t *saved) {
     uint64_t times = cg->unrolled == 0 ? 1 : cg->unrolled;
     *saved = cg->unrolled;
-    if (count > 1 && count > (cg->compact ? COMPACT_LIMIT : UNROLL_LIMIT) / times) return false;
+    if (count > 1 && count > (cg->compact > 0 ? cg->compact : UNROLL_LIMIT) / times) return false;
     cg->unrolled = times * (count == 0 ? 1 : count);
     return true;
 }
@@ -96,7 +96,7 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
         if (range.inclusive ? (lo <= hi && hi - lo < 64) : (hi <= lo || hi - lo <= 64)) {
             uint64_t count = range.inclusive ? hi - lo + 1 : hi <= lo ? 0 : hi - lo;
             uint64_t saved;
-            few = cg->compact;
+            few = cg->compact > 0;
             if (unroll(cg, count, &saved)) {
                 for (uint64_t k = 0; k < count; k++) at_binder(cg, frame, r, level, zf_cg_i64(cg, lo + k));
                 cg->unrolled = saved;

@@ -46,10 +46,10 @@ typedef struct zf_jit_request {
     const char *key;   ///< NULL: the object is not kept on disk. Else it is kept under a key that holds the module itself,
     size_t key_length; ///< the compiler and the machine, and this text, which may be empty
     /// Fills `module` (triple and data layout are set; attributes that all functions want are added afterwards). It is called
-    /// again for another module with `compact`, where the first is too large to be optimised in seconds: loops in place of terms
-    /// that are written out. Must be repeatable: the same request builds the same module. Must not keep anything made in
-    /// `context`: on a fatal error of LLVM it does not return.
-    zf_status (*build)(void *user, struct LLVMOpaqueModule *module, bool compact, zf_error *error);
+    /// again for other modules, where the first is too large to be optimised in seconds: reductions of more than `compact` terms
+    /// are loops there (0: in the first one, they are written out). Must be repeatable: the same request builds the same module.
+    /// Must not keep anything made in `context`: on a fatal error of LLVM it does not return.
+    zf_status (*build)(void *user, struct LLVMOpaqueModule *module, unsigned compact, zf_error *error);
     void *user;
     bool *compiled;                    ///< may be NULL: set where the object was not in the cache, else left as it is
     uint32_t *stack_bytes;             ///< may be NULL: gets what zf_abi_code.stack_bytes says

@@ -24,7 +24,7 @@ typedef struct body {
 } body;
 
 /// A function of a loop, for which LLVM has passes of every kind.
-static zf_status build_sum(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_sum(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)compact, (void)error;
     body *b = user;
     LLVMContextRef context = LLVMGetModuleContext(module);

@@ -101,7 +101,7 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned
     return NULL;
 }
 
-static zf_status build(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)compact;
     zf_cg cg;
     zf_diags diags;

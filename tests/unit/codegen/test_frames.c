@@ -20,7 +20,7 @@ typedef struct frame {
     unsigned loads;
 } frame;
 
-static zf_status build(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)compact, (void)error;
     const frame *p = user;
     LLVMContextRef context = LLVMGetModuleContext(module);

@@ -39,7 +39,7 @@ static LLVMValueRef begin(LLVMModuleRef module, const char *name, LLVMBuilderRef
     return f;
 }
 
-static zf_status build_answer(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_answer(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)compact, (void)error;
     plan *p = user;
     p->builds++;
@@ -56,7 +56,7 @@ static zf_status build_answer(void *user, LLVMModuleRef module, bool compact, zf
 }
 
 /// An operation of another machine: LLVM's instruction selection gives up.
-static zf_status build_foreign(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_foreign(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     begin(module, "answer", &builder);
@@ -70,7 +70,7 @@ static zf_status build_foreign(void *user, LLVMModuleRef module, bool compact, z
 }
 
 /// A block without an end.
-static zf_status build_malformed(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_malformed(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     begin(module, "answer", &builder);
@@ -79,7 +79,7 @@ static zf_status build_malformed(void *user, LLVMModuleRef module, bool compact,
 }
 
 /// Assembly that the assembler refuses.
-static zf_status build_bad_assembly(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_bad_assembly(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)compact, (void)error;
     LLVMBuilderRef builder;
     LLVMValueRef f = begin(module, "answer", &builder);
@@ -93,7 +93,7 @@ static zf_status build_bad_assembly(void *user, LLVMModuleRef module, bool compa
     return ZF_OK;
 }
 
-static zf_status build_refused(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_refused(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)module, (void)compact;
     return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF0804", "not this");
 }
@@ -168,7 +168,7 @@ static void test_print(void) {
 
 static void test_failures(void) {
     static const struct {
-        zf_status (*build)(void *user, LLVMModuleRef module, bool compact, zf_error *error);
+        zf_status (*build)(void *user, LLVMModuleRef module, unsigned compact, zf_error *error);
         zf_status status;
         const char *code;
     } rows[] = {{build_foreign, ZF_ERR_INTERNAL, "ZF1903"},

@@ -107,7 +107,7 @@ static void ends(zf_status (*body)(void *user, zf_error *error), const char *wha
 static void of_new(void) { ends(by_new, "new"); }
 static void of_malloc(void) { ends(by_malloc, "malloc"); }
 
-static zf_status build_five(void *user, LLVMModuleRef module, bool compact, zf_error *error) {
+static zf_status build_five(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     (void)user, (void)compact, (void)error;
     LLVMContextRef context = LLVMGetModuleContext(module);
     LLVMTypeRef i64 = LLVMInt64TypeInContext(context);
