@@ -36,6 +36,7 @@ struct zf_cg {
     bool unchecked;   ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
     unsigned wave;    ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_fault_sites.h); NULL: nothing is
+    const char *sites_in;         ///< the part of the kernel that is being built, for the names of sites; NULL: none
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// The condition under which the emitted code counts, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.
@@ -103,6 +104,8 @@ struct zf_cg_env {
     /// Not NULL: the condition of this COND is known, and the other arm is never taken.
     const zf_expr *decided;
     bool decided_so; ///< which it is
+    /// A thread makes several elements together, all of which count, and this is not its last (zf_fault_site).
+    bool precedes;
 
     /// Value of a param.
     zf_cg_value (*param)(zf_cg *cg, zf_cg_env *env, const zf_port *port);

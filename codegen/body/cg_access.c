@@ -3,6 +3,12 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/target/codegen_target.h"
 
+// The stream that an access reads. NULL: none.
+static const char *stream_name(const zf_expr *at) {
+    while (at != NULL && (at->kind == ZF_X_INDEX || at->kind == ZF_X_SLICE || at->kind == ZF_X_BITS)) at = at->a;
+    return at != NULL && at->kind == ZF_X_STREAM ? at->port->name : NULL;
+}
+
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
     if (env->check == NULL) {
         zf_cg_unsupported(cg, span, "a check has no place here");
@@ -10,7 +16,7 @@ LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned 
     }
     static const char *const names[] = {"check", "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10"};
     const char *name = names[violation < sizeof(names) / sizeof(names[0]) ? violation : 0];
-    v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, name);
+    v_ok = zf_cg_holds_of(cg, ZF_SITE_CHECK, v_ok, name, stream_name(at), env->precedes);
     if (cg->v_guard != NULL) {
         LLVMValueRef v_counts = zf_cg_holds(cg, ZF_SITE_MASK, cg->v_guard, "checks that do not count");
         v_ok = zf_cg_select(cg, v_counts, v_ok, zf_cg_i1(cg, true));
@@ -147,10 +153,11 @@ static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, 
 // instructions as all the rest of an access. No stream of a block has more than 2^32 elements (docs/format.md).
 static bool clamps(const zf_cg *cg) { return cg->target != NULL && cg->target->simt != NULL; }
 
-// `v_at`, or the last of 0..v_most (i64 both) where it is beyond that.
-static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most) {
+// `v_at`, or the last of 0..v_most (i64 both) where it is beyond that. `of`: of which stream, for the name of the site; may be
+// NULL.
+static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most, const char *of) {
     v_most = zf_cg_resize(cg, zf_cg_umin(cg, v_most, zf_cg_i64(cg, UINT32_MAX)), cg->ty_i32, false);
-    v_at = zf_cg_clamp(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), v_most, "operands of failed checks");
+    v_at = zf_cg_clamp_of(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), v_most, "operands of failed checks", of);
     return zf_cg_resize(cg, v_at, cg->ty_i64, false);
 }
 
@@ -238,7 +245,7 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         if (clamps(cg) && !is_text) {
             LLVMValueRef v_held = zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
             // Without checks only what was made up for an element that is not there may lie outside.
-            if (!cg->unchecked || v_held != NULL) v_index = clamp(cg, v_index, zf_cg_last(cg, v_length));
+            if (!cg->unchecked || v_held != NULL) v_index = clamp(cg, v_index, zf_cg_last(cg, v_length), stream_name(expr));
             return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
         }
     }
@@ -287,7 +294,7 @@ static uint64_t element_bits(zf_type type) { return type.kind == ZF_K_BOOL ? 1 :
 static LLVMValueRef clamp_bit(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_total) {
     LLVMValueRef v_five = zf_cg_i64(cg, 5);
     LLVMValueRef v_word =
-        clamp(cg, LLVMBuildLShr(cg->builder, v_at, v_five, ""), LLVMBuildLShr(cg->builder, v_total, v_five, ""));
+        clamp(cg, LLVMBuildLShr(cg->builder, v_at, v_five, ""), LLVMBuildLShr(cg->builder, v_total, v_five, ""), NULL);
     return zf_cg_or(cg, LLVMBuildShl(cg->builder, v_word, v_five, ""), zf_cg_and(cg, v_at, zf_cg_i64(cg, 31)));
 }
 

@@ -3,7 +3,11 @@
 #include <string.h>
 
 #ifndef NDEBUG
-bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what) {
+static void put(char *to, size_t room, const char *text, size_t length) {
+    memcpy(to, text, length < room ? length : room - 1); // whose last stays 0
+}
+
+bool zf_cg_site_of(zf_cg *cg, zf_fault_site_kind kind, const char *what, const char *of, bool precedes) {
     if (cg->unchecked && kind == ZF_SITE_CHECK) return true;
     zf_fault_sites *sites = cg->sites;
     if (sites == NULL) return false;
@@ -12,8 +16,9 @@ bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what) {
         zf_fault_site *site = &sites->noted[number - 1];
         size_t length;
         const char *name = LLVMGetValueName2(cg->function, &length);
-        *site = (zf_fault_site){.kind = kind, .what = what};
-        memcpy(site->function, name, length < sizeof(site->function) ? length : sizeof(site->function) - 1);
+        *site = (zf_fault_site){.kind = kind, .what = what, .in = cg->sites_in, .precedes = precedes};
+        put(site->function, sizeof(site->function), name, length);
+        if (of != NULL) put(site->of, sizeof(site->of), of, strlen(of));
     }
     return number == sites->left_out;
 }

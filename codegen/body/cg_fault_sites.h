@@ -20,6 +20,9 @@ typedef enum zf_fault_site_kind {
 typedef struct zf_fault_site {
     zf_fault_site_kind kind;
     const char *what;  ///< static
+    const char *in;    ///< static: the part of the kernel; NULL: not known
+    char of[24];       ///< the stream that it is about; empty: not known
+    bool precedes;     ///< of a check: the thread makes further elements, which have the same one (zf_cg_env)
     char function[40]; ///< that it was emitted into
 } zf_fault_site;
 
@@ -32,20 +35,30 @@ typedef struct zf_fault_sites {
 } zf_fault_sites;
 
 /// Counts a site. True: it is to be left out. Without checks (`zf_cg.unchecked`) all of their kind are, and none is counted. In
-/// release builds nothing else is left out: the switch is not in them (tests/arch/no_fault_switch.sh).
+/// release builds nothing else is left out: the switch is not in them (tests/arch/no_fault_switch.sh). `of`, which may be NULL,
+/// and `precedes`: see zf_fault_site.
 #ifdef NDEBUG
-static inline bool zf_cg_site(const zf_cg *cg, zf_fault_site_kind kind, const char *what) {
+static inline bool zf_cg_site_of(const zf_cg *cg, zf_fault_site_kind kind, const char *what, const char *of, bool precedes) {
     (void)what;
+    (void)of;
+    (void)precedes;
     return cg->unchecked && kind == ZF_SITE_CHECK;
 }
 #else
-bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what);
+bool zf_cg_site_of(zf_cg *cg, zf_fault_site_kind kind, const char *what, const char *of, bool precedes);
 #endif
+static inline bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what) {
+    return zf_cg_site_of(cg, kind, what, NULL, false);
+}
 
 /// A condition under which something is done, counts or is used; left out it always holds.
-static inline LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what) {
+static inline LLVMValueRef zf_cg_holds_of(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what, const char *of,
+                                          bool precedes) {
     if (LLVMIsAConstantInt(v_if) && LLVMConstIntGetZExtValue(v_if) != 0) return v_if; // proved: nothing can be left out
-    return zf_cg_site(cg, kind, what) ? zf_cg_i1(cg, true) : v_if;
+    return zf_cg_site_of(cg, kind, what, of, precedes) ? zf_cg_i1(cg, true) : v_if;
+}
+static inline LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what) {
+    return zf_cg_holds_of(cg, kind, v_if, what, NULL, false);
 }
 
 /// A condition that something lies inside an edge.
@@ -62,8 +75,11 @@ static inline LLVMValueRef zf_cg_edge(zf_cg *cg, LLVMValueRef v_if, const char *
     return zf_cg_apart(cg, ZF_SITE_GUARD, v_if, what);
 }
 /// The smaller of two unsigned values, the second of which is a limit.
+static inline LLVMValueRef zf_cg_clamp_of(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_most, const char *what, const char *of) {
+    return zf_cg_site_of(cg, ZF_SITE_GUARD, what, of, false) ? v : zf_cg_umin(cg, v, v_most);
+}
 static inline LLVMValueRef zf_cg_clamp(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_most, const char *what) {
-    return zf_cg_site(cg, ZF_SITE_GUARD, what) ? v : zf_cg_umin(cg, v, v_most);
+    return zf_cg_clamp_of(cg, v, v_most, what, NULL);
 }
 /// The bits of v that v_mask has.
 static inline LLVMValueRef zf_cg_mask(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_mask, const char *what) {

@@ -317,15 +317,14 @@ static void visit_group(zf_kernel_build *lower, zf_strip *strip, const visit *v,
 // and the tile has room for two vectors: whole short groups, without a question that another group would answer differently. Goes
 // on to bb_done, or to a block where none of that was done, which it leaves open.
 static void visit_short(zf_kernel_build *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size,
-                        unsigned lanes, LLVMBasicBlockRef bb_done) {
+                        unsigned lanes, const char *what, LLVMBasicBlockRef bb_done) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_short = zf_cg_block(cg, "short"), bb_other = zf_cg_block(cg, "other");
     LLVMValueRef v_pos = get(cg, v->at.v_pos), v_one = zf_cg_i64(cg, 1), v_zero = zf_cg_i64(cg, 0);
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_size, v_one), zf_cg_i64(cg, lanes));
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_pos, zf_cg_i64(cg, 2 * lanes)), v->tiles->v_hi);
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntEQ, get(cg, v->at.v_o), v_zero);
-    v_fits = zf_cg_and(cg, zf_cg_within(cg, v_fits, "groups of at most a vector"),
-                       zf_cg_within(cg, v_room, "room for two vectors in the tile"));
+    v_fits = zf_cg_and(cg, zf_cg_within(cg, v_fits, what), zf_cg_within(cg, v_room, "room for two vectors in the tile"));
     zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, v_whole), bb_short, bb_other);
     zf_cg_enter(cg, bb_short);
     const zf_expr *access = string_of(lower, v->to);
@@ -359,7 +358,8 @@ static void visit_strip(walk *w, const visit *v) {
         LLVMValueRef v_k = LLVMBuildPhi(cg->builder, cg->ty_i64, "k");
         zf_strip here = {.v_start = w->v_start, .v_k = v_k, .walk = w};
         LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, v_k));
-        visit_short(lower, &here, v, zf_cg_add(cg, w->v_start, v_k), v_size, few, bb_next);
+        visit_short(lower, &here, v, zf_cg_add(cg, w->v_start, v_k), v_size, few,
+                    "groups of at most a vector, in a strip of short groups", bb_next);
         LLVMBasicBlockRef bb_other = zf_cg_here(cg);
         zf_cg_br(cg, bb_many);
         zf_cg_enter(cg, bb_next);
@@ -377,7 +377,7 @@ static void visit_strip(walk *w, const visit *v) {
     LLVMValueRef v_g = zf_cg_add(cg, w->v_start, loop.v_i);
     LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, loop.v_i));
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
-    if (most > 0) visit_short(lower, &here, v, v_g, v_size, most, bb_done);
+    if (most > 0) visit_short(lower, &here, v, v_g, v_size, most, "groups of at most a vector", bb_done);
     visit_group(lower, &here, v, v_g, v_size);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
@@ -449,7 +449,7 @@ static void walk_scanning(zf_kernel_build *lower, const visit *v, LLVMValueRef v
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
     bool alone = zf_lower_level_has_steps(lower, 0) || lower->one_by_one;
     unsigned most = alone ? 0 : lanes_in(lower, v->to, VECTOR_BYTES);
-    if (most > 0) visit_short(lower, NULL, v, v_g, v_size, most, bb_done);
+    if (most > 0) visit_short(lower, NULL, v, v_g, v_size, most, "groups of at most a vector", bb_done);
     visit_group(lower, NULL, v, v_g, v_size);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);

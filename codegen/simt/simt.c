@@ -421,10 +421,10 @@ static LLVMValueRef entry_before(zf_kernel_build *lower, LLVMValueRef *v_first) 
 }
 
 // Where it ends; *v_more (i1): there is one, since another tile follows.
-static LLVMValueRef entry_behind(zf_kernel_build *lower, LLVMValueRef *v_more) {
+static LLVMValueRef entry_behind(zf_kernel_build *lower, LLVMValueRef *v_more, const char *what) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1));
-    *v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
+    *v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), what);
     return zf_cg_select(cg, *v_more, lower->simt->v_tile, zf_cg_i64(cg, 0));
 }
 
@@ -434,8 +434,8 @@ LLVMValueRef zf_simt_seek(zf_kernel_build *lower, uint32_t field, LLVMValueRef v
     return zf_cg_select(lower->cg, v_first, v_initial, v);
 }
 
-LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final) {
-    LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more);
+LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final, const char *what) {
+    LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more, what);
     LLVMValueRef v =
         lower->simt->v_seeks != NULL ? lower->simt->v_seeks[2 * field + 1] : zf_simt_seek_entry(lower, field, v_entry);
     return zf_cg_select(lower->cg, v_more, v, v_final);
@@ -453,7 +453,7 @@ void zf_simt_seek_together(zf_kernel_build *lower) {
     LLVMValueRef v_lane = zf_simt_lane(lower), v_one = zf_cg_i32(cg, 1), v_first, v_more;
     LLVMValueRef v_field = zf_cg_umin(cg, LLVMBuildLShr(cg->builder, v_lane, v_one, ""), zf_cg_i32(cg, fields - 1));
     LLVMValueRef v_is_next = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_lane, v_one), zf_cg_i32(cg, 0));
-    LLVMValueRef v_before = entry_before(lower, &v_first), v_behind = entry_behind(lower, &v_more);
+    LLVMValueRef v_before = entry_before(lower, &v_first), v_behind = entry_behind(lower, &v_more, "states behind the last tile");
     LLVMValueRef v_words = zf_cg_byte_at(cg, lower->v_slots, 8 * (uint64_t)slot);
     v_words = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, 2), v_words, zf_cg_resize(cg, v_field, cg->ty_i64, false));
     LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, v_words, 8),

@@ -106,7 +106,7 @@ typedef struct zf_simt_tile {
 zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower);
 /// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
 LLVMValueRef zf_simt_seek(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_initial);
-LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final);
+LLVMValueRef zf_simt_seek_next(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_final, const char *what);
 /// An entry of a field, where there is one, without a branch; else what stands there, which can be read.
 LLVMValueRef zf_simt_seek_entry(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
 /// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.

@@ -64,7 +64,9 @@ static void store_elements(zf_kernel_build *lower, const zf_cg_value *values, un
 // ---- Validity -------------------------------------------------------------------------------------------------
 
 // The lane's bits of elements v_first on (i32: the lowest `count`), those before v_hi being elements, to the column's bitmap.
-static void store_validity(zf_kernel_build *lower, LLVMValueRef v_bits, unsigned count, LLVMValueRef v_first, LLVMValueRef v_hi) {
+// `whole`: all of them are.
+static void store_validity(zf_kernel_build *lower, LLVMValueRef v_bits, unsigned count, LLVMValueRef v_first, LLVMValueRef v_hi,
+                           bool whole) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_three = zf_cg_i64(cg, 3), v_exists = zf_cg_icmp(cg, LLVMIntULT, v_first, v_hi);
     if (count < 8) { // v_first is a multiple of count
@@ -76,15 +78,16 @@ static void store_validity(zf_kernel_build *lower, LLVMValueRef v_bits, unsigned
             v_bits = zf_cg_or(cg, v_bits, zf_simt_shuffle(lower, v_bits, v_other));
         }
         LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, v_away, zf_cg_i32(cg, 0));
-        v_exists = zf_cg_and(cg, zf_cg_within(cg, v_exists, "bytes of validity"),
-                             zf_cg_holds(cg, ZF_SITE_MASK, v_begins, "the lane that stores a byte of validity"));
-    } else {
+        if (!whole) v_exists = zf_cg_within(cg, v_exists, "bytes of validity"); // else the guard holds, and is no site
+        v_exists = zf_cg_and(cg, v_exists, zf_cg_holds(cg, ZF_SITE_MASK, v_begins, "the lane that stores a byte of validity"));
+    } else if (!whole) {
         v_exists = zf_cg_within(cg, v_exists, "bytes of validity");
     }
     for (unsigned k = 0; k < (count + 7) / 8; k++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "valid_store"), bb_stored = zf_cg_block(cg, "valid_stored");
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_i64(cg, 8 * (uint64_t)k));
-        if (k > 0) v_exists = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_hi), "bytes of validity");
+        if (k > 0) v_exists = zf_cg_icmp(cg, LLVMIntULT, v_index, v_hi);
+        if (k > 0 && !whole) v_exists = zf_cg_within(cg, v_exists, "bytes of validity");
         zf_cg_cond_br(cg, v_exists, bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
         LLVMValueRef v_byte = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_bits, zf_cg_i32(cg, 8 * k), ""), cg->ty_i8, false);
@@ -118,7 +121,8 @@ void zf_simt_store_begin(zf_kernel_build *lower, const zf_simt_shape *shape, con
     d->v_byte = zf_cg_alloca(cg, cg->ty_i64, "byte");
     d->v_failed = zf_cg_alloca(cg, cg->ty_i1, "failed");
     LLVMValueRef v_byte = zf_simt_seek(lower, d->bytes_field, zf_cg_i64(cg, 0));
-    d->v_next = zf_simt_seek_next(lower, d->bytes_field, zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0));
+    d->v_next =
+        zf_simt_seek_next(lower, d->bytes_field, zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0), "state behind the last tile");
     LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_byte, lower->v_byte_begin),
                  v_ended = zf_cg_icmp(cg, LLVMIntULE, d->v_next, lower->v_byte_end),
                  v_ordered = zf_cg_icmp(cg, LLVMIntULE, v_byte, d->v_next);
@@ -252,7 +256,7 @@ void zf_simt_store_vector(zf_kernel_build *lower, const zf_cg_value *values, uns
     if (lower->type.nullable && to_column(lower)) {
         LLVMValueRef v_bits = zf_cg_i32(cg, 0);
         for (unsigned k = 0; k < count; k++) v_bits = zf_cg_or(cg, v_bits, valid_bit(lower, values[k], k));
-        store_validity(lower, v_bits, count, v_index, v_hi);
+        store_validity(lower, v_bits, count, v_index, v_hi, true);
     }
     if (is_text(lower)) {
         zf_simt_text_row row;
@@ -376,7 +380,7 @@ void zf_simt_cut_end(zf_kernel_build *lower, const zf_simt_cut *cut) {
     if (cut->v_byte != NULL) end_byte(lower, cut);
     if (cut->v_valid != NULL) {
         LLVMValueRef v_bits = LLVMBuildLoad2(cg->builder, cg->ty_i32, cut->v_valid, "");
-        store_validity(lower, v_bits, zf_simt_lane_count(lower->type), cut->v_first, cut_hi(cg, cut));
+        store_validity(lower, v_bits, zf_simt_lane_count(lower->type), cut->v_first, cut_hi(cg, cut), false);
     }
     if (cut->strings != NULL) {
         zf_simt_text_row row;

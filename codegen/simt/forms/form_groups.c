@@ -504,7 +504,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMValueRef v_stands =
         zf_cg_select(cg, v_behind, LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
     LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_stands);
-    LLVMValueRef v_next = zf_simt_seek_next(lower, (uint32_t)r->field, v_word);
+    LLVMValueRef v_next = zf_simt_seek_next(lower, (uint32_t)r->field, v_word, "state behind the last tile");
     zf_lower_check_end(lower, zf_cg_icmp(cg, LLVMIntNE, v_next, v_word), "seek state of the next tile");
     zf_simt_barrier(lower, "values of a scan are written");
 }

@@ -309,11 +309,13 @@ static void patch_rest(zf_simt_group_starts *t, const patching *patches, const e
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_place, v_next = zf_cg_add(cg, e->v_from, zf_cg_resize(cg, e->v_some, cg->ty_i32, false));
     zf_cg_loop loop;
+    cg->sites_in = "second exceptions of a group";
     zf_cg_loop_begin(cg, &loop, v_next, e->v_size, "exception");
     zf_cg_value value = exception(t, &patches->p, e, loop.v_i, NULL, &v_place);
     put(t, &patches->staged, value, v_place);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
+    cg->sites_in = NULL;
 }
 
 // Makes the first exception of `ours` that of `theirs` where they have one.

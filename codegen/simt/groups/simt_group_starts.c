@@ -36,8 +36,9 @@ void zf_simt_group_starts_ends(zf_simt_group_starts *t, LLVMValueRef v_pulled, L
     uint32_t field_o = (uint32_t)zf_lower_field(lower, ZF_SEEK_OFFSET, t->node, 0);
     t->v_g0 = zf_simt_seek(lower, field_g, v_zero);
     t->v_o0 = zf_simt_seek(lower, field_o, v_zero);
-    LLVMValueRef v_g1 = zf_simt_seek_next(lower, field_g, t->v_groups); // the last tile ends behind the last group
-    t->v_o1 = zf_simt_seek_next(lower, field_o, v_zero);
+    LLVMValueRef v_g1 =
+        zf_simt_seek_next(lower, field_g, t->v_groups, "state behind the last tile"); // the last tile ends behind the last group
+    t->v_o1 = zf_simt_seek_next(lower, field_o, v_zero, "state behind the last tile");
     t->v_stop = t->v_o1;
     if (v_pulled != NULL) { // behind the last group there is none to pull
         LLVMValueRef v_inner = zf_cg_icmp(cg, LLVMIntULT, v_g1, t->v_groups);
@@ -162,7 +163,10 @@ static void take_lanes(zf_simt_group_starts *t, LLVMValueRef v_near, const LLVMV
         zf_kernel_env env = zf_simt_lane_env(lower, t->node, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
-        if (v_inside != NULL) env.v_counts = v_inside[k];
+        if (v_inside != NULL) {
+            env.v_counts = v_inside[k];
+            env.env.precedes = false;
+        }
         zf_simt_position position = zf_simt_position_of_group(t, env.v_g);
         env.simt.position = &position;
         v_raw[k] = size_at(t, &env);

@@ -286,8 +286,8 @@ static void find_states(zf_simt_span *s, LLVMValueRef *v_g, LLVMValueRef *v_o) {
     LLVMValueRef v_tile = zf_cg_add(cg, v_begin, zf_cg_umin(cg, v_lane, s->v_number));
     LLVMValueRef v_first = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_tile, v_zero), "state of the first tile");
     lower->simt->v_tile = zf_cg_select(cg, v_first, v_zero, zf_cg_sub(cg, v_tile, zf_cg_i64(cg, 1))); // ends where it begins
-    *v_g = zf_simt_seek_next(lower, field_g, s->v_groups);                                            // the last tile's end
-    *v_o = zf_simt_seek_next(lower, field_o, v_zero);
+    *v_g = zf_simt_seek_next(lower, field_g, s->v_groups, "state behind the last tile");              // the last tile's end
+    *v_o = zf_simt_seek_next(lower, field_o, v_zero, "state behind the last tile");
     *v_g = zf_cg_select(cg, v_first, v_zero, *v_g);
     *v_o = zf_cg_select(cg, v_first, v_zero, *v_o);
     lower->simt->v_tile = v_begin;

@@ -84,6 +84,7 @@ zf_kernel_env zf_simt_lane_env(zf_kernel_build *lower, uint32_t node, zf_simt_la
     zf_kernel_env env = zf_lower_env_make(lower, node);
     env.simt.lanes = lanes;
     env.simt.lane_k = k;
+    env.env.precedes = k + 1 < lanes->count;
     env.v_i = zf_cg_add(lower->cg, lanes->v_first, zf_cg_i64(lower->cg, k));
     return env;
 }

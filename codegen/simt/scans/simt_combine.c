@@ -103,7 +103,7 @@ LLVMValueRef zf_simt_scan_start(zf_kernel_build *lower, const zf_running *runnin
     if (running->field >= 0) {
         v_acc = zf_simt_seek(lower, (uint32_t)running->field, zf_cg_to_word(cg, running->type, v_acc));
         v_acc = zf_cg_from_word(cg, running->type, v_acc);
-        *v_next = zf_simt_seek_next(lower, (uint32_t)running->field, zf_cg_i64(cg, 0));
+        *v_next = zf_simt_seek_next(lower, (uint32_t)running->field, zf_cg_i64(cg, 0), "state of a scan behind the last tile");
     }
     LLVMBuildStore(cg->builder, v_acc, running->v_acc);
     return v_acc;
