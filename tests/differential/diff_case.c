@@ -334,6 +334,26 @@ static diff_verdict check_neighbour(diff_comparing *k, const diff_laid *laid, ui
     return DIFF_SAME_VIOLATION;
 }
 
+// The tile before the chunk that fails has nothing of the failure, and is made.
+static diff_verdict check_before(diff_comparing *k, const diff_laid *laid, uint64_t at) {
+    uint64_t tile = tile_of(k), end = at / tile * tile;
+    bool whole = k->decoder->graph->nodes[0].inst->reads_out; // its chunks are made whether they are wanted or not
+    if (k->decoder->abi.kernel_count != 1 || whole || end == 0) return DIFF_SAME_VIOLATION;
+    diff_call call = diff_call_of(k, laid);
+    diff_result got;
+    call.begin = end - tile;
+    call.end = end;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->ranges++;
+    diff_verdict verdict = DIFF_SAME_VIOLATION;
+    char what[96];
+    snprintf(what, sizeof what, "rows %llu..%llu, before the chunk that fails", (ull)call.begin, (ull)call.end);
+    if (got.kind != DIFF_BYTES) verdict = diff_differ(k, what, got.text);
+    diff_result_free(&got);
+    return verdict;
+}
+
 // Whether the column's kernel scans: an index may be wrong by what an earlier tile holds, and from its own state it is right.
 static bool scans(const diff_comparing *k) {
     for (uint32_t t = 0; t < k->decoder->abi.tree_count; t++) {
@@ -350,6 +370,7 @@ static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
     if (k->wanted == NULL) { // the rows of a tile that holds what is wrong
         unsigned number = k->report->violation.number;
         uint64_t at = k->report->root_position;
+        if (makes_chunks(k) && number <= 10 && k->report->violation.path[0] == 0 && at < rows) return check_before(k, laid, at);
         bool pulled = (number == 1 && !scans(k)) || (number >= 5 && number <= 8);
         if (!pulled || k->report->violation.path[0] != 0 || at >= rows) return DIFF_SAME_VIOLATION;
         diff_verdict verdict = check_range(k, laid, at, at + 1);

@@ -94,8 +94,9 @@ static void damage_element(interp *in, uint32_t s, uint64_t at, bool ones, inter
 
 // ---- Damage of sizes of groups --------------------------------------------------------------------------------
 
-static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows) {
-    uint64_t sum = 0;
+// `more`: elements that each group but the last has beyond what its size says, as exceptions.
+static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows, uint64_t more) {
+    uint64_t sum = count > 0 ? more * (count - 1) : 0;
     for (uint64_t e = 0; e < count; e++) sum += sizes[e];
     return sum == rows;
 }
@@ -103,7 +104,7 @@ static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows) {
 // Numbers that `bitpack` packs into words of 32 bits, packed anew without any saving: as wide as they are, from 0 on. NULL: it
 // cannot be.
 static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64_t rows, interp_block *block, uint64_t least,
-                        uint64_t *count) {
+                        uint64_t more, uint64_t *count) {
     const zf_graph_node *n = &graph->nodes[node];
     int32_t s = graph->edges[n->inputs[0]].stored;
     bool packs = strncmp(n->inst->name, "bitpack", 7) == 0 && graph->edges[n->output].type.kind == ZF_K_U32 && s >= 0;
@@ -120,7 +121,7 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64
         }
         values[e] = (uint32_t)(base + value);
     }
-    if (!adds_up(values, *count, rows)) return NULL;
+    if (!adds_up(values, *count, rows, more)) return NULL;
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     streams[s] = (interp_stored){.bytes = (uint8_t *)values, .size = 4 * *count, .elements = *count};
     block->streams = streams;
@@ -131,12 +132,12 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64
 }
 
 // A stream of u32 that adds up to so many rows, if there is one with so many groups.
-static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count) {
+static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, uint64_t least, uint64_t more, uint64_t *count) {
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
         if (stream->size != 4 * stream->elements || stream->elements < least) continue;
         uint32_t *sizes = diff_copy(in, stream->bytes, (size_t)stream->size);
-        if (!adds_up(sizes, stream->elements, rows)) continue;
+        if (!adds_up(sizes, stream->elements, rows, more)) continue;
         uint8_t *bytes;
         *count = own_stream(in, block, s, &bytes)->elements;
         return (uint32_t *)(void *)bytes;
@@ -145,12 +146,12 @@ static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, ui
 }
 
 // The same, stored as it is or packed.
-static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least,
+static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t more,
                           uint64_t *count) {
-    uint32_t *stored = stored_sizes(in, rows, block, least, count);
+    uint32_t *stored = stored_sizes(in, rows, block, least, more, count);
     if (stored != NULL) return stored;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, rows, block, least, count) : NULL;
+        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, rows, block, least, more, count) : NULL;
         if (sizes != NULL) return sizes;
     }
     return NULL;
@@ -185,7 +186,7 @@ enum { EACH = 4, STATES = DIFF_STEP_ROWS, SIZE_DAMAGES = 9 }; // groups that a t
 static bool damage_sizes(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
     data_random random = {.state = number * 1000 + (SIZE_DAMAGES + 2) * k + d + 700};
     uint64_t count, into, rows = block->counts[0];
-    uint32_t *sizes = sizes_of(in, graph, rows, block, 2, &count);
+    uint32_t *sizes = sizes_of(in, graph, rows, block, 2, 0, &count);
     if (sizes == NULL || rows < 2) return false;
     uint64_t lane = k % EACH, any = data_below(&random, count) / EACH * EACH + lane, last = (count - 1) / EACH * EACH;
     uint64_t bound = rows > STATES ? group_at(sizes, STATES, &into) : 0; // of a tile
@@ -237,6 +238,8 @@ static bool damage_anything(interp *in, const zf_graph *graph, unsigned number, 
     return true;
 }
 
+enum { LANES = 16, STREAMS = 6, EDGES = 3 };
+
 // ---- Damage where it is wanted --------------------------------------------------------------------------------
 
 // A number of the column's rows that is all ones: packed, or an element of a stream that has one a row.
@@ -251,6 +254,17 @@ static bool damage_row(interp *in, const zf_graph *graph, uint64_t row, interp_b
     return false;
 }
 
+// The same of the other streams that have one a row: an element of the `which`-th.
+static bool damage_row_of(interp *in, unsigned which, uint64_t row, interp_block *block) {
+    if (row >= block->counts[0]) return false;
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        if (block->streams[s].elements != block->counts[0] || which-- > 0) continue;
+        damage_element(in, s, row, true, block);
+        return true;
+    }
+    return false;
+}
+
 // A block without rows that keeps its params.
 static bool empty_block(interp *in, interp_block *block) {
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
@@ -259,8 +273,6 @@ static bool empty_block(interp *in, interp_block *block) {
     for (uint32_t e = 0; e < block->edge_count; e++) diff_set_count(in, block, e, 0);
     return true;
 }
-
-enum { LANES = 16, STREAMS = 6, EDGES = 3 };
 
 static bool damage_stream(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
     if (d / 2 >= block->stream_count) return false;
@@ -280,27 +292,34 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     if (d == 0) return empty_block(in, block);
     if (d <= EDGES) return shorten_edge(in, graph, d - 1, block);
     d -= 1 + EDGES;
+    if (d < LANES) return damage_row_of(in, 1, 5 * LANES + d, block);
+    d -= LANES;
     // Outside any range; and by so much that a shift by it is none, though the type may have it.
     if (d >= 2 * block->param_count) return false;
     diff_set_param(in, block, d / 2, d % 2 == 0 ? UINT64_MAX : block->params[d / 2] + 64);
     return true;
 }
 
-// A group in the middle of those that make an edge loses its elements to the next.
-static bool empty_inner(interp *in, const zf_graph *graph, uint32_t edge, interp_block *block) {
-    uint64_t count = 0;
-    if (edge >= graph->edge_count || block->counts[edge] == block->counts[0] || block->counts[edge] < 4) return false;
-    uint32_t *sizes = sizes_of(in, graph, block->counts[edge], block, 2, &count);
-    return sizes != NULL && merge(sizes, count, count / 2);
+// Sizes of the groups that make an edge: a group loses its elements to the next, or two are too large and add up modulo 2^32. On
+// each lane of a thread, in the middle of a tile and at its begin.
+static bool damage_stage(interp *in, const zf_graph *graph, uint32_t edge, unsigned way, interp_block *block) {
+    uint64_t count = 0, lane = way % EACH;
+    if (edge >= graph->edge_count || block->counts[edge] < 16 * EACH) return false;
+    if (edge > 0 && block->counts[edge] == block->counts[0]) return false; // the sizes of the column's groups would be found
+    uint32_t *sizes = sizes_of(in, graph, block->counts[edge], block, 16 * EACH, 0, &count);
+    if (sizes == NULL) return false;
+    uint64_t tile = count < STATES ? count : STATES, g = way / EACH % 2 == 0 ? EACH : tile / 2 / EACH * EACH;
+    g += lane;
+    return way / EACH < 2 ? merge(sizes, count, g) : wrap(sizes, count, g, g + EACH);
 }
 
 // An edge has one element less, or half of them; an element in the middle, and the last, of each stream is as large as can be;
-// a stream has none at all; a group of a stage is empty.
+// a stream has none at all; sizes of a stage are wrong.
 static bool damage_deep(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
-    enum { DEEP = 8 };
+    enum { DEEP = 8, STAGE_WAYS = 4 * EACH };
     if (d >= 4 * DEEP) {
         d -= 4 * DEEP;
-        if (d >= DEEP) return d < 2 * DEEP && empty_inner(in, graph, d - DEEP + 1, block);
+        if (d >= DEEP) return damage_stage(in, graph, (d - DEEP) / STAGE_WAYS, (d - DEEP) % STAGE_WAYS, block);
         if (d >= block->stream_count) return false;
         empty_stream(in, graph, d, block);
         return true;
@@ -348,13 +367,16 @@ static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
     return true;
 }
 
+enum { STEP_BOUNDS = 2 * (DIFF_STEP_TILES - 1), STEP_DAMAGES = STEP_BOUNDS + 4 * EACH + 1 };
+
 // For each lane in its turn.
-static bool damage_steps(interp *in, unsigned d, interp_block *block) {
-    uint64_t count, bounds = 2 * (DIFF_STEP_TILES - 1), all = DIFF_STEP_GROUPS;
-    uint32_t *sizes = stored_sizes(in, block->counts[0], block, all, &count);
+static bool damage_steps(interp *in, const zf_graph *graph, unsigned d, bool patches, interp_block *block) {
+    uint64_t count, all = DIFF_STEP_GROUPS;
+    uint32_t *sizes = patches ? sizes_of(in, graph, block->counts[0], block, all, 1, &count)
+                              : stored_sizes(in, block->counts[0], block, all, 0, &count);
     if (sizes == NULL || count != all) return false;
-    if (d < bounds) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
-    d -= (unsigned)bounds;
+    if (d < STEP_BOUNDS) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
+    d -= STEP_BOUNDS;
     unsigned lane = d % EACH;
     switch (d / EACH) {
     case 0: return wrap(sizes, count, 2 * EACH + lane, 5 * EACH + lane);                       // within a tile
@@ -363,6 +385,18 @@ static bool damage_steps(interp *in, unsigned d, interp_block *block) {
     case 3: return merge(sizes, count, lane);
     default: return d == 4 * EACH && wrap(sizes, count, all - 2, all - 1);
     }
+}
+
+// The same for groups with exceptions; and streams that are shorter, or have an element as large as can be.
+static bool damage_patches(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
+    if (d < STEP_DAMAGES) return damage_steps(in, graph, d, true, block);
+    d -= STEP_DAMAGES;
+    if (d < 2 * STREAMS) return damage_stream(in, graph, d, block);
+    d -= 2 * STREAMS;
+    if (d >= 2 * STREAMS || d / 2 >= block->stream_count || block->streams[d / 2].elements == 0) return false;
+    uint64_t count = block->streams[d / 2].elements;
+    damage_element(in, d / 2, d % 2 == 0 ? count / 2 : count - 1, true, block);
+    return true;
 }
 
 bool diff_trial_beside(const diff_trial *t, unsigned d) {
@@ -381,7 +415,7 @@ bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block) 
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
     uint64_t count;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block->counts[0], block, 2, &count) != NULL)
+        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block->counts[0], block, 2, 0, &count) != NULL)
             return true;
     return false;
 }
@@ -397,6 +431,10 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
     case DIFF_SLOPES: return d < 2 * STREAMS && damage_stream(in, graph, d, block);
     case DIFF_DEEP: return damage_deep(in, graph, d, block);
     case DIFF_FLOOD: return d == 0 && flood(in, block);
-    default: return damage_steps(in, d, block);
+    case DIFF_PATCHES: return damage_patches(in, graph, d, block);
+    case DIFF_EQUAL:
+    case DIFF_HUGE: return false;
+    case DIFF_LAST: return d < EDGES ? shorten_edge(in, graph, d, block) : damage_stream(in, graph, 2 * (d - EDGES) + 1, block);
+    default: return damage_steps(in, graph, d, false, block);
     }
 }

@@ -58,12 +58,17 @@ static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uin
     return verdict;
 }
 
+// How many elements a group but the last has beyond what its size says: an exception.
+static uint64_t beyond_size(const zf_graph_node *made) {
+    return strncmp(made->inst->name, "alp", 3) == 0 || strncmp(made->inst->name, "pfor", 4) == 0;
+}
+
 // The sizes of the groups of the column: a stored stream of u32 that adds up to its rows. *count: of groups.
-static const uint8_t *sizes_of(const interp_block *block, uint64_t *count) {
+static const uint8_t *sizes_of(const interp_block *block, uint64_t more, uint64_t *count) {
     *count = 0;
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
-        uint64_t sum = 0;
+        uint64_t sum = stream->elements > 0 ? more * (stream->elements - 1) : 0;
         if (stream->size != 4 * stream->elements) continue;
         for (uint64_t e = 0; e < stream->elements; e++) {
             uint32_t size;
@@ -101,7 +106,9 @@ static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *
         *count = block->counts[edge->index];
         if (width > 32 || *count * width > 8 * stream->size) continue;
         uint32_t *sizes = calloc(*count + 1, sizeof *sizes);
-        for (uint64_t e = 0; e < *count; e++) sum += sizes[e] = (uint32_t)(base + packed_at(stream, width, e));
+        uint64_t more = beyond_size(made);
+        for (uint64_t e = 0; e < *count; e++)
+            sum += sizes[e] = (uint32_t)(base + packed_at(stream, width, e) + (e + 1 < *count ? more : 0));
         if (sum == block->counts[stage]) return sizes;
         free(sizes);
     }
@@ -177,7 +184,8 @@ static void keep_groups(const interp_block *block, uint64_t before, uint64_t gro
 static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) {
     const zf_abi_tree *abi = &k->decoder->abi.trees[0];
     uint64_t entries = records->entries[0], *groups = records->values[0], *offsets = groups + entries, count = 0;
-    const uint8_t *sizes = sizes_of(k->block, &count);
+    uint64_t more = beyond_size(&k->decoder->graph->nodes[0]);
+    const uint8_t *sizes = sizes_of(k->block, more, &count);
     bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
     if (abi->edge != 0 || !grouped || sizes == NULL || entries == 0 || count == k->block->counts[0]) return DIFF_SAME_BYTES;
     uint64_t last = entries - 1, group = groups[last];
@@ -190,7 +198,7 @@ static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) 
     memcpy(&size, sizes + 4 * (group - 1), 4);
     keep_groups(whole, count, group - 1, &cut, streams, counts);
     groups[last]--;
-    offsets[last] = size;
+    offsets[last] = size + more;
     k->block = &cut;
     diff_verdict verdict =
         tell_lie(k, records, last * abi->interval, (last + 1) * abi->interval, "a state in a group that is none");
@@ -199,6 +207,70 @@ static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) 
     offsets[last] = 0;
     free(streams);
     free(counts);
+    return verdict;
+}
+
+// Sizes and states whose sums are right modulo 2^32 alone: a tile that ends almost 2^32 elements into its last group, or that
+// begins so far before the end of its first, and of whose other groups one is as much too large.
+static diff_verdict tell_wrapped(diff_comparing *k, const diff_records *records) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[0];
+    uint64_t entries = records->entries[0], *groups = records->values[0], *offsets = groups + entries, count = 0;
+    uint64_t more = beyond_size(&k->decoder->graph->nodes[0]);
+    const uint8_t *found = sizes_of(k->block, more, &count);
+    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
+    if (abi->edge != 0 || !grouped || found == NULL || entries < 2 || count == k->block->counts[0]) return DIFF_SAME_BYTES;
+    const interp_block *honest = k->block;
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    for (unsigned at_end = 0; at_end < 2 && verdict != DIFF_DISAGREE; at_end++) {
+        uint64_t group = groups[0], offset = offsets[0], begin = at_end ? 0 : abi->interval;
+        if (group + 2 >= count || (at_end ? group < 2 : groups[1] < group + 2)) continue;
+        interp_block lying = *honest;
+        interp_stored *streams = calloc(honest->stream_count + 1u, sizeof *streams);
+        uint32_t *sizes = calloc(count + 1, sizeof *sizes);
+        memcpy(sizes, found, 4 * count);
+        for (uint32_t s = 0; s < honest->stream_count; s++) {
+            streams[s] = honest->streams[s];
+            if (streams[s].bytes == found) streams[s].bytes = (uint8_t *)sizes;
+        }
+        lying.streams = streams;
+        if (at_end) { // the group has 2^32 - 1, of which the tile is said to have 2^32 - 2
+            sizes[group - 1] += (uint32_t)(offset + 2);
+            offsets[0] = UINT32_MAX - 1;
+        } else { // the group has 2^32 - 1, of which one is before the tile
+            sizes[group + 1] += (uint32_t)(sizes[group] + more - offset + 2);
+            offsets[0] = 1;
+        }
+        sizes[group] = UINT32_MAX - (uint32_t)more;
+        k->block = &lying;
+        verdict = tell_lie(k, records, begin, begin + abi->interval, at_end ? "an end that wraps" : "a begin that wraps");
+        k->block = honest;
+        offsets[0] = offset;
+        free(streams);
+        free(sizes);
+    }
+    return verdict;
+}
+
+// The last tile of a nullable column is said to have 2^32 more values before it than there are: it finds that they are none.
+static diff_verdict tell_counted(diff_comparing *k, const diff_records *records) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[0];
+    uint64_t entries = records->entries[0], rows = k->block->counts[0], begin = entries * abi->interval, valid = 0;
+    if (abi->edge != 0 || entries == 0 || strncmp(k->decoder->graph->nodes[0].inst->name, "nullable", 8) != 0)
+        return DIFF_SAME_BYTES;
+    for (uint64_t r = begin; r < rows; r++) {
+        bool null;
+        interp_stream_bits(k->wanted, r, &null);
+        valid += !null;
+    }
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    for (uint32_t f = 0; f < abi->field_count && valid > 0 && verdict != DIFF_DISAGREE; f++) {
+        if (abi->fields[f].kind != ZF_FIELD_SCAN || abi->fields[f].bytes < 8 || strchr(abi->fields[f].name, '.') != NULL)
+            continue;
+        uint64_t *state = &records->values[0][f * entries + entries - 1];
+        *state += UINT64_C(1) << 32;
+        verdict = tell_lie(k, records, begin, rows, "2^32 values more before the last tile");
+        *state -= UINT64_C(1) << 32;
+    }
     return verdict;
 }
 
@@ -216,6 +288,8 @@ static uint64_t lie_of(diff_comparing *k, const zf_abi_field *field, uint64_t st
 static diff_verdict check_all_lies(diff_comparing *k, const diff_records *records) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     verdict = tell_beyond(k, records);
+    if (verdict != DIFF_DISAGREE) verdict = tell_wrapped(k, records);
+    if (verdict != DIFF_DISAGREE) verdict = tell_counted(k, records);
     for (uint32_t t = 0; t < records->trees && verdict != DIFF_DISAGREE; t++) {
         const zf_abi_tree *abi = &k->decoder->abi.trees[t];
         uint64_t entries = abi->directory != 0 ? 0 : records->entries[t]; // a directory is part of the block
@@ -229,8 +303,8 @@ static diff_verdict check_all_lies(diff_comparing *k, const diff_records *record
     return verdict;
 }
 
-// The bytes of all strings are said to be others than they are: one more, one less, or all but those of the last tile's first
-// row, which the others then just fill.
+// The bytes of all strings are said to be others than they are: one more, one less, all but those of the last tile's first row,
+// which the others then just fill, or all but those of the last string that has any.
 static diff_verdict tell_characters(diff_comparing *k, const diff_records *records) {
     const interp_block *honest = k->block;
     uint64_t rows = honest->counts[0], tile = 1, length = 0;
@@ -239,8 +313,10 @@ static diff_verdict tell_characters(diff_comparing *k, const diff_records *recor
     for (uint32_t n = 0; n < k->decoder->abi.kernel_count; n++)
         if (k->decoder->abi.kernels[n].sink < 0) tile = k->decoder->abi.kernels[n].tile;
     diff_text_of(k->wanted, (rows - 1) / tile * tile, &length);
-    const uint64_t less[] = {UINT64_MAX, 1, length}; // modulo 2^64
-    for (unsigned n = 0; n < 3 && verdict != DIFF_DISAGREE; n++) {
+    uint64_t last = 0;
+    for (uint64_t r = rows; r-- > 0 && last == 0;) diff_text_of(k->wanted, r, &last);
+    const uint64_t less[] = {UINT64_MAX, 1, length, last}; // modulo 2^64
+    for (unsigned n = 0; n < 4 && verdict != DIFF_DISAGREE; n++) {
         interp_block lying = *honest;
         lying.characters -= less[n];
         if (less[n] == 0 || (n > 0 && less[n] > honest->characters)) continue;

@@ -40,10 +40,33 @@ static unsigned ordered_stages(const char *codec) {
     return count;
 }
 
+// Elements that a thread of the emulated GPU makes together.
+static unsigned lanes_of(zf_type type) {
+    if (type.kind == ZF_K_STRING) return 4;
+    return type.kind == ZF_K_BOOL ? 8 : 16 / zf_kind_size(type.kind);
+}
+
+// The row is in the middle of a tile, on each lane of each of the rows of a warp that are made together, or in a block that is
+// shorter than such a row.
+static bool last_trial(unsigned number, unsigned k, const zf_column *column, diff_trial *out) {
+    enum { TOGETHER = 4 };
+    unsigned lanes = lanes_of(column->type), way = (k - (DIFF_TRIALS - DIFF_ALONE)) % (DIFF_ALONE / 2);
+    bool whole = k < DIFF_TRIALS - DIFF_ALONE / 2, strings = strncmp(column->codec_text, "strings", 7) == 0;
+    if (way >= (whole ? TOGETHER * lanes : lanes) || (!strings && strncmp(column->codec_text, "nullable", 8) != 0)) return false;
+    uint64_t tile = column->type.kind == ZF_K_STRING ? 1024 : tile_of(column->type), row = 32 * lanes;
+    *out = (diff_trial){.kind = DIFF_LAST, .seed = number * 1000 + k, .rows = 64 + way + 2, .last = 64 + way};
+    if (whole) {
+        out->rows = tile;
+        out->last = tile / 2 + way / lanes * row + 64 + way % lanes;
+    }
+    return true;
+}
+
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
-    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS] = {DIFF_LANES, DIFF_STEPS, DIFF_SLOPES,
-                                                                            DIFF_WIDE,  DIFF_DEEP,  DIFF_FLOOD};
+    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE] = {
+        DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE, DIFF_DEEP, DIFF_FLOOD, DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
+    if (k >= DIFF_TRIALS - DIFF_ALONE) return last_trial(number, k, column, out);
     bool runs = strncmp(column->codec_text, "rle", 3) == 0, strides = strncmp(column->codec_text, "delta_stride", 12) == 0;
     if (column->type.kind == ZF_K_STRING) runs = false; // made of numbers
     *out = (diff_trial){.kind = kinds[k - DIFF_RANDOM_TRIALS], .seed = number * 1000 + k};
@@ -62,6 +85,14 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
         out->shape = DATA_CONSTANT;
         out->rows = DIFF_STEP_ROWS;
         return strcmp(column->codec_text, "rle") == 0 && column->type.kind == ZF_K_U32;
+    case DIFF_PATCHES: return strncmp(column->codec_text, "alp", 3) == 0 || strncmp(column->codec_text, "pfor", 4) == 0;
+    case DIFF_EQUAL:
+        out->rows = 2 * 4096 + 133;
+        if (column->type.nullable || column->type.kind == ZF_K_STRING) return true;
+        return (strides || zf_kind_is_float(column->type.kind)) && strstr(column->codec_text, "bitpack") != NULL;
+    case DIFF_HUGE: // which takes a while
+        out->rows = 128 + 30;
+        return strcmp(column->codec_text, "strings") == 0;
     default: return (runs || strides) && strstr(column->codec_text, "bitpack") != NULL;
     }
 }
@@ -105,9 +136,78 @@ static void push_steps(interp_stream *out, zf_type type, const diff_trial *t) {
     }
 }
 
+// A number with two decimals.
+static void push_decimal(interp_stream *out, zf_type type, uint64_t hundredths) {
+    double number = (double)hundredths / 100;
+    float single = (float)number;
+    uint64_t bits = 0;
+    if (type.kind == ZF_K_F32)
+        memcpy(&bits, &single, 4);
+    else
+        memcpy(&bits, &number, 8);
+    interp_stream_push(out, bits);
+}
+
+// Groups of small numbers, each but the last of which ends with one that is an exception.
+static void push_patches(interp_stream *out, zf_type type, const diff_trial *t) {
+    uint32_t sizes[DIFF_STEP_GROUPS];
+    bool is_float = zf_kind_is_float(type.kind);
+    diff_step_sizes(t->seed, sizes);
+    for (uint32_t g = 0; g < DIFF_STEP_GROUPS; g++) {
+        for (uint32_t r = 0; r < sizes[g]; r++) {
+            bool odd = r + 1 == sizes[g] && g + 1 < DIFF_STEP_GROUPS;
+            if (odd) // a float: a NaN
+                interp_stream_push(out,
+                                   interp_value_mask(type.kind, is_float ? UINT64_MAX - g : UINT64_C(0x5a5a5a5a5a5a5a5a) + g));
+            else if (is_float)
+                push_decimal(out, type, 100 + (3 * g + r) % 8);
+            else
+                interp_stream_push(out, (3 * g + r) % 8);
+        }
+    }
+}
+
+static void push_text(interp *in, interp_stream *out, uint64_t length) {
+    char *text = zf_arena_alloc(interp_arena(in), (size_t)length + 1);
+    for (uint64_t k = 0; k < length; k++) text[k] = (char)('a' + k % 23);
+    interp_stream_push_string(out, text, length);
+}
+
+// One string of a megabyte among those of the first warp's row, and one in the next, which is cut.
+static void push_huge(interp *in, interp_stream *out, const diff_trial *t) {
+    enum { HUGE_BYTES = (1 << 20) + 77 };
+    for (uint64_t r = 0; r < t->rows; r++) push_text(in, out, r == 9 || r == t->rows - 9 ? HUGE_BYTES : r % 5);
+}
+
+static void push_last(interp *in, interp_stream *out, zf_type type, const diff_trial *t) {
+    for (uint64_t r = 0; r < t->rows; r++) {
+        bool has = r == t->last || (r < t->last && r % 7 == 3);
+        if (type.kind == ZF_K_STRING && (has || !type.nullable))
+            push_text(in, out, has ? 5 : 0);
+        else if (has)
+            push_number(out, type, 1 + r % 5);
+        else
+            interp_stream_push_null(out);
+    }
+}
+
+static void push_equal(interp *in, interp_stream *out, zf_type type, const diff_trial *t) {
+    for (uint64_t r = 0; r < t->rows; r++) {
+        if (type.nullable)
+            interp_stream_push_null(out);
+        else if (type.kind == ZF_K_STRING)
+            push_text(in, out, 0);
+        else if (zf_kind_is_float(type.kind))
+            push_decimal(out, type, 1225);
+        else
+            push_number(out, type, 5 + r % 8);
+    }
+}
+
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
-    if (!steps && !t->lines) {
+    bool made_to_measure = steps || t->lines || t->kind >= DIFF_PATCHES;
+    if (!made_to_measure) {
         interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);
         // Nulls behind the last value, of which there is no index.
         for (uint64_t r = t->rows; type.nullable && t->seed % 2 == 0 && r > 0 && t->rows - r < 3; r--)
@@ -117,10 +217,20 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     interp_stream *out = interp_stream_new(in, type);
     if (steps)
         push_steps(out, type, t);
+    else if (t->kind == DIFF_PATCHES)
+        push_patches(out, type, t);
+    else if (t->kind == DIFF_EQUAL)
+        push_equal(in, out, type, t);
+    else if (t->kind == DIFF_HUGE)
+        push_huge(in, out, t);
+    else if (t->kind == DIFF_LAST)
+        push_last(in, out, type, t);
     else
         push_lines(out, type, t);
     return out;
 }
+
+bool diff_trial_thorough(const diff_trial *t) { return t->kind != DIFF_RANDOM && t->kind < DIFF_HUGE; }
 
 bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
     return t->kind != DIFF_WIDE || diff_widen_sizes(in, column, block);

@@ -5,30 +5,42 @@
 
 #include "tests/interp/data.h"
 
-/// The random trials of a column come first, then one of each kind.
-enum { DIFF_RANDOM_TRIALS = 24, DIFF_TRIALS = 30, DIFF_DAMAGES = 54 }; ///< of a column; of a trial, at most
+/// The random trials of a column come first, then one of each kind; of DIFF_LAST, DIFF_ALONE.
+enum {
+    DIFF_RANDOM_TRIALS = 24,
+    DIFF_ALONE = 64,
+    DIFF_TRIALS = 33 + DIFF_ALONE,
+    DIFF_DAMAGES = 110
+}; ///< of a column; of a trial, at most
 
 typedef enum diff_trial_kind {
-    DIFF_RANDOM, ///< every distribution and size comes by, and random damage
-    DIFF_LANES,  ///< a tile and a bit, damaged at every place that a thread knows one by one
-    DIFF_STEPS,  ///< groups: every tile begins with one, and on each lane of a thread
-    DIFF_SLOPES, ///< the same, with values that rise within a group
-    DIFF_WIDE,   ///< the same, with sizes that are packed without any saving
-    DIFF_DEEP,   ///< nests: so many elements on every edge that each tree has states, all of which lie; every edge is shortened
-    DIFF_FLOOD,  ///< one tile, which damage gives more groups than 32 bits can add up
+    DIFF_RANDOM,  ///< every distribution and size comes by, and random damage
+    DIFF_LANES,   ///< a tile and a bit, damaged at every place that a thread knows one by one
+    DIFF_STEPS,   ///< groups: every tile begins with one, and on each lane of a thread
+    DIFF_SLOPES,  ///< the same, with values that rise within a group
+    DIFF_WIDE,    ///< the same, with sizes that are packed without any saving
+    DIFF_DEEP,    ///< nests: so many elements on every edge that each tree has states, all of which lie; every edge is shortened
+    DIFF_FLOOD,   ///< one tile, which damage gives more groups than 32 bits can add up
+    DIFF_PATCHES, ///< the groups of DIFF_STEPS, each of which ends with an exception
+    DIFF_EQUAL, ///< numbers that are packed in no bits: the same number, or the same ramp over and over; nulls, or empty strings
+    DIFF_HUGE,  ///< strings of a megabyte
+    DIFF_LAST,  ///< one row is the last that has something, be it a value or characters: on each lane of a thread
 } diff_trial_kind;
 
 typedef struct diff_trial {
     diff_trial_kind kind;
     data_shape shape;
     uint64_t rows, seed;
-    bool narrow; ///< with seek states every 256 rows, where the column has any
-    bool lines;  ///< the data are straight lines, whatever the shape says
+    bool narrow;   ///< with seek states every 256 rows, where the column has any
+    bool lines;    ///< the data are straight lines, whatever the shape says
+    uint64_t last; ///< DIFF_LAST: that row
 } diff_trial;
 
 /// Trial k of column `number`: sizes are around those of tiles and blocks. False: the column has no such trial.
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out);
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
+/// Whether its blocks are compared thoroughly (diff_case).
+bool diff_trial_thorough(const diff_trial *t);
 /// Packs the sizes of a block's groups anew without any saving. False: they are not packed.
 bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block);
 /// The block to decode for the block that the trial encoded: itself, or the same in another form. False: there is none.

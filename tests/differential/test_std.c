@@ -19,7 +19,7 @@ enum { NESTS = 24 };
 
 // Trials hold far fewer elements. A damaged count above this is no fact about the data, and would keep the interpreter busy for
 // minutes where sanitizers watch each element's violation.
-enum { MOST_ELEMENTS = 1 << 20 };
+enum { MOST_ELEMENTS = 1 << 22 };
 
 // One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
 // everything takes longer.
@@ -75,7 +75,7 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
     block.characters = diff_characters(plain);
     r->encoded += taken;
     if (taken && diff_trial_settle(in, c->column, t, &block)) {
-        c->thorough = t->kind != DIFF_RANDOM;
+        c->thorough = diff_trial_thorough(t);
         diff_verdict verdict = diff_check_block(c, in, &block, t->seed, &message);
         CHECK(verdict == DIFF_SAME_BYTES, "%s = %s, trial %u, %s, %llu: %s %s", c->column->name, c->column->codec_text, k,
               data_shape_name(t->shape), (ull)t->rows, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
