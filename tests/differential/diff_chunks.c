@@ -37,7 +37,7 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     if (k % 2 == 1 && sizes[size] < 2) return false;
     data_shape shape = (number + size) % 2 == 0 ? DATA_ZIPF : DATA_UNIFORM;
     if (k % 2 == 0) shape = (data_shape)((number * 5 + size * 3) % DATA_SHAPES);
-    // So many bytes in a chunk that what is read ahead goes round its ring.
+    // A chunk has so many bytes that what is read ahead goes round its ring.
     if (k % 2 == 1 && size == (chunk <= 5000 ? 3 : 5)) shape = DATA_FULL_RANGE;
     if (size == 8 && k % 2 == 0) shape = DATA_CONSTANT; // numbers of no bits
     *out = (diff_chunk_trial){

@@ -3,13 +3,9 @@
 // on the column until something is noticed. A fault that nothing notices survives, unless optimised code is the same without it:
 // docs/internals/fault-switch.md explains each.
 //
-//   zf-faults [--chunks] [--host] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v]
-//   [TABLE...]
-//
-// --chunks: columns of chunks.zf, by what test_chunks.c runs on them. --host: kernels of the host alone. --every: one column in
-// so many, each algorithm in any case.
-// --sites: one site in so many. Each fault is compiled and run in a process of its own. The exit status is 1 when fewer are
-// noticed than --at-least says, or when something fails without any fault.
+// Each fault is compiled and run in a process of its own. A survivor may be redundant (faults_report.h). The exit status is 1
+// when fewer are noticed than --at-least says, when something fails without any fault, or when a fault was noticed that is said
+// to be redundant; 2 for a wrong command line.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -32,12 +28,27 @@
 
 typedef unsigned long long ull;
 
+static const char usage[] =
+    "usage: zf-faults [OPTION...] [COLUMN...]\n"
+    "  COLUMN           c84, a column of diff_columns.c by its number, or a table of chunks.zf; default: all\n"
+    "  --chunks         columns of chunks.zf, with the trials of test_chunks.c\n"
+    "  --host           only kernels of the host\n"
+    "  --gpu            only kernels of the emulated GPU\n"
+    "  --every N        one column in N, but each algorithm\n"
+    "  --sites N        one site in N\n"
+    "  --what TEXT      only sites whose purpose contains TEXT\n"
+    "  --jobs N         processes\n"
+    "  --at-least N     fail when fewer than N percent of the faults are noticed\n"
+    "  --json FILE      write the results, with --commit TEXT\n"
+    "  --page FILE      run nothing: compare the redundant sites with the table of this page\n"
+    "  -v               print the survivors\n";
+
 enum { MOST_SITES = 4096, MOST_EXPECTED = 4096, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
 
 typedef struct command {
     unsigned every, jobs, sites, at_least;
-    bool verbose, chunks, host;
-    const char *json, *commit;
+    bool verbose, chunks, host, gpu;
+    const char *json, *commit, *what, *page;
     char **tables;
     int table_count;
 } command;
@@ -153,12 +164,14 @@ typedef struct form_run {
 typedef struct verdict {
     bool found;
     bool same; ///< without the site the code is the same, once it was optimised
+    bool redundant;
     unsigned trial;
     char text[160];
 } verdict;
 
 static bool same_site(const zf_fault_site *a, const zf_fault_site *b) {
-    return a->kind == b->kind && strcmp(a->what, b->what) == 0 && strcmp(a->function, b->function) == 0;
+    return a->kind == b->kind && a->precedes == b->precedes && a->in == b->in && strcmp(a->what, b->what) == 0 &&
+           strcmp(a->of, b->of) == 0 && strcmp(a->function, b->function) == 0;
 }
 
 // The number that site `number` of the first tuple's code has in another's; 0: it has none such.
@@ -191,7 +204,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         if (number != 0 && sites->left_out == 0) continue;
         const trial *t = &f->column->trials[k];
         f->c.undamaged = t->undamaged;
-        f->c.thorough = t->trial.kind != DIFF_RANDOM;
+        f->c.thorough = diff_trial_thorough(&t->trial);
         f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
         f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
         zf_text message = {0};
@@ -271,19 +284,60 @@ static bool same_code(form_run *f, uint32_t site) {
     return same;
 }
 
+static const char *target_of(const form_run *f) { return f->form.level == DIFF_GPU ? "emu" : "host"; }
+
+static const char *form_of(const form_run *f) { return f->form.special ? "specialised" : "general"; }
+
+// The purpose of a site, and its stream.
+static const char *purpose_of(const zf_fault_site *s, char text[120]) {
+    snprintf(text, 120, "%s%s%s%s%s%s", s->what, s->of[0] != 0 ? " of " : "", s->of,
+             s->precedes ? ", before a thread's last" : "", s->in != NULL ? ", in " : "", s->in != NULL ? s->in : "");
+    return text;
+}
+
 static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     const column_run *r = f->column;
     const zf_fault_site *s = &f->noted[site - 1];
     const trial *t = &r->trials[v->trial];
+    char purpose[120];
     fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
-            r->column->codec_text, f->form.level == DIFF_GPU ? "emu" : "host", f->form.special ? "specialised" : "general",
-            s->function, site, fault_kind_name(s->kind));
-    fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : v->same ? "same" : "survived");
+            r->column->codec_text, target_of(f), form_of(f), s->function, site, fault_kind_name(s->kind));
+    fprintf(r->out, "%s\t%s\t", purpose_of(s, purpose),
+            v->found       ? "found"
+            : v->same      ? "same"
+            : v->redundant ? "redundant"
+                           : "survived");
     if (v->found)
         fprintf(r->out, "%s %llu rows%s: ", data_shape_name(t->trial.shape), (ull)t->trial.rows,
                 t->undamaged != NULL ? ", damaged" : "");
     for (const char *at = v->text; *at != 0; at++) fputc(*at == '\n' || *at == '\t' ? ' ' : *at, r->out);
     fputc('\n', r->out);
+}
+
+// Judges one site, and prints the result.
+static void judge_site(form_run *f, uint32_t site) {
+    column_run *r = f->column;
+    const zf_fault_site *s = &f->noted[site - 1];
+    char purpose[120];
+    verdict v;
+    purpose_of(s, purpose);
+    if (given->what != NULL && strstr(purpose, given->what) == NULL) return;
+    judge_fault(f, site, &v);
+    v.same = !v.found && same_code(f, site);
+    const redundant_site *row = redundant_site_find(s->kind, purpose, target_of(f), r->column->codec_text);
+    v.redundant = !v.found && !v.same && row != NULL;
+    print_site(f, site, &v);
+    if (v.found && row != NULL) {
+        fprintf(stderr, "not redundant: %s = %s, %s, %s: %s %s: %s\n", r->column->table->name, r->column->codec_text,
+                target_of(f), form_of(f), fault_kind_name(s->kind), purpose, v.text);
+        r->bad = true;
+    }
+    if (!given->verbose || v.found || v.same || v.redundant) return;
+    fprintf(stderr, "survives: %s %s %s %s: %s %s", r->column->table->name, target_of(f), form_of(f), s->function,
+            fault_kind_name(s->kind), purpose);
+    for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
+        fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
+    fputc('\n', stderr);
 }
 
 static void run_form(form_run *f) {
@@ -306,19 +360,7 @@ static void run_form(form_run *f) {
         memcpy(f->noted, f->tuples[0].sites, f->tuples[0].count * sizeof *f->noted);
     }
     uint32_t count = f->sites.count;
-    for (uint32_t site = 1 + r->number % given->sites; site <= count; site += given->sites) {
-        judge_fault(f, site, &v);
-        v.same = !v.found && same_code(f, site);
-        print_site(f, site, &v);
-        if (given->verbose && !v.found && !v.same) {
-            fprintf(stderr, "survives: %s %s %s %s: %s %s", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
-                    f->form.special ? "specialised" : "general", f->noted[site - 1].function,
-                    fault_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
-            for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
-                fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
-            fputc('\n', stderr);
-        }
-    }
+    for (uint32_t site = 1 + r->number % given->sites; site <= count; site += given->sites) judge_site(f, site);
 }
 
 // ---- A column -------------------------------------------------------------------------------------------------
@@ -452,10 +494,10 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
                           .spec = spec,
                           .column = column,
                           .exact_nans = true,
-                          .full_groups = !given->chunks,
+                          .full_groups = !given->chunks && strstr(column->codec_text, "fsst_groups") == NULL,
                           .tally = &tally}};
     if (!given->host) run_level(f, DIFF_GPU);
-    run_level(f, 0);
+    if (!given->gpu) run_level(f, 0);
     diff_case_close(&f->c);
     bool good = !r->bad;
     interp_destroy(r->in);
@@ -505,76 +547,120 @@ static int work(unsigned job, FILE *out) {
 
 // ---- All ------------------------------------------------------------------------------------------------------
 
+// Reads the command line. False: it is wrong.
+static bool read_command(int count, char **arguments, command *c) {
+    const struct {
+        const char *name;
+        bool *flag;
+        unsigned *number;
+        const char **text;
+    } options[] = {
+        {"-v", &c->verbose, NULL, NULL},      {"--chunks", &c->chunks, NULL, NULL},     {"--host", &c->host, NULL, NULL},
+        {"--gpu", &c->gpu, NULL, NULL},       {"--every", NULL, &c->every, NULL},       {"--sites", NULL, &c->sites, NULL},
+        {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL}, {"--json", NULL, NULL, &c->json},
+        {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},         {"--page", NULL, NULL, &c->page},
+    };
+    enum { OPTIONS = sizeof options / sizeof options[0] };
+    int k = 1;
+    for (; k < count && arguments[k][0] == '-'; k++) {
+        unsigned o = 0;
+        while (o < OPTIONS && strcmp(arguments[k], options[o].name) != 0) o++;
+        if (o == OPTIONS) return false;
+        if (options[o].flag != NULL) {
+            *options[o].flag = true;
+            continue;
+        }
+        if (++k == count) return false;
+        if (options[o].text != NULL) *options[o].text = arguments[k];
+        char *end = arguments[k];
+        if (options[o].number == NULL) continue;
+        *options[o].number = (unsigned)strtoul(arguments[k], &end, 10);
+        if (*end != 0 || end == arguments[k]) return false;
+    }
+    c->tables = arguments + k;
+    c->table_count = count - k;
+    return c->every > 0 && c->jobs > 0 && c->sites > 0;
+}
+
+// The columns' names are checked before hours are spent on others.
+static bool knows_columns(const command *c) {
+    zf_text text = {0};
+    if (!c->chunks) diff_columns_families(&text);
+    bool good = true;
+    for (int k = 0; k < c->table_count && !c->chunks; k++) {
+        char table[80];
+        snprintf(table, sizeof table, "table %s {", c->tables[k]);
+        if (strstr(text.data, table) != NULL) continue;
+        fprintf(stderr, "zf-faults: no column %s\n", c->tables[k]);
+        good = false;
+    }
+    zf_text_free(&text);
+    return good;
+}
+
+static void print_json(const command *c, const fault_results *all, FILE *json) {
+    zf_text line = {0};
+    zf_text_printf(&line, "zf-faults%s%s%s --every %u --sites %u", c->chunks ? " --chunks" : "", c->host ? " --host" : "",
+                   c->gpu ? " --gpu" : "", c->every, c->sites);
+    if (c->what != NULL) zf_text_printf(&line, " --what '%s'", c->what);
+    for (int k = 0; k < c->table_count; k++) zf_text_printf(&line, " %s", c->tables[k]);
+    fault_results_print(all, c->commit, line.data, json);
+    zf_text_free(&line);
+}
+
+// Starts the workers and waits for them. False when something fails without a fault, or cannot be run.
+static bool run_workers(const command *c, FILE **outs) {
+    bool good = true;
+    int status;
+    for (unsigned job = 0; job < c->jobs; job++) {
+        outs[job] = tmpfile();
+        pid_t worker = outs[job] != NULL ? fork() : -1;
+        if (worker == 0) _exit(work(job, outs[job]));
+        good = good && worker > 0;
+    }
+    while (wait(&status) > 0) good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return good;
+}
+
 int main(int count, char **arguments) {
     command c = {.every = 1, .jobs = 1, .sites = 1, .commit = ""};
-    for (int k = 1; k < count; k++) {
-        const char *a = arguments[k], *next = k + 1 < count ? arguments[k + 1] : "";
-        if (strcmp(a, "-v") == 0) {
-            c.verbose = true;
-        } else if (strcmp(a, "--chunks") == 0) {
-            c.chunks = true;
-        } else if (strcmp(a, "--host") == 0) {
-            c.host = true;
-        } else if (a[0] != '-') {
-            c.tables = arguments + k;
-            c.table_count = count - k;
-            break;
-        } else {
-            unsigned number = (unsigned)strtoul(next, NULL, 10);
-            if (strcmp(a, "--every") == 0) c.every = number;
-            if (strcmp(a, "--jobs") == 0) c.jobs = number;
-            if (strcmp(a, "--sites") == 0) c.sites = number;
-            if (strcmp(a, "--at-least") == 0) c.at_least = number;
-            if (strcmp(a, "--json") == 0) c.json = next;
-            if (strcmp(a, "--commit") == 0) c.commit = next;
-            k++;
-        }
-    }
-    if (c.every == 0 || c.jobs == 0 || c.sites == 0) return 2;
     given = &c;
+    if (!read_command(count, arguments, &c)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (c.page != NULL) return redundant_sites_are_on(c.page, stdout) ? 0 : 1;
+    if (!knows_columns(&c)) return 2;
     FILE *json = c.json != NULL ? fopen(c.json, "w") : NULL;
     if (c.json != NULL && json == NULL) {
         fprintf(stderr, "%s: %s\n", c.json, strerror(errno));
         return 2;
     }
     FILE **outs = calloc(c.jobs, sizeof *outs);
-    bool good = true;
-    for (unsigned job = 0; job < c.jobs; job++) {
-        outs[job] = tmpfile();
-        if (outs[job] == NULL) return 2;
-        pid_t worker = fork();
-        if (worker == 0) _exit(work(job, outs[job]));
-        if (worker < 0) return 2;
-    }
-    int status;
-    while (wait(&status) > 0) good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    uint64_t sites = 0, found = 0, same = 0;
+    bool good = run_workers(&c, outs);
     fault_results all = {0};
     char *line = NULL;
     size_t room = 0;
     for (unsigned job = 0; job < c.jobs; job++) {
+        if (outs[job] == NULL) continue;
         rewind(outs[job]);
-        while (getline(&line, &room, outs[job]) > 0) {
-            sites++;
-            found += strstr(line, "\tfound\t") != NULL;
-            same += strstr(line, "\tsame\t") != NULL;
-            if (c.json != NULL) fault_results_add(&all, line);
-        }
+        while (getline(&line, &room, outs[job]) > 0) fault_results_add(&all, line);
         fclose(outs[job]);
     }
     if (json != NULL) {
-        zf_text command_line = {0};
-        zf_text_printf(&command_line, "zf-faults%s%s --every %u --sites %u", c.chunks ? " --chunks" : "", c.host ? " --host" : "",
-                       c.every, c.sites);
-        for (int k = 0; k < c.table_count; k++) zf_text_printf(&command_line, " %s", c.tables[k]);
-        fault_results_print(&all, c.commit, command_line.data, json);
-        zf_text_free(&command_line);
+        print_json(&c, &all, json);
         if (fclose(json) != 0) good = false;
     }
-    printf("%llu sites, %llu without effect on code, %llu found, %llu survived\n", (ull)sites, (ull)same, (ull)found,
-           (ull)(sites - same - found));
+    fault_counts sum = fault_results_count(&all, NULL);
+    uint64_t judged = sum.sites - sum.same - sum.redundant;
+    for (unsigned target = 0; target < 2; target++) {
+        fault_counts n = fault_results_count(&all, target == 0 ? "emu" : "host");
+        if (n.sites == 0) continue;
+        printf("%s: %u sites, %u without effect on code, %u redundant, %u found, %u survived\n", target == 0 ? "emu" : "host",
+               n.sites, n.same, n.redundant, n.found, n.sites - n.same - n.redundant - n.found);
+    }
     fault_results_free(&all);
     free(line);
     free(outs);
-    return good && sites > same && found * 100 >= (sites - same) * c.at_least ? 0 : 1;
+    return good && judged > 0 && sum.found * UINT64_C(100) >= judged * c.at_least ? 0 : 1;
 }

@@ -9,7 +9,7 @@ enum { NUMBER, TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, SITE, KIND, WHAT, VER
 // Sites of one place of a kernel: a site per lane, say.
 struct fault_result {
     char *line, *fields[FIELDS];
-    unsigned sites, found, same;
+    fault_counts n;
 };
 typedef struct fault_result result;
 
@@ -24,6 +24,24 @@ static bool same_place(const result *a, char *const fields[FIELDS]) {
     return true;
 }
 
+static void add(fault_counts *to, const fault_counts *from) {
+    to->sites += from->sites;
+    to->found += from->found;
+    to->same += from->same;
+    to->redundant += from->redundant;
+}
+
+fault_counts fault_results_count(const fault_results *r, const char *target) {
+    fault_counts sum = {0};
+    for (size_t k = 0; k < r->count; k++)
+        if (target == NULL || strcmp(r->all[k].fields[TARGET], target) == 0) add(&sum, &r->all[k].n);
+    return sum;
+}
+
+static void put_counts(FILE *out, const fault_counts *n) {
+    fprintf(out, "\"sites\": %u, \"same_code\": %u, \"redundant\": %u, \"found\": %u", n->sites, n->same, n->redundant, n->found);
+}
+
 void fault_results_add(fault_results *r, const char *line) {
     char *copy = strdup(line), *at = copy, *fields[FIELDS];
     if (copy == NULL) abort();
@@ -32,21 +50,23 @@ void fault_results_add(fault_results *r, const char *line) {
         at += strcspn(at, "\t\n");
         if (*at != 0) *at++ = 0;
     }
-    bool found = strcmp(fields[VERDICT], "found") == 0, same = strcmp(fields[VERDICT], "same") == 0;
+    bool found = strcmp(fields[VERDICT], "found") == 0;
+    fault_counts one = {.sites = 1,
+                        .found = found,
+                        .same = strcmp(fields[VERDICT], "same") == 0,
+                        .redundant = strcmp(fields[VERDICT], "redundant") == 0};
     size_t n = r->count;
     while (n > 0 && strcmp(r->all[n - 1].fields[NUMBER], fields[NUMBER]) == 0 && !same_place(&r->all[n - 1], fields)) n--;
     if (n > 0 && same_place(&r->all[n - 1], fields)) {
         result *known = &r->all[n - 1];
-        if (known->found == 0 && found) { // its line says how
+        if (known->n.found == 0 && found) { // its line says how
             free(known->line);
             known->line = copy;
             memcpy(known->fields, fields, sizeof fields);
         } else {
             free(copy);
         }
-        known->sites++;
-        known->found += found;
-        known->same += same;
+        add(&known->n, &one);
         return;
     }
     if (r->count == r->room) {
@@ -54,7 +74,7 @@ void fault_results_add(fault_results *r, const char *line) {
         r->all = realloc(r->all, r->room * sizeof *r->all);
         if (r->all == NULL) abort();
     }
-    r->all[r->count] = (result){.line = copy, .sites = 1, .found = found, .same = same};
+    r->all[r->count] = (result){.line = copy, .n = one};
     memcpy(r->all[r->count++].fields, fields, sizeof fields);
 }
 
@@ -74,17 +94,22 @@ void fault_results_print(const fault_results *r, const char *commit, const char 
     put_text(out, commit);
     fprintf(out, ",\n  \"command\": ");
     put_text(out, command);
-    fprintf(out, ",\n  \"kinds\": {");
+    static const char *const targets[] = {"emu", "host"};
+    for (unsigned t = 0; t < 2; t++) {
+        fault_counts n = fault_results_count(r, targets[t]);
+        fprintf(out, "%s\"%s\": {", t == 0 ? ",\n  \"targets\": {" : ", ", targets[t]);
+        put_counts(out, &n);
+        fputc('}', out);
+    }
+    fprintf(out, "},\n  \"kinds\": {");
     for (unsigned kind = 0; kind < ZF_SITE_KINDS; kind++) {
-        unsigned sites = 0, found = 0, same = 0;
-        for (size_t k = 0; k < r->count; k++) {
-            if (strcmp(r->all[k].fields[KIND], fault_kind_name((zf_fault_site_kind)kind)) != 0) continue;
-            sites += r->all[k].sites;
-            found += r->all[k].found;
-            same += r->all[k].same;
-        }
-        fprintf(out, "%s\"%s\": {\"sites\": %u, \"same_code\": %u, \"found\": %u}", kind > 0 ? ", " : "",
-                fault_kind_name((zf_fault_site_kind)kind), sites, same, found);
+        const char *name = fault_kind_name((zf_fault_site_kind)kind);
+        fault_counts sum = {0};
+        for (size_t k = 0; k < r->count; k++)
+            if (strcmp(r->all[k].fields[KIND], name) == 0) add(&sum, &r->all[k].n);
+        fprintf(out, "%s\"%s\": {", kind > 0 ? ", " : "", name);
+        put_counts(out, &sum);
+        fputc('}', out);
     }
     fprintf(out, "},\n  \"places\": [");
     for (size_t k = 0; k < r->count; k++) {
@@ -95,8 +120,9 @@ void fault_results_print(const fault_results *r, const char *commit, const char 
             put_text(out, one->fields[fields[n]]);
             fprintf(out, ", ");
         }
-        fprintf(out, "\"sites\": %u, \"same_code\": %u, \"found\": %u, \"by\": ", one->sites, one->same, one->found);
-        put_text(out, one->found > 0 ? one->fields[TEXT] : "");
+        put_counts(out, &one->n);
+        fprintf(out, ", \"by\": ");
+        put_text(out, one->n.found > 0 ? one->fields[TEXT] : "");
         fputc('}', out);
     }
     fprintf(out, "\n  ]\n}\n");
@@ -106,4 +132,119 @@ void fault_results_free(fault_results *r) {
     for (size_t k = 0; k < r->count; k++) free(r->all[k].line);
     free(r->all);
     *r = (fault_results){0};
+}
+
+// ---- Redundant sites ------------------------------------------------------------------------------------------
+
+// A row is as narrow as its argument: zf-faults fails when a test notices one of these.
+static const redundant_site redundant[] = {
+    {ZF_SITE_GUARD, "the last term, which is no element's", NULL, NULL, "scans",
+     "it reads within the 16 readable bytes behind a stream, and the value is not used"},
+    {ZF_SITE_GUARD, "outputs that all have a group", "emu", NULL, "groups",
+     "the failure is reported already; what is read exists or lies in the 16 bytes"},
+    {ZF_SITE_GUARD, "elements that do not exist", NULL, NULL, "accesses of an edge without elements",
+     "the check that failed has made the index 0 already; the guard makes it 0 once more"},
+    {ZF_SITE_GUARD, "state of a scan behind the last tile", "emu", NULL, "scans",
+     "the entry lies in the 16 bytes; a check of its own asks whether a tile follows"},
+    {ZF_SITE_GUARD, "states behind the last tile", "emu", NULL, "trees whose states are read together",
+     "the entries lie in the 16 bytes; each field asks once more whether a tile follows"},
+    {ZF_SITE_MASK, "the tile's last row", "emu", NULL, "strings",
+     "the end of a row is the begin of the next: without the mask both store the same offset"},
+    {ZF_SITE_MASK, "the lane that stores a byte of validity", "emu", NULL, "nullable booleans",
+     "all lanes of the byte have the same bits after the shuffles and store them to one place: the mask saves stores"},
+    {ZF_SITE_MASK, "bytes of a string's first word", "emu", "^strings|^nullable(values: strings",
+     "strings in the order of the rows", "the bytes beside a string are its neighbours' own, which come to the same places"},
+    {ZF_SITE_MASK, "bytes of a string's last word", "emu", "^strings|^nullable(values: strings",
+     "strings in the order of the rows", "the bytes beside a string are its neighbours' own, which come to the same places"},
+    {ZF_SITE_MASK, "bytes of a string in a word", "emu", "^strings|^nullable(values: strings", "strings in the order of the rows",
+     "the bytes beside a string are its neighbours' own, which come to the same places"},
+    {ZF_SITE_CHECK, "V01 of exceptions", NULL, "=alp|=pfor|^alp(|^pfor(", "`alp`, `pfor`",
+     "a group has an element for an exception only where `exceptions` has one: the check never fails"},
+    {ZF_SITE_GUARD, "operands of failed checks of exceptions", "emu", "=alp|=pfor|^alp(|^pfor(", "`alp`, `pfor`",
+     "the operand of a check that never fails"},
+    {ZF_SITE_KINDS, "*, in second exceptions of a group", "emu", "=alp|=pfor|^alp(|^pfor(", "`alp`, `pfor`",
+     "a group has one exception: the loop over others has no rounds"},
+    {ZF_SITE_MASK, "checks of groups that are not walked", "emu", "=alp|=pfor", "`alp`, `pfor`",
+     "the check is V01 of `exceptions`, which never fails"},
+    {ZF_SITE_CHECK, "V01 of values, before a thread's last", "emu", "=interleave", "`interleave` of two runs",
+     "the thread's last element is of the last run, whose places lie behind all others: its check fails where another's does"},
+    {ZF_SITE_CHECK, "V01 of block_starts, before a thread's last", "emu", "gpu_for|gpu_dfor", "`gpu_for`, `gpu_dfor`",
+     "a thread's elements are of one block and read the same start"},
+    {ZF_SITE_CHECK, "V01 of data, before a thread's last", "emu", "gpu_for|gpu_dfor", "`gpu_for`, `gpu_dfor`",
+     "a thread's elements are of one miniblock, whose places rise: the last one's fails where another's does"},
+    {ZF_SITE_CHECK, "V06, before a thread's last", "emu", "gpu_for|gpu_dfor", "`gpu_for`, `gpu_dfor`",
+     "a thread's elements are of one miniblock, which has one width"},
+    {ZF_SITE_GUARD, "groups of at most a vector, in a strip of short groups", "host", NULL, "groups",
+     "the strip was asked before: none of its groups is longer"},
+};
+
+enum { REDUNDANT = sizeof redundant / sizeof redundant[0] };
+
+// Whether a codec is one of a list: "=TEXT", "^BEGIN", "!TEXT" (not in it), else a part of it; separated by '|'.
+static bool is_listed(const char *list, const char *codec) {
+    for (const char *at = list; at != NULL && *at != 0;) {
+        size_t length = strcspn(at, "|");
+        char kind = *at, text[64] = {0};
+        bool plain = strchr("=^!", kind) == NULL;
+        const char *from = plain ? at : at + 1;
+        size_t size = length - (size_t)(from - at);
+        if (size < sizeof text) memcpy(text, from, size);
+        bool inside = strstr(codec, text) != NULL;
+        if (kind == '=' ? strcmp(codec, text) == 0 : kind == '^' ? strncmp(codec, text, size) == 0 : plain ? inside : !inside)
+            return true;
+        at += length + (at[length] == '|');
+    }
+    return list == NULL;
+}
+
+// "*TEXT": what ends with it.
+static bool is_purpose(const char *row, const char *what) {
+    if (row[0] != '*') return strcmp(row, what) == 0;
+    size_t length = strlen(row + 1), all = strlen(what);
+    return all >= length && strcmp(what + all - length, row + 1) == 0;
+}
+
+const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *what, const char *target, const char *codec) {
+    for (size_t k = 0; k < REDUNDANT; k++) {
+        const redundant_site *r = &redundant[k];
+        if ((r->kind != kind && r->kind != ZF_SITE_KINDS) || !is_purpose(r->what, what)) continue;
+        if ((r->target == NULL || strcmp(r->target, target) == 0) && is_listed(r->codecs, codec)) return r;
+    }
+    return NULL;
+}
+
+// The rows as Markdown.
+static void print_rows(FILE *out) {
+    for (size_t k = 0; k < REDUNDANT; k++) {
+        const redundant_site *r = &redundant[k];
+        const char *target = r->target == NULL ? "both" : r->target;
+        const char *kind = r->kind == ZF_SITE_KINDS ? "any" : fault_kind_name(r->kind), *what = r->what;
+        if (strncmp(what, "*, ", 3) == 0) what += 3;
+        fprintf(out, "| %s: %s | %s | %s | %s |\n", kind, what, target, r->where, r->reason);
+    }
+}
+
+bool redundant_sites_are_on(const char *page, FILE *out) {
+    char *rows_text = NULL, line[1000];
+    size_t size = 0;
+    FILE *memory = open_memstream(&rows_text, &size), *file = fopen(page, "r");
+    if (memory == NULL || file == NULL) abort();
+    print_rows(memory);
+    fclose(memory);
+    // The rows of the page's table are those between its heading and the next.
+    bool here = false, same = true;
+    const char *at = rows_text;
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (line[0] == '#') here = strstr(line, "redundant") != NULL;
+        bool is_row = strncmp(line, "| ", 2) == 0 && strchr(line, ':') != NULL;
+        if (!here || !is_row) continue;
+        size_t length = strlen(line);
+        same = same && strncmp(at, line, length) == 0;
+        if (same) at += length;
+    }
+    same = same && *at == 0;
+    fclose(file);
+    if (!same) fprintf(out, "%s has other redundant sites than tests/differential/faults_report.c:\n%s", page, rows_text);
+    free(rows_text);
+    return same;
 }

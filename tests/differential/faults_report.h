@@ -14,11 +14,37 @@ typedef struct fault_results {
     size_t count, room;
 } fault_results;
 
+/// Sites by verdict; the others survived.
+typedef struct fault_counts {
+    unsigned sites, same, redundant, found;
+} fault_counts;
+
 /// Adds a site, as a line of a worker: number of the column, table, type, codec, target, form, function, number of the site,
-/// kind, what it is for, verdict ("found", "same", "survived"), and how it was found, with tabs between.
+/// kind, what it is for, verdict ("found", "same", "redundant", "survived"), and how it was found, with tabs between.
 void fault_results_add(fault_results *results, const char *line);
+/// The sites of a target, "emu" or "host"; NULL: of both.
+fault_counts fault_results_count(const fault_results *results, const char *target);
 /// Writes JSON.
 void fault_results_print(const fault_results *results, const char *commit, const char *command, FILE *out);
 void fault_results_free(fault_results *results);
+
+// ---- Redundant sites ------------------------------------------------------------------------------------------
+
+// Safeguards that no test can miss: omitting one changes no outcome, by an argument (docs/internals/fault-switch.md).
+
+/// Sites of one purpose. NULL stands for anything.
+typedef struct redundant_site {
+    zf_fault_site_kind kind; ///< ZF_SITE_KINDS: any
+    const char *what;        ///< the purpose, as zf-faults prints it; "*TEXT": all that end so
+    const char *target;      ///< "emu" or "host"
+    const char *codecs;      ///< which codecs of columns: a list (faults_report.c)
+    const char *where;       ///< the same for the page
+    const char *reason;      ///< why nothing can differ without it
+} redundant_site;
+
+/// The row for a site, or NULL.
+const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *what, const char *target, const char *codec);
+/// Compares the rows with those of a page. False, with the right rows on `out`, when they differ.
+bool redundant_sites_are_on(const char *page, FILE *out);
 
 #endif
