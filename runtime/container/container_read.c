@@ -21,10 +21,47 @@ typedef unsigned long long ull;
 
 // ---- Opening --------------------------------------------------------------------------------------------------
 
-static zf_status read_header(zf_container *c, zf_error *error) {
+enum { TAIL_BYTES = 65536 };
+
+/// The end of a container whose reader may be far away: it is requested once, and the rest of the index once more.
+typedef struct file_end {
+    uint8_t *bytes; ///< NULL: none, the source is near
+    uint64_t at;    ///< in the file, whose end it reaches
+} file_end;
+
+static zf_status read_tail(const zf_container *c, file_end *out, zf_error *error) {
+    *out = (file_end){0};
+    if (c->source.reader.read == NULL || c->source.size == 0) return ZF_OK;
+    uint64_t bytes = c->source.size < TAIL_BYTES ? c->source.size : TAIL_BYTES;
+    out->at = c->source.size - bytes;
+    out->bytes = malloc(bytes);
+    if (out->bytes == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the end of a container");
+    return c->source.ops->read(&c->source, out->at, bytes, out->bytes, NULL, error);
+}
+
+/// Reads bytes of the file: from the tail what it has.
+static zf_status read_opening(const zf_container *c, const file_end *end, uint64_t offset, uint64_t bytes, uint8_t *to,
+                              zf_error *error) {
+    uint64_t before = bytes;
+    if (end->bytes != NULL && offset + bytes > end->at) {
+        before = offset < end->at ? end->at - offset : 0;
+        memcpy(to + before, end->bytes + (offset + before - end->at), bytes - before);
+    }
+    return before == 0 ? ZF_OK : c->source.ops->read(&c->source, offset, before, to, NULL, error);
+}
+
+static zf_status check_version(zf_container *c, uint64_t at, uint32_t version, zf_error *error) {
+    c->index.version = version;
+    if (version >= ZF_FORMAT_OLDEST && version <= ZF_FORMAT_VERSION) return ZF_OK;
+    zf_status status = REFUSE(c, ZF_E_CONTAINER_VERSION, at, "a container of version %u; this build reads versions %u to %u",
+                              version, ZF_FORMAT_OLDEST, ZF_FORMAT_VERSION);
+    return zf_fail_hint(error, status, "read it with the zipflow that wrote it, or a newer one");
+}
+
+static zf_status read_header(zf_container *c, const file_end *end, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
     uint64_t size = c->source.size < sizeof header ? c->source.size : sizeof header;
-    ZF_TRY(c->source.ops->read(&c->source, 0, size, header, NULL, error));
+    ZF_TRY(read_opening(c, end, 0, size, header, error));
     if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
         zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
         return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
@@ -35,12 +72,7 @@ static zf_status read_header(zf_container *c, zf_error *error) {
         return status;
     }
     if (size < sizeof header) return REFUSE(c, ZF_E_CONTAINER_CUT, size, "the file ends within its header");
-    c->index.version = zf_load32(header + 8);
-    if (c->index.version < ZF_FORMAT_OLDEST || c->index.version > ZF_FORMAT_VERSION) {
-        zf_status status = REFUSE(c, ZF_E_CONTAINER_VERSION, 8, "a container of version %u; this build reads versions %u to %u",
-                                  c->index.version, ZF_FORMAT_OLDEST, ZF_FORMAT_VERSION);
-        return zf_fail_hint(error, status, "read it with the zipflow that wrote it, or a newer one");
-    }
+    ZF_TRY(check_version(c, 8, zf_load32(header + 8), error));
     for (size_t i = 12; i < sizeof header; i++) {
         if (header[i] != 0) return REFUSE(c, ZF_E_CONTAINER_FOOTER, i, "the header has bytes that are not 0");
     }
@@ -48,19 +80,20 @@ static zf_status read_header(zf_container *c, zf_error *error) {
 }
 
 /// Finds the index by the footer.
-static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *error) {
+static zf_status read_footer(zf_container *c, const file_end *end, uint64_t *checksum, zf_error *error) {
     uint8_t footer[ZF_FORMAT_FOOTER_BYTES];
     if (c->source.size < ZF_FORMAT_HEADER_BYTES + sizeof footer) {
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size, "the file ends before its footer");
     }
     uint64_t at = c->source.size - sizeof footer;
-    ZF_TRY(c->source.ops->read(&c->source, at, sizeof footer, footer, NULL, error));
+    ZF_TRY(read_opening(c, end, at, sizeof footer, footer, error));
     if (memcmp(footer + 56, ZF_FORMAT_END_MAGIC, 8) != 0) {
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size - 8, "the file was cut short, or has bytes behind its end");
     }
     if (zf_load64(footer + 48) != XXH3_64bits(footer, 48)) {
         return REFUSE(c, ZF_E_CONTAINER_FOOTER, at, "the footer's checksum does not match");
     }
+    if (c->index.version == 0) ZF_TRY(check_version(c, at + 32, zf_load32(footer + 32), error));
     if (zf_load32(footer + 32) != c->index.version || zf_load32(footer + 36) != 0 || zf_load64(footer + 40) != 0) {
         return REFUSE(c, ZF_E_CONTAINER_VERSION, at + 32, "the footer is of another version than the header");
     }
@@ -79,12 +112,18 @@ static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *erro
     return ZF_OK;
 }
 
-static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error) {
+/// Whether the end of a file that is far away shows that it is a container, so that its header need not be read.
+static bool ends_as_container(const zf_container *c, const file_end *end) {
+    if (end->bytes == NULL || end->at == 0) return false;
+    return memcmp(end->bytes + (c->source.size - end->at) - 8, ZF_FORMAT_END_MAGIC, 8) == 0;
+}
+
+static zf_status read_index(zf_container *c, const file_end *end, uint64_t checksum, zf_error *error) {
     uint8_t *bytes = malloc(c->index_bytes == 0 ? 1 : c->index_bytes); // at most the file's size
     c->arena = zf_arena_create();
     zf_status status = ZF_OK;
     if (bytes == NULL || c->arena == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
-    if (status == ZF_OK) status = c->source.ops->read(&c->source, c->index_offset, c->index_bytes, bytes, NULL, error);
+    if (status == ZF_OK) status = read_opening(c, end, c->index_offset, c->index_bytes, bytes, error);
     if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
@@ -115,11 +154,14 @@ static zf_status new_container(zf_context *context, const char *name, zf_contain
 /// known to be right. Closes the container after a failure.
 static zf_status open_all(zf_container *c, zf_status opened, const zf_open_options *how, zf_container **out, zf_error *error) {
     uint64_t checksum = 0;
+    file_end end = {0};
     zf_status status = opened;
-    if (status == ZF_OK) status = read_header(c, error);
-    if (status == ZF_OK) status = read_footer(c, &checksum, error);
+    if (status == ZF_OK) status = read_tail(c, &end, error);
+    if (status == ZF_OK && !ends_as_container(c, &end)) status = read_header(c, &end, error);
+    if (status == ZF_OK) status = read_footer(c, &end, &checksum, error);
     if (status == ZF_OK && how->copy) status = zf_byte_source_copy(&c->source, error);
-    if (status == ZF_OK) status = read_index(c, checksum, error);
+    if (status == ZF_OK) status = read_index(c, &end, checksum, error);
+    free(end.bytes);
     if (status == ZF_OK && how->map != 0) status = zf_byte_source_map_file(&c->source, error);
     if (status != ZF_OK) {
         zf_container_close(c);

@@ -243,6 +243,9 @@ typedef struct zf_byte_reader {
 
 /// Opens a container through a read function and checks its index as zf_container_open does.
 ///
+/// Opening requests the last 65,536 bytes and, if the index is larger, the rest of it: two requests at most, if `read` returns
+/// all bytes.
+///
 /// `*reader` is copied. Its function and `user` must work until the container is closed, unless `options->copy` is set. A decode
 /// reads each block that it needs into memory of its own, once. A range of rows of strings reads its first and last block up to
 /// twice: their seek states decide the number of characters. `options` may be NULL. Errors as for zf_container_open; those of

@@ -242,6 +242,66 @@ static void test_every_byte(zf_context *context, const char *path) {
     free(file.bytes);
 }
 
+// ---- A container that is far away -----------------------------------------------------------------------------
+
+typedef struct far_file {
+    const uint8_t *bytes;
+    size_t size;
+    unsigned requests;
+} far_file;
+
+static int64_t request(void *user, uint64_t offset, void *to, uint64_t bytes, zf_error *error) {
+    far_file *f = user;
+    (void)error;
+    f->requests++;
+    CHECK(offset + bytes <= f->size, "%llu bytes at %llu", (unsigned long long)bytes, (unsigned long long)offset);
+    memcpy(to, f->bytes + offset, bytes);
+    return (int64_t)bytes;
+}
+
+static zf_status open_far(zf_context *context, far_file *file, zf_container **out, zf_error *error) {
+    *error = (zf_error){0};
+    file->requests = 0;
+    zf_byte_reader reader = {ZF_INIT(zf_byte_reader), .bytes = file->size, .read = request, .user = file};
+    return zf_container_open_reader(context, &reader, NULL, out, error);
+}
+
+/// Opening requests the last 64 KiB, and the rest of a larger index once.
+static void test_requests(zf_context *context, const char *path) {
+    static const size_t sizes[] = {10, 60000, 65536, 200000};
+    static char value[200000];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        zf_error error;
+        zf_container *c = NULL;
+        const zf_metadata large = {"large", value, sizes[i]};
+        zf_writer_table table = whole_table();
+        table.metadata = &large;
+        table.metadata_count = 1;
+        memset(value, (int)('a' + i), sizeof value);
+        write_empty(path, &table);
+        changed read = read_changed(path);
+        far_file file = {.bytes = read.bytes, .size = read.size};
+        CHECK(open_far(context, &file, &c, &error) == ZF_OK, "%zu bytes: %s at %s", sizes[i], error.message, error.place);
+        CHECK(file.requests == (sizes[i] < 65000 ? 1 : 2), "%zu bytes: %u requests", sizes[i], file.requests);
+        zf_metadata kept = {0};
+        CHECK(c != NULL && zf_container_metadata(c, 0, &kept, &error) == ZF_OK && kept.bytes == sizes[i] &&
+                  memcmp(kept.value, value, sizes[i]) == 0,
+              "%zu bytes", sizes[i]);
+        zf_container_close(c);
+        // The footer's version is checked where the header is not read.
+        uint8_t *footer = read.bytes + read.size - ZF_FORMAT_FOOTER_BYTES;
+        zf_store32(footer + 32, 9);
+        zf_store64(footer + 48, XXH3_64bits(footer, 48));
+        CHECK(open_far(context, &file, &c, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1203") == 0, "%zu bytes: %s",
+              sizes[i], error.code);
+        // Other bytes are not called a container.
+        memset(read.bytes, 0, read.size);
+        CHECK(open_far(context, &file, &c, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1202") == 0, "%zu bytes: %s",
+              sizes[i], error.code);
+        free(read.bytes);
+    }
+}
+
 int main(void) {
     zf_context *context = NULL;
     zf_error error = {0};
@@ -253,6 +313,7 @@ int main(void) {
     test_writer_refusals(path);
     test_unknown(context, path);
     test_every_byte(context, path);
+    test_requests(context, path);
     zf_context_free(context);
     scratch_remove(scratch);
     return check_result();
