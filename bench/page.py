@@ -27,9 +27,6 @@ TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_
 DATA = {"symbols3": "three symbols (.25, .5, .25), bytes", "symbols64": "64 symbols, p ~ 1/(i+2), bytes", "l_comment": "l_comment, characters",
         "o_comment": "o_comment, strings", "corpora": "texts of many kinds, characters"}
 
-# Records of uncommitted changes that tables may show until they are measured again. The tables say so.
-UNCOMMITTED = ("bench/results/h100/2026-11-27-damage.json",)
-
 
 def is_uncommitted(record):
     return record.get("commit", "").endswith("-dirty")
@@ -50,7 +47,7 @@ class Records:
         """(path, record) of the newest for which `has` says yes, or None. Refuses a record of changes that are in no commit."""
         fits = [(p, r) for p, r in self.all if p.parent.name == device and "date" in r and has(r)]
         found = max(fits, key=lambda pair: pair[1]["date"], default=None)
-        if found and is_uncommitted(found[1]) and str(found[0].relative_to(self.root)) not in UNCOMMITTED:
+        if found and is_uncommitted(found[1]):
             sys.exit(f"{found[0].relative_to(self.root)} is of {found[1]['commit']}: nobody has the changes that it measured")
         return found
 
@@ -62,8 +59,7 @@ def origin(path, record):
         device = device.get("description", "")
     if not device or device == "cuda":
         device = (record.get("machine") or {}).get("nvidia_smi", [""])[0]
-    changes = " (with changes that are in no commit)" if is_uncommitted(record) else ""
-    return f"`bench/results/{path.parent.name}/{path.name}`: {device}; commit {record.get('commit', '?')}{changes}, {record['date'][:10]}."
+    return f"`bench/results/{path.parent.name}/{path.name}`: {device}; commit {record.get('commit', '?')}, {record['date'][:10]}."
 
 
 def table(heads, rows):

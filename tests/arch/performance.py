@@ -1,6 +1,6 @@
 """The tables of docs/performance.md, docs/internals/measurements.md and README.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
 a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should, and so do those that failed. Commits that records
-name are in the repository, or bench/README.md says what they were. A record of changes that are in no commit makes no table, unless page.py lists it.
+name are in the repository, or bench/README.md says what they were. A record of changes that are in no commit makes no table.
 
 Usage: performance.py ROOT
 """

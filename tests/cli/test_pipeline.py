@@ -225,7 +225,7 @@ class Failures(Case):
         for words, says in [(["--plan", "--trace", "x"], "--plan decodes nothing"), (["--plan", "--verify"], "--plan decodes nothing"),
                             (["--plan", "--repeat", 2], "--plan decodes nothing"), (["--trace", "x", "--svg", "x"], "the same file"),
                             (["--rows", "5..2"], "A at most B"), (["--readers", 65], "from 1 to 64"), (["--streams", 9], "from 1 to 8"),
-                            (["--unit", 0], "--unit needs"), (["--device-staging", "1k"], "--device-staging needs"), (["--repeat", 0], "--repeat needs"),
+                            (["--unit", 0], "--unit needs"), (["--device-staging", "1q"], "--device-staging needs"), (["--repeat", 0], "--repeat needs"),
                             (["--order", "best"], "johnson|given|apart"), (["--to", "nowhere"], "device|host"),
                             (["--to", "device", "--device", "cpu"], "no memory of its own"), (["--columns", "q"], "ZF1105"), (["--columns", "a,a"], "twice"),
                             (["--columns", ",a"], "empty name")]:

@@ -3,6 +3,7 @@ tuples code of their own. Usage: test_tuples.py ZFC [unittest arguments]"""
 
 import array
 import json
+import re
 import sys
 import unittest
 
@@ -22,6 +23,11 @@ def setUpModule():
 
 def ints(values):
     return array.array("i", values).tobytes()
+
+
+def without_sources(shown):
+    """Encoders have places of their refusals: the number of a source in the upper 32 bits. A text comes with the library's sources, a file does not."""
+    return re.sub(r"\bi64 (\d{10,})\b", lambda found: f"i64 {int(found[1]) & 0xffffffff}", shown)
 
 
 class Tuples(zfc_case.Case):
@@ -63,7 +69,8 @@ class Tuples(zfc_case.Case):
         text = self.file("carried.zf", self.good("inspect", "--program", self.container))
         for words in ((), ("--emit", "plan"), ("--emit", "llvm"), ("--choices",)):
             of_file = self.good("explain", *words, self.container).replace(SENTENCE, "")
-            self.assertEqual(of_file.replace("t.zf:", ""), self.good("explain", *words, text).replace(f"{text}:", ""), words)
+            of_text = self.good("explain", *words, text)
+            self.assertEqual(without_sources(of_file.replace("t.zf:", "")), without_sources(of_text.replace(f"{text}:", "")), words)
         self.bad(1, "explain", f"{self.container}:t.x", says="no table, column or codec `t.x`")
         self.bad(1, "explain", self.file("cut.zfd", self.container.read_bytes()[:-9]), says="error[ZF")
 
