@@ -27,8 +27,10 @@ __attribute__((weak, noreturn)) void zf_test_bad_alloc(const char *reason,
                                                        bool dump) __asm__("_ZN4llvm22report_bad_alloc_errorEPKcb");
 
 #ifdef ZF_SANITIZE
+#include <sanitizer/lsan_interface.h>
 static const bool new_has_handlers = false;
 #else
+static void __lsan_do_leak_check(void) {}
 static const bool new_has_handlers = true;
 #endif
 static volatile size_t too_much = SIZE_MAX / 4;
@@ -272,6 +274,7 @@ static void apart(void (*test)(void), const char *what) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        __lsan_do_leak_check(); // the last one: LLVM's memory is abandoned when it gives up
         test();
         exit(check_failures > 0);
     }
