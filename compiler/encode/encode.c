@@ -110,7 +110,7 @@ static zf_status check_options(const zf_encode_options *options, zf_error *error
     if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
         return usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
     if (options->rows_per_block == 0) return ZF_OK;
-    if (options->rows_per_block % ZF_ENCODE_ROWS_UNIT == 0 && options->rows_per_block <= 1ull << 31) return ZF_OK;
+    if (options->rows_per_block % ZF_ROWS_MULTIPLE == 0 && options->rows_per_block <= ZF_ROWS_PER_BLOCK_MOST) return ZF_OK;
     return usage(error, "rows per block must be a multiple of 4096, at most 2^31%s", "");
 }
 

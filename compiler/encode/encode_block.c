@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
+#include "compiler/encode/encode_cut.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/text.h"
@@ -78,11 +79,7 @@ typedef struct source {
 static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out, zf_error *error) {
     zf_type type = zf_type_strip(job->column->type);
     const zf_encode_column *data = &job->data;
-    out->first = job->starts != NULL ? job->starts[block] : block * job->rows_per_block;
-    uint64_t left = job->rows - out->first;
-    out->rows = job->starts != NULL          ? job->starts[block + 1] - out->first
-                : left < job->rows_per_block ? left
-                                             : job->rows_per_block;
+    zf_encode_cut_block(job, block, &out->first, &out->rows);
     out->input = (zf_encode_input){.type = type, .rows = out->rows};
     if (type.kind == ZF_K_STRING) {
         out->input.values = data->values;

@@ -18,8 +18,8 @@ static bool is_text(const zf_encode_job *job) { return job->column->type.kind ==
 static uint64_t even_rows(const zf_encode_job *job) {
     uint64_t bits = job->column->type.kind == ZF_K_BOOL ? 1 : 8 * zf_kind_size(job->column->type.kind);
     if (is_text(job)) bits = 8 * (job->rows > 0 ? characters(job, 0, job->rows) / job->rows + 1 : 1);
-    uint64_t wanted = (uint64_t)BLOCK_BYTES * 8 / bits / ZF_ENCODE_ROWS_UNIT * ZF_ENCODE_ROWS_UNIT;
-    return wanted < ZF_ENCODE_ROWS_UNIT ? ZF_ENCODE_ROWS_UNIT : wanted;
+    uint64_t wanted = (uint64_t)BLOCK_BYTES * 8 / bits / ZF_ROWS_MULTIPLE * ZF_ROWS_MULTIPLE;
+    return wanted < ZF_ROWS_MULTIPLE ? ZF_ROWS_MULTIPLE : wanted;
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -34,9 +34,9 @@ static bool is_skewed(const zf_encode_job *job) {
 
 /// The rows of the block from `first` on: multiples of 4096, until one more would exceed the bytes of a block.
 static uint64_t rows_by_bytes(const zf_encode_job *job, uint64_t first) {
-    uint64_t left = job->rows - first, rows = least(ZF_ENCODE_ROWS_UNIT, left);
+    uint64_t left = job->rows - first, rows = least(ZF_ROWS_MULTIPLE, left);
     while (rows < left && rows < ZF_ROWS_PER_BLOCK_MOST) {
-        uint64_t more = least(rows + ZF_ENCODE_ROWS_UNIT, left);
+        uint64_t more = least(rows + ZF_ROWS_MULTIPLE, left);
         if (characters(job, first, more) > BLOCK_BYTES) break;
         rows = more;
     }
@@ -44,7 +44,7 @@ static uint64_t rows_by_bytes(const zf_encode_job *job, uint64_t first) {
 }
 
 static zf_status cut_by_bytes(zf_encode_job *job, zf_error *error) {
-    uint64_t most = (job->rows + ZF_ENCODE_ROWS_UNIT - 1) / ZF_ENCODE_ROWS_UNIT, row = 0;
+    uint64_t most = (job->rows + ZF_ROWS_MULTIPLE - 1) / ZF_ROWS_MULTIPLE, row = 0;
     job->starts = calloc(most + 1, sizeof *job->starts);
     if (job->starts == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a column");
     job->rows_per_block = job->blocks = 0;
@@ -60,6 +60,16 @@ zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf
     job->blocks = (job->rows + job->rows_per_block - 1) / job->rows_per_block;
     bool free_to_cut = is_text(job) && options->rows_per_block == 0 && options->format != 1;
     return free_to_cut && is_skewed(job) ? cut_by_bytes(job, error) : ZF_OK;
+}
+
+void zf_encode_cut_block(const zf_encode_job *job, uint64_t block, uint64_t *first, uint64_t *rows) {
+    if (job->starts != NULL) {
+        *first = job->starts[block];
+        *rows = job->starts[block + 1] - *first;
+    } else {
+        *first = block * job->rows_per_block;
+        *rows = least(job->rows_per_block, job->rows - *first);
+    }
 }
 
 void zf_encode_cut_free(zf_encode_job *job) {

@@ -4,15 +4,14 @@
 
 #include "compiler/encode/encode_block.h"
 
-/// Rows that blocks have a multiple of, but for a column's last one.
-enum { ZF_ENCODE_ROWS_UNIT = 4096 };
-
 /// Decides the blocks of a column, whose data, column and rows the job has: as many rows as `options` say, or 16 MiB of plain
 /// data. Strings: by their mean length; where a block would then have more than 32 MiB, by bytes (not in version 1 of the
 /// format).
 ///
 /// Free with zf_encode_cut_free, also after a failure. Errors: ZF_ERR_MEMORY.
 zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf_error *error);
+/// The first row of a block, and the number of its rows.
+void zf_encode_cut_block(const zf_encode_job *job, uint64_t block, uint64_t *first, uint64_t *rows);
 void zf_encode_cut_free(zf_encode_job *job);
 
 #endif

@@ -57,6 +57,11 @@ static inline uint64_t zf_index_first_row(const zf_index_column *of, uint64_t bl
     return block == 0 ? 0 : of->blocks[block - 1].first_row + of->blocks[block - 1].rows;
 }
 
+/// Whether the file has a feature: a required or an optional one, by its bit.
+static inline bool zf_index_has(const zf_index *index, bool required, unsigned bit) {
+    return ((required ? index->required : index->optional) >> bit & 1) != 0;
+}
+
 /// Appends the bytes of the index to `out`, padded to a multiple of 8.
 void zf_index_write(const zf_index *index, zf_text *out);
 

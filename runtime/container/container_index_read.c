@@ -247,7 +247,7 @@ static void read_column(reader *r, zf_index *index, zf_index_column *column) {
     column->block_count = read64(r);
     column->shape_count = read32(r);
     if (read32(r) != 0) fail_at(r, "a column with features that this build does not know", at);
-    bool uneven = column->rows_per_block == 0 && (index->required >> ZF_REQUIRED_UNEVEN_BLOCKS & 1) != 0;
+    bool uneven = column->rows_per_block == 0 && zf_index_has(index, true, ZF_REQUIRED_UNEVEN_BLOCKS);
     if (!uneven && (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
                     column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST)) {
         fail_at(r, "an impossible number of rows per block", at);
@@ -332,7 +332,7 @@ static void read_features(reader *r, zf_index *out) {
     for (unsigned b = 0; b < 128 && r->fault == NULL; b++) {
         bool required = b < 64;
         uint64_t at = r->at;
-        if (((required ? out->required : out->optional) >> b % 64 & 1) == 0) continue;
+        if (!zf_index_has(out, required, b % 64)) continue;
         const char *name = read_name(r), *known = zf_feature_name(required, b % 64);
         if (r->fault != NULL) return;
         if (known != NULL && strcmp(known, name) != 0) fail_at(r, "a feature of another name", at);
@@ -383,7 +383,7 @@ static void read_metadata(reader *r, zf_index *out) {
 /// Reads the sections of optional features, each of which says its bytes. Skips those that are unknown.
 static void read_sections(reader *r, zf_index *out) {
     for (unsigned b = 0; b < 64 && r->fault == NULL; b++) {
-        if ((out->optional >> b & 1) == 0) continue;
+        if (!zf_index_has(out, false, b)) continue;
         uint64_t bytes = read64(r), size = r->size, end = r->at + bytes;
         if (r->fault == NULL && bytes > size - r->at) fail_at(r, "a section that is longer than the index", r->at);
         if (r->fault != NULL) return;

@@ -91,7 +91,7 @@ static void add_features(zf_text *out, const zf_index *index) {
     add64(out, index->optional);
     for (unsigned b = 0; b < 128; b++) {
         bool required = b < 64;
-        if (((required ? index->required : index->optional) >> b % 64 & 1) == 0) continue;
+        if (!zf_index_has(index, required, b % 64)) continue;
         const char *name = zf_feature_name(required, b % 64);
         add_string(out, name, strlen(name));
     }
@@ -134,7 +134,7 @@ void zf_index_write(const zf_index *index, zf_text *out) {
     add_string(out, index->unit, index->unit_length);
     for (uint32_t c = 0; c < index->column_count; c++) add_column(out, &index->columns[c]);
     for (unsigned b = 0; b < ZF_OPTIONAL_COUNT; b++) {
-        if ((index->optional >> b & 1) != 0) add_section(out, index, b);
+        if (zf_index_has(index, false, b)) add_section(out, index, b);
     }
     while (!out->failed && out->length % 8 != 0) add8(out, 0);
 }

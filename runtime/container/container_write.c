@@ -104,7 +104,9 @@ static zf_status check_columns(const zf_writer_table *table, zf_error *error) {
     for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&table->columns[c], error));
     ZF_TRY(check_table(table, error));
     ZF_TRY(check_names(table->columns, count, false, error));
-    return check_names(table->columns, count, true, error);
+    for (size_t c = 0; c < count; c++)
+        if (has_full_name(&table->columns[c])) return check_names(table->columns, count, true, error);
+    return ZF_OK;
 }
 
 static const char *copy_text(zf_arena *arena, const char *text) { return zf_arena_copy(arena, text, strlen(text)); }

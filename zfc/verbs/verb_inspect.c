@@ -243,8 +243,7 @@ static json_t *features_json(const zf_index *index) {
     for (unsigned b = 0; b < 128; b++) {
         bool required = b < 64;
         const char *name = zf_feature_name(required, b % 64);
-        if (name != NULL && ((required ? index->required : index->optional) >> b % 64 & 1) != 0)
-            json_array_append_new(names, json_string(name));
+        if (name != NULL && zf_index_has(index, required, b % 64)) json_array_append_new(names, json_string(name));
     }
     return names;
 }
