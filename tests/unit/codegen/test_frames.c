@@ -10,6 +10,7 @@
 #include <llvm-c/Core.h>
 
 #include "codegen/llvm/jit.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 
 enum { LOADS = 4000 };
@@ -129,10 +130,10 @@ static void test_guard(void) {
 }
 
 int main(void) {
-    char directory[] = "/tmp/zf-test-frames-XXXXXX", command[64];
-    if (mkdtemp(directory) == NULL) return 1;
-    test_sizes(directory);
+    if (!scratch_begin("frames")) return 1;
+    test_sizes(scratch);
     test_guard();
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    return system(command) == 0 ? check_result() : 1;
+    scratch_remove(scratch);
+    CHECK(access(scratch, F_OK) != 0, "something is left in %s", scratch);
+    return check_result();
 }

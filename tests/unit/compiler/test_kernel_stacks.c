@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
@@ -36,7 +37,6 @@ static const char program_text[] = "algorithm big(s: u64[]) -> u64[] fully_paral
                                    "}\n"
                                    "table t { one: u64 = big; four: u64 = big(big(big(big))); }\n";
 
-static char directory[] = "/tmp/zf-kernel-stacks-XXXXXX";
 static uint64_t rows[ROWS], decoded[COLUMNS][ROWS] __attribute__((aligned(64)));
 static zf_context *context;
 static zf_container *container;
@@ -90,21 +90,17 @@ static void by_pipeline(void) {
 static void *small(void *unused) {
     (void)unused;
     zf_error error = {0};
-    char path[64], module[64];
-    snprintf(path, sizeof path, "%s/t.zfd", directory);
-    snprintf(module, sizeof module, "%s/t.zfm", directory);
+    const char *path = place("t.zfd"), *module = place("t.zfm");
     for (int by_module = 0; by_module < WAYS; by_module++) {
         zf_compiler *compiler = NULL;
         zf_module *loaded = NULL;
-        zf_context_options options = {ZF_INIT(zf_context_options), .cache_dir = directory, .threads = 2};
+        zf_context_options options = {ZF_INIT(zf_context_options), .cache_dir = scratch, .threads = 2};
         CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
         if (by_module == 0) {
             zf_compiler_options compiling = {ZF_INIT(zf_compiler_options), .std_dir = ZF_SOURCE_DIR "/dsl/std"};
             zf_program *program = NULL;
-            char text[64];
-            snprintf(text, sizeof text, "%s/t.zf", directory);
             CHECK(zf_compiler_create(context, &compiling, &compiler, &error) == ZF_OK, "%s", error.message);
-            CHECK(zf_program_load(compiler, text, &program, &error) == ZF_OK, "%s %s", error.message, error.place);
+            CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
             zf_encode_column columns[COLUMNS] = {{.name = "one", .values = rows}, {.name = "four", .values = rows}};
             zf_status status = zf_encode(program, NULL, columns, COLUMNS, ROWS, NULL, path, NULL, &error);
             CHECK(status == ZF_OK, "%s %s", error.code, error.message);
@@ -129,12 +125,10 @@ static void *small(void *unused) {
 }
 
 int main(void) {
-    char command[96];
     pthread_attr_t attributes;
     pthread_t thread;
-    if (mkdtemp(directory) == NULL) return 1;
-    snprintf(command, sizeof command, "%s/t.zf", directory);
-    FILE *file = fopen(command, "w");
+    if (!scratch_begin("kernel-stacks")) return 1;
+    FILE *file = fopen(place("t.zf"), "w");
     if (file == NULL || fputs(program_text, file) < 0 || fclose(file) != 0) return 1;
     for (uint64_t k = 0; k < ROWS; k++) rows[k] = k * k * 0x9e3779b97f4a7c15;
     pthread_attr_init(&attributes);
@@ -142,6 +136,7 @@ int main(void) {
     CHECK(pthread_setattr_default_np(&attributes) == 0, "a default of that size");
     CHECK(pthread_create(&thread, &attributes, small, NULL) == 0, "a thread");
     pthread_join(thread, NULL);
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    return system(command) == 0 ? check_result() : 1;
+    scratch_remove(scratch);
+    CHECK(access(scratch, F_OK) != 0, "something is left in %s", scratch);
+    return check_result();
 }

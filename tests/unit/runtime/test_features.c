@@ -1,5 +1,5 @@
 // Links: zipflow-runtime
-// What version 2 of the format added: features, full names, a schema, metadata.
+// Version 2 of the format: its features, full names, a schema, metadata.
 #include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -154,6 +154,36 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
     return 0;
 }
 
+/// A block of many rows, for a kernel that decodes nothing.
+enum { LONG_ROWS = 160000 };
+
+typedef struct long_block {
+    zf_block_data data;
+    zf_block_view view;
+    zf_abi_code code;
+    zf_abi_kernel_fn kernels[1];
+    void *bytes, *work;
+    uint32_t *out;
+} long_block;
+
+static void make_long_block(long_block *b, zf_abi_kernel_fn kernel) {
+    zf_error error = {0};
+    uint64_t size = 0, work_bytes = 0;
+    *b = (long_block){.code = walk_codes[0], .kernels = {kernel}, .out = malloc(LONG_ROWS * sizeof *b->out)};
+    b->code.kernels = b->kernels;
+    CHECK(walk_layout(0, 0, 0, LONG_ROWS, &b->bytes, &size, &b->data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_check(&walk_shapes[0], b->bytes, size, true, "x", &b->view, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_work_bytes(&walk_plans[0], &b->view, &work_bytes, &error) == ZF_OK, "%s", error.message);
+    b->work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
+}
+
+static void free_long_block(long_block *b) {
+    zf_block_view_free(&b->view);
+    walk_free(&b->data, b->bytes);
+    free(b->work);
+    free(b->out);
+}
+
 /// A kernel that decodes nothing. Its first batch runs on the caller's thread, before others start.
 static void run_timed(const zf_abi_args *args, uint64_t begin, uint64_t end) {
     (void)args, (void)end;
@@ -163,27 +193,16 @@ static void run_timed(const zf_abi_args *args, uint64_t begin, uint64_t end) {
 /// Threads are started if the work behind a first batch is worth it, and not for a few elements that cost nothing. With so many
 /// rows a first batch is an eighth: it is worth a thread from ten microseconds on, and reading the clock takes one or two.
 static void test_threads_worth_their_start(void) {
-    enum { ROWS = 160000 };
     zf_error error = {0};
-    zf_block_data data;
-    zf_block_view view;
-    void *bytes = NULL;
-    uint64_t size = 0, work_bytes = 0;
-    uint32_t *out = malloc(ROWS * sizeof *out);
-    CHECK(walk_layout(0, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_block_check(&walk_shapes[0], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_block_work_bytes(&walk_plans[0], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
-    void *work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
-    zf_abi_code code = walk_codes[0];
-    zf_abi_kernel_fn kernels[] = {run_timed};
-    code.kernels = kernels;
+    long_block b;
+    make_long_block(&b, run_timed);
     zf_block_run run = {.plan = &walk_plans[0],
-                        .code = &code,
-                        .view = &view,
+                        .code = &b.code,
+                        .view = &b.view,
                         .element = ZF_U32,
-                        .out = out,
-                        .end = ROWS,
-                        .work = work,
+                        .out = b.out,
+                        .end = LONG_ROWS,
+                        .work = b.work,
                         .mode = ZF_ABI_DECODE,
                         .threads = 4};
     static const struct {
@@ -196,10 +215,7 @@ static void test_threads_worth_their_start(void) {
         CHECK(zf_block_run_cpu(&run, &error) == ZF_OK, "%s", error.message);
         CHECK((started > 0) == costs[k].starts, "%u threads started, a batch takes %ld ns", started, costs[k].nanoseconds);
     }
-    zf_block_view_free(&view);
-    walk_free(&data, bytes);
-    free(work);
-    free(out);
+    free_long_block(&b);
 }
 
 // ---- Cancelling -----------------------------------------------------------------------------------------------
@@ -219,31 +235,20 @@ static bool lose_patience(void *user) {
 
 /// A block's only kernel ends where its caller says so, long before its last tile, and with threads too.
 static void test_cancelled_tiles(void) {
-    enum { ROWS = 160000 };
     zf_error error = {0};
-    zf_block_data data;
-    zf_block_view view;
-    void *bytes = NULL;
-    uint64_t size = 0, work_bytes = 0;
-    uint32_t *out = malloc(ROWS * sizeof *out);
-    CHECK(walk_layout(0, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_block_check(&walk_shapes[0], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_block_work_bytes(&walk_plans[0], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
-    void *work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
-    zf_abi_code code = walk_codes[0];
-    zf_abi_kernel_fn kernels[] = {run_counted};
-    code.kernels = kernels;
-    unsigned tiles = (ROWS - 1) / walk_plans[0].kernels[0].tile + 1;
+    long_block b;
+    make_long_block(&b, run_counted);
+    unsigned tiles = (LONG_ROWS - 1) / walk_plans[0].kernels[0].tile + 1;
     for (unsigned threads = 1; threads <= 4; threads += 3) {
         for (uint64_t first = 0; first <= 5; first += 5) { // some rows: tiles that are cut go through the scratch
             zf_block_run run = {.plan = &walk_plans[0],
-                                .code = &code,
-                                .view = &view,
+                                .code = &b.code,
+                                .view = &b.view,
                                 .element = ZF_U32,
-                                .out = out,
+                                .out = b.out,
                                 .begin = first,
-                                .end = ROWS,
-                                .work = work,
+                                .end = LONG_ROWS,
+                                .work = b.work,
                                 .mode = ZF_ABI_DECODE,
                                 .threads = threads,
                                 .where = "block 0",
@@ -262,10 +267,7 @@ static void test_cancelled_tiles(void) {
             CHECK(ran >= 1 && ran <= threads + 1 && run.launches == 0, "%u threads ran %u tiles of %u", threads, ran, tiles);
         }
     }
-    zf_block_view_free(&view);
-    walk_free(&data, bytes);
-    free(work);
-    free(out);
+    free_long_block(&b);
 }
 
 int main(void) {
