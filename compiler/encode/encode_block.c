@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
-#include "compiler/encode/encode_cut.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/text.h"
@@ -70,30 +69,31 @@ zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_
 /// The rows of one block as encode bodies want them.
 typedef struct source {
     zf_encode_input input;
+    const zf_encode_rows *from;
     uint8_t *validity;    ///< a byte a row
     uint64_t first, rows; ///< of the column
     uint64_t plain_bytes;
     uint64_t characters; ///< strings: of those that are not null
 } source;
 
-static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out, zf_error *error) {
+static zf_status source_of(const zf_encode_job *job, const zf_encode_rows *from, source *out, zf_error *error) {
     zf_type type = zf_type_strip(job->column->type);
-    const zf_encode_column *data = &job->data;
-    zf_encode_cut_block(job, block, &out->first, &out->rows);
+    const zf_encode_column *data = &from->data;
+    *out = (source){.from = from, .first = from->first, .rows = from->rows};
     out->input = (zf_encode_input){.type = type, .rows = out->rows};
     if (type.kind == ZF_K_STRING) {
         out->input.values = data->values;
-        out->input.offsets = (const uint64_t *)(const void *)data->offsets + out->first;
-        out->characters = (uint64_t)(data->offsets[out->first + out->rows] - data->offsets[out->first]);
+        out->input.offsets = (const uint64_t *)(const void *)data->offsets + from->at;
+        out->characters = (uint64_t)(data->offsets[from->at + out->rows] - data->offsets[from->at]);
     } else {
-        out->input.values = (const uint8_t *)data->values + out->first * zf_kind_size(type.kind);
+        out->input.values = (const uint8_t *)data->values + from->at * zf_kind_size(type.kind);
         out->plain_bytes = type.kind == ZF_K_BOOL ? (out->rows + 7) / 8 : out->rows * zf_kind_size(type.kind);
     }
     if (type.nullable) {
         out->validity = malloc(out->rows + 1);
         if (out->validity == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block's validity");
         for (uint64_t k = 0; k < out->rows; k++) {
-            uint64_t row = out->first + k;
+            uint64_t row = from->at + k;
             out->validity[k] = data->validity == NULL || zf_bit_at(data->validity, row);
             if (out->validity[k] == 0 && type.kind == ZF_K_STRING)
                 out->characters -= (uint64_t)(data->offsets[row + 1] - data->offsets[row]); // which nobody delivers
@@ -291,7 +291,7 @@ static zf_status compare(const running *r, zf_error *error) {
     uint64_t row = first_difference(r);
     if (row == r->source->rows) return ZF_OK;
     char given[64], got[64];
-    zf_encode_value_text(&r->job->data, r->job->column->type, r->source->first + row, given, sizeof given);
+    zf_encode_value_text(&r->source->from->data, r->job->column->type, r->source->from->at + row, given, sizeof given);
     decoded_text(r, row, got, sizeof got);
     zf_status status =
         zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
@@ -445,7 +445,7 @@ static void refusal_text(const zf_encode_job *job, const source *s, const zf_enc
     zf_text_puts(out, refusal->reason);
     if (refusal->row == ZF_ENCODE_NO_ROW || refusal->row >= s->rows) return;
     char value[64];
-    zf_encode_value_text(&job->data, job->column->type, s->first + refusal->row, value, sizeof value);
+    zf_encode_value_text(&s->from->data, job->column->type, s->from->at + refusal->row, value, sizeof value);
     zf_text_printf(out, " (row %llu, value %s)", (ull)(s->first + refusal->row), value);
 }
 
@@ -533,12 +533,13 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     return status;
 }
 
-zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error) {
+zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf_encode_result *out, zf_error *error) {
+    uint64_t block = rows->block;
     char place[256];
     source s = {0};
     *out = (zf_encode_result){0};
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
-    zf_status status = source_of(job, block, &s, error);
+    zf_status status = source_of(job, rows, &s, error);
     block_of whose = {job->program, place};
     zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over};
     const zf_codec_choice *choice = job->column->codec;

@@ -14,4 +14,13 @@ zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf
 void zf_encode_cut_block(const zf_encode_job *job, uint64_t block, uint64_t *first, uint64_t *rows);
 void zf_encode_cut_free(zf_encode_job *job);
 
+/// Begins to decide the blocks of a column whose rows arrive in turn: as many rows as `options` say, or 16 MiB of plain data.
+/// Strings: by the mean length of the first 16 MiB; from a block on that would then have more than 32 MiB by bytes (not in
+/// version 1 of the format).
+void zf_encode_cut_arriving(zf_encode_job *job, const zf_encode_options *options);
+/// The rows of the next block, the first of `rows` rows that wait; 0: more must arrive. Call it whenever a multiple of 4096 rows
+/// of the column has arrived, until it returns 0, and with `all` behind the last row. Strings have `offsets`. Each call may
+/// change rows_per_block of the job, and to 0 where blocks become uneven.
+uint64_t zf_encode_cut_next(zf_encode_job *job, const int64_t *offsets, uint64_t rows, bool all);
+
 #endif

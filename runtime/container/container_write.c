@@ -368,6 +368,11 @@ zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, cons
     return status;
 }
 
+void zf_writer_rows_per_block(zf_writer *writer, size_t column, uint64_t rows) {
+    writer->index.columns[column].rows_per_block = rows;
+    if (rows == 0) set(&writer->index.required, ZF_REQUIRED_UNEVEN_BLOCKS);
+}
+
 // ---- End ------------------------------------------------------------------------------------------------------
 
 static zf_status write_end(zf_writer *writer, zf_error *error) {

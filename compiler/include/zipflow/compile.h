@@ -1,7 +1,7 @@
 // zipflow: the public interface of the compiler. It loads programs (`.zf`), encodes columns, and makes code that decodes them.
 //
-// Objects. A `zf_compiler` belongs to a context, a `zf_program` to a compiler. Free programs, and close the context's containers,
-// before the compiler; free the compiler before the context. Functions that free ignore NULL.
+// Objects. A `zf_compiler` belongs to a context, a `zf_program` to a compiler, a `zf_table_writer` to a program. Free programs,
+// and close the context's containers, before the compiler; free the compiler before the context. Functions that free ignore NULL.
 //
 // Errors, ownership and structs that may grow: as in zipflow.h. NULL for an object, a path or an output of a function that
 // returns a status is ZF_ERR_USAGE (ZF1101), unless its comment says that it may be NULL. Any call may return ZF_ERR_MEMORY and
@@ -29,8 +29,9 @@
 extern "C" {
 #endif
 
-typedef struct zf_compiler zf_compiler; ///< a source of code for one context
-typedef struct zf_program zf_program;   ///< a loaded `.zf` file, with everything that it imports
+typedef struct zf_compiler zf_compiler;         ///< a source of code for one context
+typedef struct zf_program zf_program;           ///< a loaded `.zf` file, with everything that it imports
+typedef struct zf_table_writer zf_table_writer; ///< a table that is encoded in batches of rows
 
 /// Options of zf_compiler_create. Zeroes, or a NULL pointer in place of the struct, mean the defaults. Strings are copied.
 typedef struct zf_compiler_options {
@@ -122,7 +123,7 @@ typedef struct zf_encode_column {
     const char *full_name;
 } zf_encode_column;
 
-/// Options of zf_encode. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
+/// Options of zf_encode and zf_table_writer_create. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
 typedef struct zf_encode_options {
     size_t size; ///< ZF_INIT
     /// A multiple of 4096, at most 2^31. 0: 16 MiB of plain data; where strings differ so much in length that a block would have
@@ -138,9 +139,9 @@ typedef struct zf_encode_options {
     /// stream that it makes, "COLUMN.STREAM" or "COLUMN.STREAM.STREAM", separated by commas; "all"; NULL: none. GPUs decode fused
     /// stages faster, CPUs often the others. A stream that no ordered stage makes is ZF_ERR_USAGE.
     const char *unfused;
-    /// Receives the progress after each block. Returns false to cancel the encoding, which then returns ZF_ERR_CANCELLED
-    /// (ZF1115) and leaves no file. NULL: no reports. Any thread of the encoding calls it, one at a time; the others wait, so it
-    /// must be fast.
+    /// Receives the progress after each block; `blocks` is 0 where their number is not known (zf_table_writer). Returns false to
+    /// cancel the encoding, which then returns ZF_ERR_CANCELLED (ZF1115) and leaves no file. NULL: no reports. Any thread of the
+    /// encoding calls it, one at a time; the others wait, so it must be fast.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
     /// The version of the format (docs/format.md): 1 or 2; 0: the newest. Version 1 has no place for full names, a schema and
@@ -181,6 +182,47 @@ typedef struct zf_encode_stats {
 ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
                            uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
                            zf_error *error);
+
+/// Creates a writer of a table whose rows come in batches, and starts the file.
+///
+/// `table`: its name; NULL: the program's only one. `columns`: every column of the table once, in the order in which batches have
+/// them; `name` and `full_name` are read, data is not. `options` may be NULL. All arguments are copied, but for `progress_user`.
+/// Free `*out` with zf_table_writer_free, before the program.
+///
+/// Blocks are decided from the rows so far. By default a block has 16 MiB of plain data. Strings get as many rows a block as the
+/// mean length of the first 16 MiB says, where zf_encode takes the mean of all rows; from the first block on that would have more
+/// than 32 MiB they are cut by bytes, except in version 1 of the format. The alternatives and params of a block depend on this
+/// block and on earlier ones of its column, as in zf_encode. Blocks stand in the file in the order in which their rows are
+/// complete, so the columns interleave. The same rows give the same file in batches of any size, on any number of threads.
+///
+/// Memory: for each column the rows of the block that is not full, and at most four full blocks (more where there are more than
+/// four threads for each column: a block a thread), at most four full blocks a thread together, or one a column if that is more;
+/// and that of zf_encode for each thread. Rows wait as they were given: a boolean takes a byte, a string eight bytes more.
+///
+/// Errors: those of zf_encode that need no rows. `*out` is NULL then, and there is no file.
+ZF_API zf_status zf_table_writer_create(zf_program *program, const char *table, const zf_encode_column *columns,
+                                        size_t column_count, const zf_encode_options *options, const char *path,
+                                        zf_table_writer **out, zf_error *error);
+/// Appends `rows` rows, any number. It copies them, and may encode and write full blocks before it returns.
+///
+/// `columns`: as many as at creation, in that order, with arrays of `rows` rows as zf_encode takes them; NULL if there are no
+/// rows. Names are compared with those at creation unless they are NULL; full names are ignored. The arrays may change after the
+/// call.
+///
+/// Errors: ZF_ERR_USAGE for columns that do not fit the table, with the row counted from the table's first: nothing was appended,
+/// and the writer goes on. After other errors, those of zf_encode, it takes no more rows (ZF1506). One thread at a time may use
+/// a writer.
+ZF_API zf_status zf_table_writer_append(zf_table_writer *writer, const zf_encode_column *columns, size_t column_count,
+                                        uint64_t rows, zf_error *error);
+/// Returns the rows that were appended; 0 for NULL.
+ZF_API uint64_t zf_table_writer_rows(const zf_table_writer *writer);
+/// Encodes what is left, and completes the file: it appears under its name. Free the writer afterwards.
+///
+/// `stats`: as in zf_encode, in the table's order; NULL: none. Errors: those of zf_encode; ZF_ERR_IO (ZF1506) after an earlier
+/// failure or a finish. Nothing new is under the name then, except after ZF1507.
+ZF_API zf_status zf_table_writer_finish(zf_table_writer *writer, zf_encode_stats *stats, zf_error *error);
+/// Frees a writer. If it was not finished, the table is abandoned: nothing of it stays on disk.
+ZF_API void zf_table_writer_free(zf_table_writer *writer);
 
 // ---- Modules --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,217 @@
+// zf_table_writer: a table whose rows arrive in batches. A column's rows are copied until they fill a block. Full blocks wait
+// until there are enough of them for the threads, and are then encoded and written.
+//
+// The file depends on the rows alone, not on batches or threads: blocks are cut, and written, in the order in which their rows
+// are complete, looked at whenever a multiple of 4096 rows has arrived.
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compile_sized.h"
+#include "compiler/encode/encode_check.h"
+#include "compiler/encode/encode_cut.h"
+#include "compiler/encode/encode_pending.h"
+#include "compiler/encode/encode_unfused.h"
+#include "runtime/base/deep.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
+
+enum {
+    COLUMN_WAITING = 4, ///< full blocks of a column that wait, at most; more only where threads would idle
+    THREAD_WAITING = 4, ///< full blocks that wait for each thread
+};
+
+struct zf_table_writer {
+    zf_encode_table table;
+    zf_encode_pending *columns; ///< in the table's order
+    size_t *order;              ///< by place in a batch: the column
+    size_t count;
+    uint64_t rows;
+    zf_encode_waiting *waiting; ///< full blocks in the order of the file
+    size_t waiting_count, waiting_room;
+    bool failed, finished;
+};
+
+// ---- Creating -------------------------------------------------------------------------------------------------
+
+/// The arguments of zf_table_writer_create.
+typedef struct creation {
+    zf_table_writer *writer;
+    const zf_encode_column *columns;
+    const char *path;
+} creation;
+
+static zf_status start(void *user, zf_error *error) {
+    const creation *c = user;
+    zf_encode_table *table = &c->writer->table;
+    ZF_TRY(zf_unfused_check(table->options.unfused, table->table, error));
+    for (size_t k = 0; k < c->writer->count; k++) {
+        zf_encode_job *job;
+        ZF_TRY(zf_encode_table_column(table, &c->columns[k], &job, error));
+        zf_encode_cut_arriving(job, &table->options);
+        c->writer->columns[job->index].job = job;
+        c->writer->order[k] = job->index;
+    }
+    ZF_TRY(zf_encode_table_complete(table, error));
+    ZF_TRY(zf_encode_table_start(table, c->path, error));
+    for (size_t k = 0; k < c->writer->count; k++) c->writer->columns[k].job->data = (zf_encode_column){0}; // the caller's
+    table->options.unfused = NULL;
+    table->options.schema = NULL;
+    table->options.metadata = NULL;
+    return ZF_OK;
+}
+
+zf_status zf_table_writer_create(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
+                                 const zf_encode_options *options, const char *path, zf_table_writer **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (program == NULL || path == NULL || columns == NULL || out == NULL)
+        return zf_encode_usage(error, "zf_table_writer_create needs a program, columns, a path and a place for the writer%s", "");
+    zf_table_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a writer");
+    creation c = {writer, columns, path};
+    zf_status status = zf_encode_table_create(program, table, options, &writer->table, error);
+    writer->count = column_count;
+    if (status == ZF_OK) {
+        writer->columns = calloc(writer->table.table->column_count + 1, sizeof *writer->columns);
+        writer->order = calloc(column_count + 1, sizeof *writer->order);
+        if (writer->columns == NULL || writer->order == NULL)
+            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    }
+    if (status == ZF_OK) status = zf_run_deep(start, &c, error); // encode bodies have local arrays of up to a MiB
+    if (status != ZF_OK) {
+        zf_table_writer_free(writer);
+        return status;
+    }
+    *out = writer;
+    return ZF_OK;
+}
+
+void zf_table_writer_free(zf_table_writer *writer) {
+    if (writer == NULL) return;
+    for (size_t k = 0; k < writer->waiting_count; k++) zf_encode_waiting_free(&writer->waiting[k]);
+    for (size_t c = 0; writer->columns != NULL && c < writer->table.table->column_count; c++)
+        zf_encode_pending_free(&writer->columns[c]);
+    free(writer->waiting);
+    free(writer->order);
+    free(writer->columns);
+    zf_encode_table_free(&writer->table);
+    free(writer);
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+static zf_status run_waiting(void *user, zf_error *error) {
+    zf_table_writer *writer = user;
+    size_t count = writer->waiting_count;
+    writer->waiting_count = 0; // the run frees their rows
+    return zf_encode_table_run(&writer->table, writer->waiting, count, error);
+}
+
+/// Room for one more block that waits.
+static zf_status make_room(zf_table_writer *writer, zf_error *error) {
+    if (writer->waiting_count < writer->waiting_room) return ZF_OK;
+    size_t room = 2 * writer->waiting_room + 16;
+    zf_encode_waiting *waiting = realloc(writer->waiting, room * sizeof *waiting);
+    if (waiting == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a table");
+    writer->waiting = waiting;
+    writer->waiting_room = room;
+    return ZF_OK;
+}
+
+/// Takes the full blocks of a column, and with `all` what is left.
+static zf_status take_blocks(zf_table_writer *writer, zf_encode_pending *column, bool all, zf_error *error) {
+    zf_encode_job *job = column->job;
+    for (;;) {
+        uint64_t before = job->rows_per_block, rows = zf_encode_cut_next(job, column->offsets, column->rows, all);
+        if (job->rows_per_block != before) zf_writer_rows_per_block(writer->table.writer, job->index, job->rows_per_block);
+        if (rows == 0) return ZF_OK;
+        ZF_TRY(make_room(writer, error));
+        ZF_TRY(zf_encode_pending_take(column, rows, &writer->waiting[writer->waiting_count], error));
+        writer->waiting_count++;
+    }
+}
+
+/// Whether blocks keep all threads busy, or some column has as many as it may.
+static bool has_enough(const zf_table_writer *writer) {
+    uint64_t threads = writer->table.threads, most = (threads + writer->count - 1) / writer->count;
+    if (most < COLUMN_WAITING) most = COLUMN_WAITING;
+    if (writer->waiting_count >= THREAD_WAITING * threads) return true;
+    for (size_t c = 0; c < writer->count && writer->waiting_count >= most; c++) {
+        uint64_t waiting = 0;
+        for (size_t k = 0; k < writer->waiting_count; k++) waiting += writer->waiting[k].job == writer->columns[c].job;
+        if (waiting >= most) return true;
+    }
+    return false;
+}
+
+// ---- Appending ------------------------------------------------------------------------------------------------
+
+static zf_status check_batch(const zf_table_writer *writer, const zf_encode_column *columns, size_t count, uint64_t rows,
+                             zf_error *error) {
+    if (writer->failed || writer->finished)
+        return zf_raise(error, ZF_E_WRITER_STOPPED, "the table cannot be written after %s",
+                        writer->finished ? "its end" : "an earlier failure");
+    if (rows == 0) return ZF_OK;
+    if (columns == NULL || count != writer->count) {
+        return zf_raise(error, ZF_E_ARGUMENT, "a batch of %zu columns for a table of %zu", columns == NULL ? 0 : count,
+                        writer->count);
+    }
+    for (size_t c = 0; c < count; c++) {
+        const zf_column *column = writer->columns[writer->order[c]].job->column;
+        zf_encode_column data = columns[c];
+        if (data.name != NULL && strcmp(data.name, column->name) != 0) {
+            return zf_raise(error, ZF_E_ARGUMENT, "column %zu of a batch is `%.128s`, but the writer was created with `%s` there",
+                            c, data.name, column->name);
+        }
+        data.name = column->name;
+        ZF_TRY(zf_encode_check_data(column, &data, writer->rows, rows, error));
+    }
+    return ZF_OK;
+}
+
+/// Appends rows up to the next multiple of 4096, or to the end of the batch.
+static zf_status append_some(zf_table_writer *writer, const zf_encode_column *columns, uint64_t at, uint64_t rows,
+                             zf_error *error) {
+    for (size_t c = 0; c < writer->count; c++)
+        ZF_TRY(zf_encode_pending_add(&writer->columns[writer->order[c]], &columns[c], at, rows, error));
+    writer->rows += rows;
+    if (writer->rows % ZF_ROWS_MULTIPLE != 0) return ZF_OK;
+    size_t before = writer->waiting_count;
+    for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], false, error));
+    if (writer->waiting_count == before || !has_enough(writer)) return ZF_OK;
+    return zf_run_deep(run_waiting, writer, error);
+}
+
+zf_status zf_table_writer_append(zf_table_writer *writer, const zf_encode_column *columns, size_t column_count, uint64_t rows,
+                                 zf_error *error) {
+    if (writer == NULL) return zf_encode_usage(error, "zf_table_writer_append needs a writer%s", "");
+    ZF_TRY(check_batch(writer, columns, column_count, rows, error));
+    zf_status status = ZF_OK;
+    for (uint64_t at = 0; at < rows && status == ZF_OK;) {
+        uint64_t some = ZF_ROWS_MULTIPLE - writer->rows % ZF_ROWS_MULTIPLE;
+        if (some > rows - at) some = rows - at;
+        status = append_some(writer, columns, at, some, error);
+        at += some;
+    }
+    writer->failed = status != ZF_OK;
+    return status;
+}
+
+uint64_t zf_table_writer_rows(const zf_table_writer *writer) { return writer != NULL ? writer->rows : 0; }
+
+static zf_status finish(void *user, zf_error *error) {
+    zf_table_writer *writer = user;
+    for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], true, error));
+    ZF_TRY(run_waiting(writer, error));
+    return zf_writer_finish(writer->table.writer, writer->rows, error);
+}
+
+zf_status zf_table_writer_finish(zf_table_writer *writer, zf_encode_stats *stats, zf_error *error) {
+    if (writer == NULL) return zf_encode_usage(error, "zf_table_writer_finish needs a writer%s", "");
+    if (stats != NULL) ZF_TRY(ZF_CHECK_GIVEN(zf_encode_stats, stats, error));
+    zf_status status = check_batch(writer, NULL, 0, 0, error);
+    if (status == ZF_OK) status = zf_run_deep(finish, writer, error);
+    writer->finished = status == ZF_OK || writer->finished;
+    writer->failed = !writer->finished;
+    for (size_t c = 0; stats != NULL && c < writer->count; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &writer->table.stats[c]);
+    return status;
+}

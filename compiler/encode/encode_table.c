@@ -1,0 +1,261 @@
+#include "compiler/encode/encode_table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compile_sized.h"
+#include "compiler/compiler.h"
+#include "compiler/container_spec.h"
+#include "compiler/encode/encode_check.h"
+#include "compiler/encode/encode_unfused.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+#include "runtime/context/context.h"
+
+typedef unsigned long long ull;
+
+// ---- Columns --------------------------------------------------------------------------------------------------
+
+zf_status zf_encode_table_create(zf_program *program, const char *table, const zf_encode_options *options, zf_encode_table *out,
+                                 zf_error *error) {
+    *out = (zf_encode_table){.program = program};
+    if (!program->checked) return zf_encode_usage(error, "the program has errors%s", "");
+    ZF_TRY(ZF_TAKE(zf_encode_options, &out->options, options, error));
+    ZF_TRY(zf_encode_check_options(&out->options, error));
+    out->table = zf_spec_find_table(program->spec, table);
+    if (out->table == NULL) {
+        return table == NULL ? zf_encode_usage(error, "the program has no table, or several: name one%s", "")
+                             : zf_encode_usage(error, "the program has no table `%s`", table);
+    }
+    out->threads = zf_context_threads(zf_compiler_context(program->compiler), out->options.threads);
+    out->jobs = calloc(out->table->column_count + 1u, sizeof *out->jobs);
+    out->stats = calloc(out->table->column_count + 1u, sizeof *out->stats);
+    if (out->jobs != NULL && out->stats != NULL) return ZF_OK;
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+}
+
+void zf_encode_table_free(zf_encode_table *table) {
+    zf_writer_free(table->writer);
+    for (size_t c = 0; table->jobs != NULL && c < table->table->column_count; c++) {
+        zf_text_free(&table->jobs[c].unfused);
+        zf_encode_tuples_free(table->jobs[c].tuples);
+    }
+    free(table->stats);
+    free(table->jobs);
+    *table = (zf_encode_table){0};
+}
+
+zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column *data, zf_encode_job **out, zf_error *error) {
+    if (data->name == NULL) return zf_encode_usage(error, "a column is given without a name%s", "");
+    size_t index = 0;
+    const zf_column *column = table->table->columns;
+    for (; column != NULL && strcmp(column->name, data->name) != 0; column = column->next) index++;
+    if (column == NULL) return zf_encode_usage(error, "the table has no column `%s`", data->name);
+    zf_encode_job *job = &table->jobs[index];
+    if (job->column != NULL) return zf_encode_usage(error, "column `%s` is given twice", data->name);
+    *job = (zf_encode_job){.program = table->program,
+                           .column = column,
+                           .index = index,
+                           .data = *data,
+                           .format = table->options.format,
+                           .seek_interval = table->options.seek_interval};
+    *out = job;
+    return ZF_OK;
+}
+
+zf_status zf_encode_table_complete(const zf_encode_table *table, zf_error *error) {
+    const zf_encode_job *job = table->jobs;
+    for (const zf_column *column = table->table->columns; column != NULL; column = column->next, job++) {
+        if (job->column == NULL) return zf_encode_usage(error, "column `%s` is missing", column->name);
+    }
+    return ZF_OK;
+}
+
+// ---- Start ----------------------------------------------------------------------------------------------------
+
+/// Fails early where the codec's first choices cannot be decoded: before any block is encoded.
+static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
+    uint8_t *branches = calloc(1, job->column->choice_count + 1u);
+    if (branches == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
+    zf_cached_decoder *held = NULL;
+    uint32_t shape;
+    zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &held, error);
+    if (status == ZF_OK && held != NULL) status = zf_writer_shape(job->writer, job->index, &held->decoder->shape, &shape, error);
+    zf_program_decoder_release(job->program, held);
+    free(branches);
+    return status;
+}
+
+static zf_status compile_encoders(const zf_encode_table *t, zf_error *error) {
+    for (size_t c = 0; c < t->table->column_count; c++) {
+        zf_encode_job *job = &t->jobs[c];
+        zf_unfused_of_column(t->options.unfused, job->column, &job->unfused);
+        if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
+        ZF_TRY(zf_encode_tuples_create(job->column, &job->tuples, error));
+    }
+    const zf_column **columns = calloc(t->table->column_count + 1u, sizeof *columns);
+    if (columns == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    for (size_t c = 0; c < t->table->column_count; c++) columns[c] = t->jobs[c].column;
+    zf_status status = zf_program_compile(t->program, columns, t->table->column_count, t->threads, error);
+    free(columns);
+    return status;
+}
+
+static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writer **out, zf_error *error) {
+    zf_program *program = t->program;
+    const zf_table *table = t->table;
+    const zf_encode_options *options = &t->options;
+    const zf_encode_job *jobs = t->jobs;
+    zf_text unit = {0};
+    zf_arena *arena = zf_arena_create();
+    zf_writer_column *columns = calloc(table->column_count + 1u, sizeof *columns);
+    zf_status status = ZF_OK;
+    if (arena == NULL || columns == NULL) {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+        goto done;
+    }
+    pthread_mutex_lock(&program->lock);
+    bool canonical = zf_canonical_table(program->spec, table, &unit);
+    pthread_mutex_unlock(&program->lock);
+    if (!canonical || unit.failed) { // memory is all that it can lack
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the canonical text of table `%s`", table->name);
+        goto done;
+    }
+    for (size_t c = 0; c < table->column_count; c++) {
+        const zf_column *column = jobs[c].column;
+        zf_type type = column->type;
+        const char *type_name = zf_type_name(arena, type);
+        if (type_name == NULL) {
+            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+            goto done;
+        }
+        columns[c] = (zf_writer_column){.name = column->name,
+                                        .type = zf_column_type_of(type),
+                                        .type_name = type_name,
+                                        .codec = column->codec_text,
+                                        .rows_per_block = jobs[c].rows_per_block,
+                                        .full_name = jobs[c].data.full_name};
+    }
+    const zf_writer_table all = {.name = table->name,
+                                 .unit = unit.data != NULL ? unit.data : "",
+                                 .columns = columns,
+                                 .column_count = table->column_count,
+                                 .version = options->format,
+                                 .schema = options->schema,
+                                 .schema_bytes = options->schema_bytes,
+                                 .metadata = options->metadata,
+                                 .metadata_count = options->metadata_count};
+    status = zf_writer_create(path, options->overwrite, &all, out, error);
+done:
+    zf_text_free(&unit);
+    free(columns);
+    if (arena != NULL) zf_arena_destroy(arena);
+    return status;
+}
+
+zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_error *error) {
+    ZF_TRY(compile_encoders(table, error));
+    ZF_TRY(make_writer(table, path, &table->writer, error));
+    for (size_t c = 0; c < table->table->column_count; c++) {
+        table->jobs[c].writer = table->writer;
+        ZF_TRY(check_decodes(&table->jobs[c], error));
+    }
+    return ZF_OK;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+/// Blocks that are being encoded.
+typedef struct run {
+    zf_encode_table *table;
+    zf_encode_waiting *blocks;
+    pthread_mutex_t lock;
+    pthread_cond_t written;
+    uint64_t next;    ///< block that is written next
+    zf_status status; ///< of the first failure in order of blocks
+    zf_error error;
+} run;
+
+/// Asks the caller whether to go on after a block. Under the lock.
+static zf_status report_progress(const zf_encode_table *t, zf_error *error) {
+    const zf_encode_options *options = &t->options;
+    if (options->progress == NULL || options->progress(options->progress_user, t->done, t->blocks)) return ZF_OK;
+    if (t->blocks == 0) return zf_raise(error, ZF_E_CANCELLED, "the encoding was cancelled after %llu blocks", (ull)t->done);
+    return zf_raise(error, ZF_E_CANCELLED, "the encoding was cancelled after %llu of %llu blocks", (ull)t->done, (ull)t->blocks);
+}
+
+/// Writes a finished block when its turn comes: blocks are handed out in order, so the first that is missing is being made.
+static void write_in_turn(run *r, uint64_t index, zf_encode_result *result, zf_status status, const zf_error *failure) {
+    zf_encode_table *t = r->table;
+    const zf_encode_job *job = r->blocks[index].job;
+    pthread_mutex_lock(&r->lock);
+    while (r->next != index) pthread_cond_wait(&r->written, &r->lock);
+    zf_error error = *failure;
+    if (r->status == ZF_OK && status == ZF_OK)
+        status = zf_writer_block(t->writer, job->index, result->shape, result->bytes, result->size, &result->block, &error);
+    zf_encode_stats *stats = &t->stats[job->index];
+    stats->encode_seconds += result->encode_seconds;
+    stats->verify_seconds += result->verify_seconds;
+    stats->plain_bytes += result->block.plain_bytes;
+    stats->stored_bytes += result->size;
+    stats->blocks++;
+    r->next++;
+    t->done++;
+    if (r->status == ZF_OK && status == ZF_OK) status = report_progress(t, &error);
+    if (r->status == ZF_OK && status != ZF_OK) {
+        r->status = status;
+        r->error = error;
+    }
+    pthread_cond_broadcast(&r->written);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool stopped(run *r) {
+    pthread_mutex_lock(&r->lock);
+    bool result = r->status != ZF_OK;
+    pthread_mutex_unlock(&r->lock);
+    return result;
+}
+
+void zf_encode_waiting_free(zf_encode_waiting *block) {
+    if (!block->owned) return;
+    free((void *)(uintptr_t)block->rows.data.values);
+    free((void *)(uintptr_t)block->rows.data.offsets);
+    free((void *)(uintptr_t)block->rows.data.validity);
+    block->rows.data = (zf_encode_column){0};
+    block->owned = false;
+}
+
+static void run_block(void *user, uint64_t index, unsigned worker) {
+    run *r = user;
+    (void)worker;
+    zf_encode_waiting *block = &r->blocks[index];
+    zf_encode_result result = {0};
+    zf_error error = {0};
+    zf_passes *passes = zf_context_passes(zf_compiler_context(r->table->program->compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
+    zf_status status = ZF_OK;
+    if (stopped(r))
+        zf_encode_block_skip(block->job, block->rows.block);
+    else
+        status = zf_encode_block_run(block->job, &block->rows, &result, &error);
+    zf_encode_waiting_free(block);
+    zf_pass_end(passes, pass);
+    write_in_turn(r, index, &result, status, &error);
+    zf_encode_result_free(&result);
+}
+
+zf_status zf_encode_table_run(zf_encode_table *table, zf_encode_waiting *blocks, size_t count, zf_error *error) {
+    run r = {.table = table, .blocks = blocks};
+    if (pthread_mutex_init(&r.lock, NULL) != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    if (pthread_cond_init(&r.written, NULL) != 0) {
+        pthread_mutex_destroy(&r.lock);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    }
+    zf_parallel_for(table->threads, count, run_block, &r);
+    pthread_cond_destroy(&r.written);
+    pthread_mutex_destroy(&r.lock);
+    if (r.status != ZF_OK && error != NULL) *error = r.error;
+    return r.status;
+}

@@ -1,0 +1,47 @@
+// A table while it is encoded to a file: its columns, the writer, and blocks that run over threads.
+#ifndef ZF_COMPILER_ENCODE_TABLE_H
+#define ZF_COMPILER_ENCODE_TABLE_H
+
+#include "compiler/encode/encode_block.h"
+
+typedef struct zf_encode_table {
+    zf_program *program;
+    const zf_table *table;
+    zf_encode_options
+        options;            ///< pointers in it are the caller's, and are used until zf_encode_table_start returns; but progress
+    zf_encode_job *jobs;    ///< in the table's order
+    zf_encode_stats *stats; ///< the same
+    zf_writer *writer;
+    unsigned threads;
+    uint64_t done;   ///< blocks that were written, or failed
+    uint64_t blocks; ///< of all columns; 0: not known
+} zf_encode_table;
+
+/// A block that is to be encoded.
+typedef struct zf_encode_waiting {
+    zf_encode_job *job;
+    zf_encode_rows rows;
+    bool owned; ///< the arrays of its rows are freed when it is encoded
+} zf_encode_waiting;
+
+/// Finds a table of a program without errors. `options` may be NULL: defaults. Free `out` with zf_encode_table_free, also after
+/// an error: ZF_ERR_USAGE for wrong options or an unknown table.
+zf_status zf_encode_table_create(zf_program *program, const char *table, const zf_encode_options *options, zf_encode_table *out,
+                                 zf_error *error);
+/// Gives a column of the table its job: `*out`. `data` has its name. ZF_ERR_USAGE where the table has none of this name, or it
+/// has its job already.
+zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column *data, zf_encode_job **out, zf_error *error);
+/// Checks that all columns have jobs.
+zf_status zf_encode_table_complete(const zf_encode_table *table, zf_error *error);
+/// Compiles encoders, and creates the file at `path`. Jobs have their rows per block. Needs a deep stack.
+zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_error *error);
+/// Encodes blocks over threads and writes them in their order. Those of one column follow each other, and those of earlier calls.
+/// After an error nothing more can be written. Needs a deep stack.
+zf_status zf_encode_table_run(zf_encode_table *table, zf_encode_waiting *blocks, size_t count, zf_error *error);
+/// Frees what the table has. A file that is not finished is removed.
+void zf_encode_table_free(zf_encode_table *table);
+
+/// Frees the arrays of a block that owns them.
+void zf_encode_waiting_free(zf_encode_waiting *block);
+
+#endif

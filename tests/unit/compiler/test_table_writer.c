@@ -1,0 +1,453 @@
+// Links: zipflow-compiler
+// Tables that are written in batches: the file depends on the rows alone, decodes to them, and is not there after an error.
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/scratch_directory.h"
+#include "tests/unit/check.h"
+#include "zipflow/compile.h"
+
+typedef unsigned long long ull;
+
+enum { ROWS = 30011, COLUMNS = 6, BLOCK = 8192 };
+
+static const char text[] = "table t {\n"
+                           "    id: i64 = delta(bitpack);\n"
+                           "    flag: bool = plain;\n"
+                           "    price: i32? = nullable(values: bitpack);\n"
+                           "    name: string = strings(lengths: bitpack);\n"
+                           "    note: string? = nullable(values: strings);\n"
+                           "    pick: u32 = bitpack | plain;\n"
+                           "}\n"
+                           "table small { n: u32 = narrow; }\n"
+                           "table texts { s: string = strings; }\n"
+                           "algorithm narrow<T: unsigned>(a: u8[]) -> T[] fully_parallel {\n"
+                           "    decode(i) = a[i] as T;\n"
+                           "    encode(x) { for v in x { if v > 255 { refuse \"too large\"; } a.push(v as u8); } }\n"
+                           "}\n";
+
+static zf_context *context;
+static zf_compiler *compiler;
+static zf_program *program;
+
+static struct {
+    int64_t id[ROWS];
+    uint8_t flag[ROWS];
+    int32_t price[ROWS];
+    uint8_t valid[ROWS / 8 + 1], present[ROWS / 8 + 1];
+    char characters[16 * ROWS];
+    int64_t name[ROWS + 1], note[ROWS + 1];
+    uint32_t pick[ROWS];
+} data;
+
+static void fill(void) {
+    for (uint64_t k = 0; k < ROWS; k++) {
+        uint64_t noise = k * 2654435761u >> 7;
+        data.id[k] = (int64_t)(3 * k + noise % 3);
+        data.flag[k] = noise % 5 == 0;
+        data.price[k] = noise % 7 == 0 ? 0 : (int32_t)(noise % 1000);
+        data.valid[k / 8] |= (uint8_t)((noise % 7 != 0) << (k % 8));
+        data.present[k / 8] |= (uint8_t)((noise % 3 != 0) << (k % 8));
+        data.name[k + 1] = data.name[k] + (int64_t)(noise % 12);
+        data.note[k + 1] = data.note[k] + (noise % 3 == 0 ? 0 : (int64_t)(noise % 9));
+        data.pick[k] = (uint32_t)(k / BLOCK % 2 == 0 ? noise % 50 : noise * 40503u);
+    }
+    for (size_t k = 0; k < sizeof data.characters; k++) data.characters[k] = (char)('a' + k % 23);
+}
+
+/// The columns from row `at` on, in another order than the table's. `bits`: room for the validity of two columns.
+static void columns_at(uint64_t at, uint64_t rows, uint8_t *bits, zf_encode_column out[COLUMNS]) {
+    uint8_t *valid = bits, *present = bits + ROWS / 8 + 1;
+    memset(bits, 0, 2 * (ROWS / 8 + 1));
+    for (uint64_t k = 0; k < rows; k++) {
+        valid[k / 8] |= (uint8_t)((data.valid[(at + k) / 8] >> ((at + k) % 8) & 1) << (k % 8));
+        present[k / 8] |= (uint8_t)((data.present[(at + k) / 8] >> ((at + k) % 8) & 1) << (k % 8));
+    }
+    out[0] = (zf_encode_column){.name = "pick", .values = data.pick + at};
+    out[1] = (zf_encode_column){.name = "note", .values = data.characters, .offsets = data.note + at, .validity = present};
+    out[2] = (zf_encode_column){.name = "id", .values = data.id + at};
+    out[3] = (zf_encode_column){.name = "flag", .values = data.flag + at};
+    out[4] = (zf_encode_column){.name = "price", .values = data.price + at, .validity = valid};
+    out[5] = (zf_encode_column){.name = "name", .values = data.characters, .offsets = data.name + at, .full_name = "the name"};
+}
+
+static zf_status write_batches(const char *name, uint64_t rows, const uint64_t *batches, size_t batch_count,
+                               const zf_encode_options *options, zf_encode_stats *stats, zf_error *error) {
+    static uint8_t bits[2 * (ROWS / 8 + 1)];
+    zf_encode_column columns[COLUMNS];
+    zf_table_writer *writer = NULL;
+    columns_at(0, 0, bits, columns);
+    zf_status status = zf_table_writer_create(program, "t", columns, COLUMNS, options, place(name), &writer, error);
+    uint64_t at = 0;
+    for (size_t k = 0; status == ZF_OK && at < rows; k++) {
+        uint64_t some = batches[k % batch_count];
+        if (some > rows - at) some = rows - at;
+        columns_at(at, some, bits, columns);
+        status = zf_table_writer_append(writer, columns, COLUMNS, some, error);
+        at += some;
+        CHECK(status != ZF_OK || zf_table_writer_rows(writer) == at, "%llu", (ull)zf_table_writer_rows(writer));
+    }
+    if (status == ZF_OK) status = zf_table_writer_finish(writer, stats, error);
+    zf_table_writer_free(writer);
+    return status;
+}
+
+static bool same_files(const char *one, const char *other) {
+    char command[300];
+    snprintf(command, sizeof command, "cmp %s %s", place(one), place(other));
+    return system(command) == 0;
+}
+
+static uint64_t files_there(void) {
+    uint64_t count = 0;
+    DIR *directory = opendir(scratch);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.' || entry->d_name[1] != 0;
+    if (directory != NULL) closedir(directory);
+    return count;
+}
+
+// ---- Memory that ends -----------------------------------------------------------------------------------------
+
+static atomic_long allocations_left = LONG_MAX;
+
+static bool refused(void) { return atomic_fetch_sub(&allocations_left, 1) <= 0; }
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_malloc(size_t size) { return refused() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return refused() ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return refused() ? NULL : __real_realloc(memory, size); }
+
+// ---- Written files --------------------------------------------------------------------------------------------
+
+/// Decodes a column of a file. Free its buffers.
+static zf_decode_buffers decoded(zf_container *container, const char *name) {
+    zf_error error = {0};
+    zf_decode_sizes sizes = {0};
+    size_t column = 0;
+    CHECK(zf_container_find(container, name, &column, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decode_size(container, column, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_decode_buffers out = {.values = aligned_alloc(64, (sizes.values + 64) / 64 * 64),
+                             .offsets = malloc(sizes.offsets + 1),
+                             .validity = malloc(sizes.validity + 1),
+                             .workspace = aligned_alloc(64, (sizes.workspace + 64) / 64 * 64),
+                             ZF_DECODE_BYTES(sizes)};
+    CHECK(zf_decode(container, column, "cpu", NULL, &out, NULL, &error) == ZF_OK, "%s: %s", name, error.message);
+    return out;
+}
+
+static void free_buffers(zf_decode_buffers *b) {
+    free(b->values);
+    free(b->offsets);
+    free(b->validity);
+    free(b->workspace);
+}
+
+static bool bit(const void *bits, uint64_t k) { return ((const uint8_t *)bits)[k / 8] >> (k % 8) & 1; }
+
+static void check_file(const char *file, uint64_t rows) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    uint64_t wrong = 0;
+    CHECK(zf_container_open(context, place(file), &container, &error) == ZF_OK, "%s: %s", file, error.message);
+    CHECK(zf_container_rows(container) == rows, "%s: %llu rows", file, (ull)zf_container_rows(container));
+    zf_decode_buffers id = decoded(container, "id"), flag = decoded(container, "flag"), price = decoded(container, "price"),
+                      name = decoded(container, "the name"), note = decoded(container, "note"), pick = decoded(container, "pick");
+    for (uint64_t k = 0; k < rows; k++) {
+        wrong += ((int64_t *)id.values)[k] != data.id[k] || bit(flag.values, k) != data.flag[k];
+        wrong += ((uint32_t *)pick.values)[k] != data.pick[k];
+        wrong += bit(price.validity, k) != bit(data.valid, k) || ((int32_t *)price.values)[k] != data.price[k];
+        wrong += name.offsets[k + 1] != data.name[k + 1] || bit(note.validity, k) != bit(data.present, k);
+        wrong += note.offsets[k + 1] != data.note[k + 1];
+    }
+    wrong += memcmp(name.values, data.characters, (size_t)data.name[rows]) != 0;
+    wrong += memcmp(note.values, data.characters, (size_t)data.note[rows]) != 0;
+    CHECK(wrong == 0, "%s: %llu rows of %llu differ", file, (ull)wrong, (ull)rows);
+    zf_decode_buffers *all[] = {&id, &flag, &price, &name, &note, &pick};
+    for (size_t k = 0; k < COLUMNS; k++) free_buffers(all[k]);
+    zf_container_close(container);
+}
+
+/// Batches of any size give one file, which decodes to the rows.
+static void test_batches(void) {
+    static const uint64_t one[] = {1}, most[] = {ROWS}, odd[] = {4095}, even[] = {4097},
+                          mixed[] = {0, 1, 4095, 4097, 0, 3, 12288, 77};
+    static const struct {
+        const char *name;
+        const uint64_t *batches;
+        size_t count;
+        unsigned threads;
+    } ways[] = {{"most.zfd", most, 1, 1},
+                {"one.zfd", one, 1, 2},
+                {"odd.zfd", odd, 1, 1},
+                {"even.zfd", even, 1, 4},
+                {"mixed.zfd", mixed, 8, 3}};
+    zf_error error = {0};
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        const zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = BLOCK, .threads = ways[k].threads};
+        zf_encode_stats stats[COLUMNS] = {{ZF_INIT(zf_encode_stats)}};
+        CHECK(write_batches(ways[k].name, ROWS, ways[k].batches, ways[k].count, &options, stats, &error) == ZF_OK, "%s: %s",
+              ways[k].name, error.message);
+        CHECK(stats[0].blocks == 4 && stats[0].plain_bytes == 8 * (uint64_t)ROWS && stats[1].plain_bytes < ROWS,
+              "%s: %llu blocks, %llu bytes", ways[k].name, (ull)stats[0].blocks, (ull)stats[0].plain_bytes);
+        if (k > 0) CHECK(same_files("most.zfd", ways[k].name), "%s", ways[k].name);
+    }
+    check_file("most.zfd", ROWS);
+}
+
+/// Where each column has one block, the file is that of zf_encode.
+static void test_as_encode(void) {
+    static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, ROWS}, mixed[] = {1000, 1, 4095, 4097};
+    static uint8_t bits[2 * (ROWS / 8 + 1)];
+    zf_error error = {0};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        zf_encode_column columns[COLUMNS];
+        columns_at(0, sizes[k], bits, columns);
+        for (unsigned format = 1; format <= 2; format++) {
+            if (format == 1) columns[5].full_name = NULL;
+            const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true, .format = format};
+            columns[5].full_name = format == 1 ? NULL : "the name";
+            CHECK(zf_encode(program, "t", columns, COLUMNS, sizes[k], &options, place("whole.zfd"), NULL, &error) == ZF_OK, "%s",
+                  error.message);
+            if (format == 1) continue; // the writer's columns have a full name
+            CHECK(write_batches("parts.zfd", sizes[k], mixed, 4, &options, NULL, &error) == ZF_OK, "%s", error.message);
+            CHECK(same_files("whole.zfd", "parts.zfd"), "%llu rows", (ull)sizes[k]);
+            check_file("parts.zfd", sizes[k]);
+        }
+    }
+}
+
+// ---- Strings of any length --------------------------------------------------------------------------------------
+
+enum { TEXT_ROWS = 20 * 4096 + 17 };
+
+/// Rows from 12 * 4096 on are 2 KiB longer: as even blocks they would have 100 MiB.
+static int64_t *long_offsets(void) {
+    int64_t *offsets = malloc((TEXT_ROWS + 1) * sizeof *offsets);
+    offsets[0] = 0;
+    for (uint64_t k = 0; k < TEXT_ROWS; k++)
+        offsets[k + 1] = offsets[k] + (int64_t)(k * 7 % 11 * 100) + (k >= 12 * 4096 && k < 16 * 4096 ? 4096 : 0);
+    return offsets;
+}
+
+static void test_long_strings(void) {
+    zf_error error = {0};
+    int64_t *offsets = long_offsets();
+    char *characters = malloc((size_t)offsets[TEXT_ROWS] + 1);
+    for (int64_t k = 0; k < offsets[TEXT_ROWS]; k++) characters[k] = (char)('a' + k % 26);
+    static const uint64_t batches[] = {TEXT_ROWS, 5000};
+    static const char *const names[] = {"long0.zfd", "long1.zfd"};
+    for (size_t way = 0; way < 2; way++) {
+        zf_table_writer *writer = NULL;
+        zf_encode_column column = {.name = "s"};
+        CHECK(zf_table_writer_create(program, "texts", &column, 1, NULL, place(names[way]), &writer, &error) == ZF_OK, "%s",
+              error.message);
+        for (uint64_t at = 0; at < TEXT_ROWS; at += batches[way]) {
+            column = (zf_encode_column){.values = characters, .offsets = offsets + at};
+            uint64_t some = batches[way] < TEXT_ROWS - at ? batches[way] : TEXT_ROWS - at;
+            CHECK(zf_table_writer_append(writer, &column, 1, some, &error) == ZF_OK, "%s", error.message);
+        }
+        CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_OK, "%s", error.message);
+        zf_table_writer_free(writer);
+    }
+    CHECK(same_files(names[0], names[1]), "strings in other batches");
+    zf_container *container = NULL;
+    CHECK(zf_container_open(context, place(names[0]), &container, &error) == ZF_OK, "%s", error.message);
+    zf_column_info info = {0};
+    CHECK(zf_container_column(container, 0, &info, &error) == ZF_OK && info.rows_per_block == 0, "%llu",
+          (ull)info.rows_per_block);
+    CHECK(info.blocks >= 5, "%llu blocks", (ull)info.blocks);
+    zf_decode_buffers s = decoded(container, "s");
+    CHECK(memcmp(s.offsets, offsets, (TEXT_ROWS + 1) * sizeof *offsets) == 0, "offsets");
+    CHECK(memcmp(s.values, characters, (size_t)offsets[TEXT_ROWS]) == 0, "characters");
+    free_buffers(&s);
+    zf_container_close(container);
+    free(offsets);
+    free(characters);
+}
+
+// ---- Errors ---------------------------------------------------------------------------------------------------
+
+static void check_error(const zf_error *error, const char *code, const char *says) {
+    CHECK(strcmp(error->code, code) == 0 && strstr(error->message, says) != NULL, "%s %s, not %s %s", error->code, error->message,
+          code, says);
+}
+
+/// Wrong batches name the column and the table's row, and leave the writer as it was.
+static void test_wrong_batches(void) {
+    static uint8_t bits[2 * (ROWS / 8 + 1)];
+    zf_encode_column columns[COLUMNS], wrong[COLUMNS];
+    zf_error error = {0};
+    zf_table_writer *writer = NULL;
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+    columns_at(0, 100, bits, columns);
+    CHECK(zf_table_writer_create(program, "t", columns, COLUMNS - 1, NULL, place("w.zfd"), &writer, &error) == ZF_ERR_USAGE,
+          "missing");
+    check_error(&error, "ZF1101", "column `name` is missing");
+    columns[3].name = "id";
+    CHECK(zf_table_writer_create(program, "t", columns, COLUMNS, NULL, place("w.zfd"), &writer, &error) == ZF_ERR_USAGE, "twice");
+    check_error(&error, "ZF1101", "column `id` is given twice");
+    CHECK(writer == NULL, "a writer after an error");
+    columns[3].name = "flag";
+    CHECK(zf_table_writer_create(program, "t", columns, COLUMNS, &options, place("w.zfd"), &writer, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_table_writer_append(writer, NULL, 0, 0, &error) == ZF_OK, "no rows: %s", error.message);
+    CHECK(zf_table_writer_append(writer, columns, COLUMNS, 100, &error) == ZF_OK, "%s", error.message);
+    columns_at(100, 4000, bits, columns);
+    CHECK(zf_table_writer_append(writer, columns, COLUMNS - 1, 4000, &error) == ZF_ERR_USAGE, "count");
+    check_error(&error, "ZF1101", "a batch of 5 columns for a table of 6");
+    memcpy(wrong, columns, sizeof wrong);
+    wrong[2].name = "pick";
+    CHECK(zf_table_writer_append(writer, wrong, COLUMNS, 4000, &error) == ZF_ERR_USAGE, "name");
+    check_error(&error, "ZF1101", "column 2 of a batch is `pick`");
+    memcpy(wrong, columns, sizeof wrong);
+    int64_t *offsets = malloc(4001 * sizeof *offsets);
+    memcpy(offsets, columns[1].offsets, 4001 * sizeof *offsets);
+    offsets[3001] = offsets[3000] - 1;
+    wrong[1].offsets = offsets;
+    CHECK(zf_table_writer_append(writer, wrong, COLUMNS, 4000, &error) == ZF_ERR_USAGE, "offsets");
+    check_error(&error, "ZF1101", "the offsets of column `note` decrease at row 3100");
+    memcpy(wrong, columns, sizeof wrong);
+    data.flag[2100] = 2;
+    CHECK(zf_table_writer_append(writer, wrong, COLUMNS, 4000, &error) == ZF_ERR_USAGE, "boolean");
+    check_error(&error, "ZF1101", "column `flag` is of booleans, but row 2100 is 2");
+    fill();
+    for (size_t c = 0; c < COLUMNS; c++) columns[c].name = NULL;
+    CHECK(zf_table_writer_append(writer, columns, COLUMNS, 4000, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_table_writer_append(writer, columns, COLUMNS, 1, &error) == ZF_ERR_IO, "after the end");
+    check_error(&error, "ZF1506", "after its end");
+    CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_ERR_IO, "two ends");
+    zf_table_writer_free(writer);
+    zf_table_writer_free(NULL);
+    free(offsets);
+    check_file("w.zfd", 4100);
+}
+
+static bool no_further(void *user, uint64_t done, uint64_t blocks) {
+    (void)user;
+    CHECK(blocks == 0, "%llu blocks are known", (ull)blocks);
+    return done < 2;
+}
+
+/// A writer that is freed, refused or cancelled leaves nothing in the directory, and an existing file as it was.
+static void test_nothing_left(void) {
+    uint64_t before = files_there();
+    zf_error error = {0};
+    zf_table_writer *writer = NULL;
+    uint32_t *values = calloc(5 * 4096, sizeof *values);
+    zf_encode_column column = {.name = "n", .values = values};
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = 4096, .threads = 1};
+    CHECK(zf_table_writer_create(program, "small", &column, 1, &options, place("gone.zfd"), &writer, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_table_writer_append(writer, &column, 1, 5 * 4096, &error) == ZF_OK, "%s", error.message); // some blocks are written
+    zf_table_writer_free(writer);
+    CHECK(files_there() == before, "abandoned: %llu files, not %llu", (ull)files_there(), (ull)before);
+
+    values[2 * 4096 + 5] = 300; // narrow refuses it
+    zf_status status = zf_table_writer_create(program, "small", &column, 1, &options, place("gone.zfd"), &writer, &error);
+    for (unsigned k = 0; status == ZF_OK && k < 5; k++) {
+        column.values = values + k * 4096;
+        status = zf_table_writer_append(writer, &column, 1, 4096, &error);
+    }
+    if (status == ZF_OK) status = zf_table_writer_finish(writer, NULL, &error);
+    CHECK(status == ZF_ERR_INPUT && strstr(error.place, "column n, block 2") != NULL, "%d %s %s", (int)status, error.message,
+          error.place);
+    check_error(&error, "ZF0602", "row 8197, value 300");
+    CHECK(zf_table_writer_append(writer, &column, 1, 1, &error) == ZF_ERR_IO, "after a refusal");
+    check_error(&error, "ZF1506", "after an earlier failure");
+    CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_ERR_IO, "after a refusal");
+    zf_table_writer_free(writer);
+    CHECK(files_there() == before, "refused: %llu files, not %llu", (ull)files_there(), (ull)before);
+
+    options.progress = no_further;
+    column.values = values;
+    CHECK(zf_table_writer_create(program, "small", &column, 1, &options, place("gone.zfd"), &writer, &error) == ZF_OK, "%s",
+          error.message);
+    values[2 * 4096 + 5] = 3;
+    status = zf_table_writer_append(writer, &column, 1, 5 * 4096, &error);
+    CHECK(status == ZF_ERR_CANCELLED, "%d", (int)status);
+    check_error(&error, "ZF1115", "cancelled after 2 blocks");
+    zf_table_writer_free(writer);
+    CHECK(files_there() == before, "cancelled: %llu files, not %llu", (ull)files_there(), (ull)before);
+
+    options = (zf_encode_options){ZF_INIT(zf_encode_options)};
+    CHECK(zf_table_writer_create(program, "small", &column, 1, &options, place("most.zfd"), &writer, &error) == ZF_ERR_IO,
+          "exists");
+    check_error(&error, "ZF1501", "");
+    options.overwrite = true;
+    CHECK(zf_table_writer_create(program, "small", &column, 1, &options, place("most.zfd"), &writer, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_table_writer_append(writer, &column, 1, 5 * 4096, &error) == ZF_OK, "%s", error.message);
+    zf_table_writer_free(writer);
+    check_file("most.zfd", ROWS);
+    CHECK(files_there() == before, "%llu files, not %llu", (ull)files_there(), (ull)before);
+    free(values);
+}
+
+/// Wherever memory ends, nothing is left, and the writer takes no more rows.
+static void test_no_memory(void) {
+    static uint8_t bits[2 * (ROWS / 8 + 1)];
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = 4096, .threads = 1};
+    uint64_t before = files_there(), failures = 0;
+    long step = 1;
+    for (long most = 0; failures == 0 || most < 100000; most += step) {
+        zf_encode_column columns[COLUMNS];
+        zf_error error = {0};
+        zf_table_writer *writer = NULL;
+        columns_at(0, 5000, bits, columns);
+        atomic_store(&allocations_left, most);
+        zf_status status = zf_table_writer_create(program, "t", columns, COLUMNS, &options, place("short.zfd"), &writer, &error);
+        for (unsigned k = 0; status == ZF_OK && k < 2; k++)
+            status = zf_table_writer_append(writer, columns, COLUMNS, 5000, &error);
+        bool appended = status == ZF_OK;
+        if (status == ZF_OK) status = zf_table_writer_finish(writer, NULL, &error);
+        atomic_store(&allocations_left, LONG_MAX);
+        if (status != ZF_OK) {
+            failures++;
+            CHECK(status == ZF_ERR_MEMORY, "%ld allocations: %d %s", most, (int)status, error.message);
+            if (writer != NULL && !appended)
+                CHECK(zf_table_writer_append(writer, columns, COLUMNS, 1, &error) == ZF_ERR_IO, "%ld allocations", most);
+        }
+        zf_table_writer_free(writer);
+        if (status == ZF_OK) {
+            CHECK(remove(place("short.zfd")) == 0, "no file");
+            break;
+        }
+        CHECK(files_there() == before, "%ld allocations: %llu files, not %llu", most, (ull)files_there(), (ull)before);
+        step = 1 + most / 16;
+    }
+    CHECK(failures > 20, "memory ended %llu times", (ull)failures);
+}
+
+int main(void) {
+    zf_error error = {0};
+    if (!scratch_begin("table-writer")) return 1;
+    FILE *source = fopen(place("t.zf"), "w");
+    fputs(text, source);
+    fclose(source);
+    const zf_context_options options = {.cache_dir = ""};
+    CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_compiler_create(context, NULL, &compiler, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
+    fill();
+    test_batches();
+    test_as_encode();
+    test_long_strings();
+    test_wrong_batches();
+    test_nothing_left();
+    test_no_memory();
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    scratch_remove(scratch);
+    return check_result();
+}
