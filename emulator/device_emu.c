@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "emulator/emu_internal.h"
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
@@ -309,6 +310,49 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
     return r.status;
 }
 
+/// Marks the bytes of a run as written where those that it comes from are, or where its bits become 0.
+static void note_run(const zf_bit_run *run, const uint8_t *written_from, uint8_t *written) {
+    uint64_t end = run->to + run->bits + run->cleared;
+    for (uint64_t byte = run->to / 8; byte * 8 < end; byte++) {
+        uint64_t first = byte * 8 > run->to ? byte * 8 - run->to : 0; // bit of the run
+        bool known = written_from == NULL || first >= run->bits || written_from[(run->from + first) / 8] != 0;
+        bool whole = byte * 8 >= run->to && byte * 8 + 8 <= end;
+        if (known || whole) written[byte] = known;
+    }
+}
+
+static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error) {
+    (void)stream;
+    uint8_t *written_from, *written, *written_runs;
+    const zf_bit_run *runs = (const zf_bit_run *)(uintptr_t)args->runs;
+    if (args->count == 0 || args->count > ZF_SIMT_MOST_BLOCKS || args->from % 4 != 0 || args->to % 4 != 0)
+        return zf_raise(error, ZF_E_INTERNAL, "a move of %u runs of bits", args->count);
+    ZF_TRY(find_range(self, "the table of a move", args->runs, args->count * sizeof *runs, &written_runs, error));
+    ZF_TRY(find_range(self, "the source of a move", args->from, args->from_bytes, &written_from, error));
+    ZF_TRY(find_range(self, "the destination of a move", args->to, args->to_bytes, &written, error));
+    for (uint32_t r = 0; r < args->count; r++) {
+        const zf_bit_run *run = &runs[r];
+        uint64_t all = run->bits + run->cleared, from_end = (run->from + run->bits + 31) / 32 * 4,
+                 end = (run->to + all + 31) / 32 * 4;
+        if (all > args->longest || from_end > args->from_bytes || end > args->to_bytes)
+            return zf_raise(error, ZF_E_INTERNAL, "run %u of a move leaves its memory", r);
+    }
+    static const uint8_t zeroes[8] = {0};
+    pthread_mutex_lock(&((emulator *)self)->lock); // bytes may be shared with moves of other threads
+    for (uint32_t r = 0; r < args->count; r++) {
+        const zf_bit_run *run = &runs[r];
+        uint8_t *to = (uint8_t *)(uintptr_t)args->to;
+        zf_copy_bits(to, run->to, (const uint8_t *)(uintptr_t)args->from, run->from, run->bits);
+        for (uint64_t done = 0, now; done < run->cleared; done += now) {
+            now = run->cleared - done < 64 ? run->cleared - done : 64;
+            zf_copy_bits(to, run->to + run->bits + done, zeroes, 0, now);
+        }
+        if (written != NULL) note_run(run, written_from, written);
+    }
+    pthread_mutex_unlock(&((emulator *)self)->lock);
+    return ZF_OK;
+}
+
 static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
     (void)stream; // launches return when they are done
     return zf_emu_canaries(&((emulator *)self)->memory, error);
@@ -372,6 +416,7 @@ static const zf_accelerator_ops operations = {
     .load = load,
     .unload = unload,
     .launch = launch,
+    .move_bits = move_bits,
     .wait = wait_for,
     .stream_open = stream_open,
     .stream_close = stream_close,

@@ -169,6 +169,27 @@ def golden(s):
     return {"files": len(files), "columns": len(table.COLUMNS)}
 
 
+def uneven(s):
+    """Blocks that begin at any row: the rows that their table has by formula, all and those around a border, and by the pipeline."""
+    sys.path.insert(0, str(PACK / "tests/golden/containers"))
+    import table  # pylint: disable=import-outside-toplevel
+    directory, decodes = s.tree / "uneven", 0
+    directory.mkdir()
+    for size, rows in ((1, 40), (7, 300), (1000, table.ROWS), (4095, table.ROWS), (4097, table.ROWS)):
+        table.write(directory, rows, table.ANY_ROWS)
+        container, out, middle = directory / "t.zfd", directory / "out", size * (rows // size // 2)
+        s.run("zfc", "encode", "-q", "-f", "-c", directory / "table.zf", "--rows-per-block", size, "-o", container, directory / "table.csv")
+        for begin, end in ((0, rows), (max(0, middle - 3), min(rows, middle + 5)), (rows // 3, rows)):
+            s.run("zfc", "decode", "-q", "-f", "--device", s.device, "-o", out, "--rows", f"{begin}..{end}", container)
+            for name, content in table.raw_files(end, begin, table.ANY_ROWS).items():
+                decodes += 1
+                if (out / name).read_bytes() != content:
+                    raise Failed(f"{name}: rows {begin} to {end} in blocks of {size} have other bytes")
+        for unit_bytes in ("32M", "4096"):
+            s.run("zfc", "pipeline", "-q", "--device", s.device, "--verify", "--unit", unit_bytes, container)
+    return {"files": decodes}
+
+
 def query(s):
     """examples/query: the device's kernels give the answers of the CPU's loops, which tests compare with DuckDB's."""
     s.has("query")
@@ -380,6 +401,7 @@ STEPS = (
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
     ("golden", golden),
+    ("uneven", uneven),
     ("columns", columns),
     ("query", query),
     ("modules", modules),

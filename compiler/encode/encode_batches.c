@@ -2,7 +2,7 @@
 // until there are enough of them for the threads, and are then encoded and written.
 //
 // The file depends on the rows alone, not on batches or threads: blocks are cut, and written, in the order in which their rows
-// are complete, looked at whenever a multiple of 4096 rows has arrived.
+// are complete, looked at whenever a multiple of 4096 rows has arrived, and at a row with which too many bytes of strings wait.
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +28,7 @@ struct zf_table_writer {
     uint64_t rows;
     zf_encode_waiting *waiting; ///< full blocks in the order of the file
     size_t waiting_count, waiting_room;
+    uint64_t waiting_bytes; ///< of strings
     bool failed, finished;
 };
 
@@ -103,6 +104,7 @@ static zf_status run_waiting(void *user, zf_error *error) {
     zf_table_writer *writer = user;
     size_t count = writer->waiting_count;
     writer->waiting_count = 0; // the run frees their rows
+    writer->waiting_bytes = 0;
     return zf_encode_table_run(&writer->table, writer->waiting, count, error);
 }
 
@@ -121,10 +123,11 @@ static zf_status make_room(zf_table_writer *writer, zf_error *error) {
 static zf_status take_blocks(zf_table_writer *writer, zf_encode_pending *column, bool all, zf_error *error) {
     zf_encode_job *job = column->job;
     for (;;) {
-        uint64_t before = job->rows_per_block, rows = zf_encode_cut_next(job, column->offsets, column->rows, all);
-        if (job->rows_per_block != before) zf_writer_rows_per_block(writer->table.writer, job->index, job->rows_per_block);
+        uint64_t before = job->rows_per_block, rows = zf_encode_cut_next(job, column->first, column->offsets, column->rows, all);
+        if (job->rows_per_block != before) zf_writer_rows_per_block(writer->table.writer, job->index, zf_encode_even_rows(job));
         if (rows == 0) return ZF_OK;
         ZF_TRY(make_room(writer, error));
+        if (column->offsets != NULL) writer->waiting_bytes += (uint64_t)column->offsets[rows];
         ZF_TRY(zf_encode_pending_take(column, rows, &writer->waiting[writer->waiting_count], error));
         writer->waiting_count++;
     }
@@ -135,6 +138,7 @@ static bool has_enough(const zf_table_writer *writer) {
     uint64_t threads = writer->table.threads, most = (threads + writer->count - 1) / writer->count;
     if (most < COLUMN_WAITING) most = COLUMN_WAITING;
     if (writer->waiting_count >= THREAD_WAITING * threads) return true;
+    if (writer->waiting_bytes >= THREAD_WAITING * threads * ZF_ENCODE_BLOCK_BYTES) return true; // of long strings
     for (size_t c = 0; c < writer->count && writer->waiting_count >= most; c++) {
         uint64_t waiting = 0;
         for (size_t k = 0; k < writer->waiting_count; k++) waiting += writer->waiting[k].job == writer->columns[c].job;
@@ -168,13 +172,38 @@ static zf_status check_batch(const zf_table_writer *writer, const zf_encode_colu
     return ZF_OK;
 }
 
-/// Appends rows up to the next multiple of 4096, or to the end of the batch.
+/// Whether too many bytes of a column's strings wait, with `more`: a block can then be cut.
+static bool is_heavy(const zf_encode_pending *column, uint64_t more) {
+    return column->job->cut > ZF_CUT_EVEN && column->used + more > ZF_ENCODE_WAITING_BYTES;
+}
+
+/// How many of a batch's rows from `at` on are appended together: up to the next multiple of 4096, or to a row with which too
+/// many bytes wait.
+static uint64_t rows_together(const zf_table_writer *writer, const zf_encode_column *columns, uint64_t at, uint64_t rows) {
+    uint64_t some = ZF_ROWS_MULTIPLE - writer->rows % ZF_ROWS_MULTIPLE;
+    if (some > rows - at) some = rows - at;
+    for (size_t c = 0; c < writer->count; c++) {
+        const int64_t *offsets = columns[c].offsets;
+        const zf_encode_pending *column = &writer->columns[writer->order[c]];
+        if (offsets == NULL || !is_heavy(column, (uint64_t)(offsets[at + some] - offsets[at]))) continue;
+        uint64_t first = 1;
+        while (first < some && !is_heavy(column, (uint64_t)(offsets[at + first] - offsets[at]))) first++;
+        some = first;
+    }
+    return some;
+}
+
+/// Appends rows, and cuts blocks where the rows until now decide.
 static zf_status append_some(zf_table_writer *writer, const zf_encode_column *columns, uint64_t at, uint64_t rows,
                              zf_error *error) {
-    for (size_t c = 0; c < writer->count; c++)
-        ZF_TRY(zf_encode_pending_add(&writer->columns[writer->order[c]], &columns[c], at, rows, error));
+    bool heavy = false;
+    for (size_t c = 0; c < writer->count; c++) {
+        zf_encode_pending *column = &writer->columns[writer->order[c]];
+        ZF_TRY(zf_encode_pending_add(column, &columns[c], at, rows, error));
+        heavy = heavy || is_heavy(column, 0);
+    }
     writer->rows += rows;
-    if (writer->rows % ZF_ROWS_MULTIPLE != 0) return ZF_OK;
+    if (writer->rows % ZF_ROWS_MULTIPLE != 0 && !heavy) return ZF_OK;
     size_t before = writer->waiting_count;
     for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], false, error));
     if (writer->waiting_count == before || !has_enough(writer)) return ZF_OK;
@@ -187,8 +216,7 @@ zf_status zf_table_writer_append(zf_table_writer *writer, const zf_encode_column
     ZF_TRY(check_batch(writer, columns, column_count, rows, error));
     zf_status status = ZF_OK;
     for (uint64_t at = 0; at < rows && status == ZF_OK;) {
-        uint64_t some = ZF_ROWS_MULTIPLE - writer->rows % ZF_ROWS_MULTIPLE;
-        if (some > rows - at) some = rows - at;
+        uint64_t some = rows_together(writer, columns, at, rows);
         status = append_some(writer, columns, at, some, error);
         at += some;
     }

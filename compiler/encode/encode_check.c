@@ -64,7 +64,8 @@ zf_status zf_encode_check_data(const zf_column *column, const zf_encode_column *
 zf_status zf_encode_check_options(const zf_encode_options *options, zf_error *error) {
     if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
         return zf_encode_usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
-    if (options->rows_per_block == 0) return ZF_OK;
-    if (options->rows_per_block % ZF_ROWS_MULTIPLE == 0 && options->rows_per_block <= ZF_ROWS_PER_BLOCK_MOST) return ZF_OK;
-    return zf_encode_usage(error, "rows per block must be a multiple of 4096, at most 2^31%s", "");
+    if (options->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) return zf_encode_usage(error, "a block has at most 2^31 rows%s", "");
+    if (options->rows_per_block % ZF_ROWS_MULTIPLE != 0 && options->format == 1)
+        return zf_encode_usage(error, "in version 1 of the format, rows per block must be a multiple of 4096%s", "");
+    return ZF_OK;
 }

@@ -5,7 +5,10 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container_format.h"
 
-enum { BLOCK_BYTES = 16 << 20 }; ///< of plain data, unless the caller says otherwise
+enum {
+    BLOCK_BYTES = ZF_ENCODE_BLOCK_BYTES,
+    WAITING_ROWS = BLOCK_BYTES, ///< of strings at most: a block has as many rows if they are empty
+};
 
 /// Characters of rows `first` to `first + rows` - 1, nulls' included.
 static uint64_t characters(const zf_encode_job *job, uint64_t first, uint64_t rows) {
@@ -32,26 +35,43 @@ static bool is_skewed(const zf_encode_job *job) {
     return false;
 }
 
-/// The rows of a block at the start of `left` rows with these offsets: multiples of 4096, at most `most`, until one more would
-/// exceed the bytes of a block.
-static uint64_t rows_by_bytes(const int64_t *offsets, uint64_t left, uint64_t most) {
-    uint64_t rows = least(ZF_ROWS_MULTIPLE, left);
-    while (rows < left && rows < most) {
-        uint64_t more = least(rows + ZF_ROWS_MULTIPLE, left);
-        if (offsets[more] - offsets[0] > BLOCK_BYTES) break;
-        rows = more;
+static uint64_t bytes_of(const int64_t *offsets, uint64_t rows) { return (uint64_t)(offsets[rows] - offsets[0]); }
+
+/// The rows of the block from row `first` on, of which `rows` rows are there with these offsets; 0: more must arrive.
+///
+/// Blocks are whole multiples of 4096 rows, until one more would exceed the bytes of a block. A multiple that alone has more
+/// than twice these bytes is cut within: the next multiple begins a block again.
+static uint64_t rows_by_bytes(const int64_t *offsets, uint64_t first, uint64_t rows, bool all) {
+    uint64_t unit = ZF_ROWS_MULTIPLE - first % ZF_ROWS_MULTIPLE, there = least(unit, rows), n = 1;
+    if (there == 0) return 0;
+    bool whole = rows >= unit || all; // the multiple is complete
+    if (unit < ZF_ROWS_MULTIPLE || bytes_of(offsets, there) > 2 * BLOCK_BYTES) {
+        while (n < there && bytes_of(offsets, n + 1) <= BLOCK_BYTES) n++;
+        return n < there || whole ? n : 0;
     }
-    return rows;
+    if (!whole) return 0;
+    for (n = there; n < WAITING_ROWS; n = there) {
+        there = least(n + ZF_ROWS_MULTIPLE, rows);
+        if (there == n) return all ? n : 0;
+        if (bytes_of(offsets, there) > BLOCK_BYTES) return n;
+        if (there < n + ZF_ROWS_MULTIPLE && !all) return 0;
+    }
+    return n;
 }
 
 static zf_status cut_by_bytes(zf_encode_job *job, zf_error *error) {
-    uint64_t most = (job->rows + ZF_ROWS_MULTIPLE - 1) / ZF_ROWS_MULTIPLE, row = 0;
-    job->starts = calloc(most + 1, sizeof *job->starts);
-    if (job->starts == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a column");
+    uint64_t room = 0, row = 0;
     job->rows_per_block = job->blocks = 0;
     while (row < job->rows) {
-        row += rows_by_bytes(job->data.offsets + row, job->rows - row, ZF_ROWS_PER_BLOCK_MOST);
-        job->starts[++job->blocks] = row;
+        if (job->blocks + 1 >= room) {
+            room = 2 * room + 64;
+            uint64_t *grown = realloc(job->starts, room * sizeof *grown);
+            if (grown == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a column");
+            job->starts = grown;
+        }
+        job->starts[job->blocks++] = row;
+        row += rows_by_bytes(job->data.offsets + row, row, job->rows - row, true);
+        job->starts[job->blocks] = row;
     }
     return ZF_OK;
 }
@@ -82,28 +102,30 @@ void zf_encode_cut_free(zf_encode_job *job) {
 
 // ---- Rows as they arrive --------------------------------------------------------------------------------------
 
-enum { WAITING_ROWS = BLOCK_BYTES }; ///< at most: a block has as many rows if its strings are empty
-
 void zf_encode_cut_arriving(zf_encode_job *job, const zf_encode_options *options) {
     bool given = options->rows_per_block != 0;
     job->cut = is_text(job) && !given ? ZF_CUT_UNDECIDED : ZF_CUT_EVEN;
     job->rows_per_block = given ? options->rows_per_block : even_rows(job, 0, 0);
 }
 
-uint64_t zf_encode_cut_next(zf_encode_job *job, const int64_t *offsets, uint64_t rows, bool all) {
-    uint64_t even = least(job->rows_per_block, rows), text = offsets != NULL ? (uint64_t)(offsets[rows] - offsets[0]) : 0;
+uint64_t zf_encode_cut_next(zf_encode_job *job, uint64_t first, const int64_t *offsets, uint64_t rows, bool all) {
+    uint64_t even = least(job->rows_per_block, rows), text = offsets != NULL ? bytes_of(offsets, rows) : 0;
     if (job->cut == ZF_CUT_EVEN) return all || rows >= job->rows_per_block ? even : 0;
     if (job->cut == ZF_CUT_UNDECIDED) {
-        if (!all && text < BLOCK_BYTES && rows < WAITING_ROWS) return 0;
+        bool early = text > ZF_ENCODE_WAITING_BYTES;
+        if (!all && !early && (rows % ZF_ROWS_MULTIPLE != 0 || (text < BLOCK_BYTES && rows < WAITING_ROWS))) return 0;
         job->rows_per_block = even_rows(job, rows, text);
         job->cut = job->format == 1 ? ZF_CUT_EVEN : ZF_CUT_EVEN_TEXT;
-        return zf_encode_cut_next(job, offsets, rows, all);
+        return zf_encode_cut_next(job, first, offsets, rows, all);
     }
     if (job->cut == ZF_CUT_EVEN_TEXT) {
-        if (rows == 0 || offsets[even] - offsets[0] <= 2 * BLOCK_BYTES) return all || rows >= job->rows_per_block ? even : 0;
+        if (rows == 0 || bytes_of(offsets, even) <= 2 * BLOCK_BYTES) return all || rows >= job->rows_per_block ? even : 0;
         job->cut = ZF_CUT_BY_BYTES;
         job->rows_per_block = 0;
     }
-    if (!all && text <= BLOCK_BYTES && rows < WAITING_ROWS) return 0;
-    return rows_by_bytes(offsets, rows, WAITING_ROWS);
+    return rows_by_bytes(offsets, first, rows, all);
+}
+
+uint64_t zf_encode_even_rows(const zf_encode_job *job) {
+    return job->rows_per_block % ZF_ROWS_MULTIPLE == 0 ? job->rows_per_block : 0;
 }

@@ -8,6 +8,7 @@
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/encode/encode_check.h"
+#include "compiler/encode/encode_cut.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
@@ -134,7 +135,7 @@ static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writ
                                         .type = zf_column_type_of(type),
                                         .type_name = type_name,
                                         .codec = column->codec_text,
-                                        .rows_per_block = jobs[c].rows_per_block,
+                                        .rows_per_block = zf_encode_even_rows(&jobs[c]),
                                         .full_name = jobs[c].data.full_name};
     }
     const zf_writer_table all = {.name = table->name,

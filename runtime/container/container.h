@@ -97,7 +97,7 @@ typedef struct zf_writer_column {
     const char *name;
     zf_column_type type;
     const char *type_name, *codec;
-    uint64_t rows_per_block; ///< of every block but the last; 0: any multiple of 4096. From version 2 on
+    uint64_t rows_per_block; ///< of every block but the last; 0: any number, from version 2 on
     const char *full_name;   ///< NULL: `name`. Another from version 2 on
 } zf_writer_column;
 

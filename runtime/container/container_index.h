@@ -24,7 +24,7 @@ typedef struct zf_index_column {
     const char *name, *type_name, *codec;
     const char *full_name; ///< `name`, unless the file has another
     zf_column_type type;
-    uint64_t rows_per_block; ///< 0: any multiple of 4096, the last block any number
+    uint64_t rows_per_block; ///< 0: any number, from 1 on
     zf_index_shape *shapes;
     zf_index_block *blocks;
     uint32_t shape_count;

@@ -208,8 +208,8 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
         }
         uint64_t left = index->rows - row;
         uint64_t even = left < column->rows_per_block ? left : column->rows_per_block;
-        bool uneven = column->rows_per_block == 0 && (block->rows % ZF_ROWS_MULTIPLE == 0 || block->rows == left);
-        if (block->rows == 0 || block->rows > left || (!uneven && block->rows != even)) {
+        bool fits = column->rows_per_block == 0 ? block->rows <= ZF_ROWS_PER_BLOCK_MOST : block->rows == even;
+        if (block->rows == 0 || block->rows > left || !fits) {
             fail_at(r, "a block with another number of rows than its place needs", at);
         }
         const zf_index_shape *shape = &column->shapes[block->shape];

@@ -289,9 +289,7 @@ static bool rows_follow(const zf_index_column *column, uint64_t rows) {
     uint64_t even = column->rows_per_block, before = zf_index_first_row(column, column->block_count), sum;
     if (rows == 0 || rows > (even != 0 ? even : ZF_ROWS_PER_BLOCK_MOST) || __builtin_add_overflow(before, rows, &sum))
         return false;
-    if (column->block_count == 0) return true;
-    uint64_t last = column->blocks[column->block_count - 1].rows;
-    return even != 0 ? last == even : last % ZF_ROWS_MULTIPLE == 0;
+    return even == 0 || column->block_count == 0 || column->blocks[column->block_count - 1].rows == even;
 }
 
 /// Enters a block in the index and finds its place in the file. Under the lock.

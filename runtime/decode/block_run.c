@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
@@ -169,34 +170,6 @@ zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view
 }
 
 // ---- Kernels --------------------------------------------------------------------------------------------------
-
-void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
-    if (count == 0) return; // there may be no memory then
-    to += to_bit / 8;
-    from += from_bit / 8;
-    to_bit %= 8;
-    from_bit %= 8;
-    while (count > 0) {
-        // One byte of `to` at a time; its bits come from at most two of `from`.
-        uint64_t room = 8 - to_bit, now = count < room ? count : room;
-        unsigned value = (unsigned)*from >> from_bit;
-        if (from_bit + now > 8) value |= (unsigned)from[1] << (8 - from_bit);
-        unsigned mask = ((1u << now) - 1) << to_bit;
-        *to = (uint8_t)((*to & ~mask) | ((value << to_bit) & mask));
-        to++;
-        to_bit = 0;
-        from_bit += now;
-        from += from_bit / 8;
-        from_bit %= 8;
-        count -= now;
-    }
-}
-
-void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
-    zf_copy_bits(to, to_bit, from, from_bit, count);
-    uint64_t last = to_bit + count;
-    if (last % 8 != 0) to[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
-}
 
 /// Whether the caller cancels the block's decode; `stopped` then keeps all threads from going on.
 typedef struct cancelling {

@@ -43,9 +43,4 @@ uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view);
 /// Returns an error unless a block has the seek intervals that the code was made for and, with `states`, all its states.
 zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error);
 
-/// Copies `count` bits, least significant first, from bit `from_bit` of `from` to bit `to_bit` of `to`. Other bits stay.
-void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
-/// Copies bits as zf_copy_bits does, and clears the bits behind them in their last byte.
-void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
-
 #endif

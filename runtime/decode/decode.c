@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/sized.h"
@@ -24,25 +25,27 @@ typedef unsigned long long ull;
 typedef struct job {
     zf_selection selection;
     bool is_text;
-    zf_text_extent text;   ///< strings
-    unsigned lead;         ///< bits before that of row `begin`, so that blocks start at a byte
-    unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
-    zf_split split;        ///< of the threads over the blocks
-    uint64_t work_bytes;   ///< per worker
-    uint64_t block_bytes;  ///< of the largest block
-    uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
-    unsigned bitmaps;      ///< how many of them lie before the workspace
+    zf_text_extent text;  ///< strings
+    unsigned lead;        ///< bits before that of row `begin`, so that blocks start at a byte
+    unsigned shift;       ///< booleans: rows decoded before `begin`, as many; else 0
+    zf_split split;       ///< of the threads over the blocks
+    uint64_t work_bytes;  ///< per worker
+    uint64_t block_bytes; ///< of the largest block
+    bool joined; ///< blocks begin within bytes: each worker decodes bits to bitmaps of its own, from where they are moved
+    uint64_t bitmap_bytes; ///< of a worker's bitmap of a block, or of the bitmap that must be shifted, before the shift
+    unsigned bitmaps;      ///< how many of them lie before the workspace, for each worker if `joined`
     // while it runs
     zf_device device;
     zf_device_state *state;
     uint8_t *out;      ///< of row begin - shift
     uint8_t *validity; ///< of row begin - lead; NULL: not nullable
     int64_t *offsets;  ///< strings: of row begin
+    uint8_t *own;      ///< the workers' bitmaps
     uint8_t *work;
     uint8_t **rooms; ///< per worker: memory of `block_bytes` for the block that it reads; NULL: it has read none
     zf_code_book book;
     const zf_decode_watch *watch; ///< NULL: nobody
-    pthread_mutex_t lock;         ///< guards what follows
+    pthread_mutex_t lock;         ///< guards what follows, and bytes of bitmaps that blocks share
     zf_error *error;
     zf_status status;
     atomic_uint_fast64_t failed; ///< least index of a block that failed
@@ -72,6 +75,37 @@ static zf_status size_text(job *j, zf_error *error) {
     return j->is_text ? zf_text_extent_make(&j->selection, &j->text, error) : ZF_OK;
 }
 
+/// Whether a block behind the first begins within a byte of the column's bits.
+static bool begins_within_byte(const zf_selection *s) {
+    for (uint64_t b = s->first_block + 1; b < s->last_block; b++) {
+        if (zf_index_first_row(s->column, b) % 8 != 0) return true;
+    }
+    return false;
+}
+
+/// Sizes the bitmaps that are not the caller's.
+static void size_bitmaps(job *j) {
+    const zf_selection *s = &j->selection;
+    bool nullable = s->column->type.nullable, bits = s->bits == 1;
+    if (!bits && !nullable) return;
+    j->joined = begins_within_byte(s);
+    if (!j->joined) j->lead = (unsigned)(s->begin % 8);
+    j->shift = bits ? j->lead : 0;
+    if (!j->joined && j->lead == 0) return;
+    uint64_t rows = j->joined ? 0 : s->end - s->begin;
+    for (uint64_t b = s->first_block; j->joined && b < s->last_block; b++) {
+        if (s->column->blocks[b].rows > rows) rows = s->column->blocks[b].rows;
+    }
+    zf_elements_bytes(rows + 7, 1, &j->bitmap_bytes);
+    j->bitmap_bytes = (j->bitmap_bytes + ZF_WORK_ALIGNMENT - 1) / ZF_WORK_ALIGNMENT * ZF_WORK_ALIGNMENT;
+    j->bitmaps = (bits ? 1u : 0u) + (nullable ? 1u : 0u);
+}
+
+/// Bytes of all bitmaps. They lie before the workspace.
+static bool all_bitmaps(const job *j, uint64_t *out) {
+    return !__builtin_mul_overflow(j->bitmap_bytes * j->bitmaps, j->joined ? (uint64_t)j->split.workers : 1, out);
+}
+
 /// Fills everything of the job that the index and the options decide.
 static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_abi_device device,
                          zf_error *error) {
@@ -81,15 +115,8 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     const zf_selection *s = &j->selection;
     unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
     j->split = zf_split_threads(threads, s->last_block - s->first_block);
-    bool nullable = s->column->type.nullable;
     ZF_TRY(size_text(j, error));
-    j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
-    j->shift = s->bits == 1 ? j->lead : 0;
-    if (j->lead != 0) {
-        zf_elements_bytes(s->end - s->begin + j->lead, 1, &j->bitmap_bytes);
-        j->bitmap_bytes = (j->bitmap_bytes + ZF_WORK_ALIGNMENT - 1) / ZF_WORK_ALIGNMENT * ZF_WORK_ALIGNMENT;
-        j->bitmaps = (s->bits == 1 ? 1u : 0u) + (nullable ? 1u : 0u);
-    }
+    size_bitmaps(j);
     return ZF_OK;
 }
 
@@ -103,10 +130,11 @@ static void job_free(job *j) {
 static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
     *out = (zf_decode_sizes){0};
     uint64_t values = j->text.total, offsets = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
+    uint64_t bitmaps;
     bool fits = j->is_text ? zf_elements_bytes(rows + 1, 64, &offsets) : zf_elements_bytes(rows, j->selection.bits, &values);
     if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
     fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->split.workers, &workspace);
-    fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes * j->bitmaps, &workspace); // each below 2^61
+    fits = fits && all_bitmaps(j, &bitmaps) && !__builtin_add_overflow(workspace, bitmaps, &workspace);
     if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
     out->values = values;
     out->offsets = offsets;
@@ -137,6 +165,38 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
+/// Gives a run the worker's bitmaps in place of the caller's, from the byte on in which its first row's bit lies.
+static void take_bitmaps(const job *j, unsigned worker, zf_block_run *run) {
+    uint8_t *bitmap = j->own + (uint64_t)worker * j->bitmap_bytes * j->bitmaps;
+    run->validity_bit = (unsigned)(run->begin % 8);
+    if (j->selection.bits == 1) {
+        run->begin -= run->validity_bit;
+        run->validity_bit = 0;
+        run->out = bitmap;
+        bitmap += j->bitmap_bytes;
+    }
+    if (run->nullable) run->validity = bitmap;
+}
+
+/// Copies bits into a bitmap of which other threads fill other bits.
+static void join_bits(job *j, uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
+    uint64_t head = (8 - to_bit % 8) % 8;
+    if (head > count) head = count;
+    uint64_t tail = (count - head) % 8, inner = count - head - tail;
+    zf_copy_bits(to, to_bit + head, from, from_bit + head, inner);
+    pthread_mutex_lock(&j->lock);
+    zf_copy_bits(to, to_bit, from, from_bit, head);
+    zf_copy_bits(to, to_bit + head + inner, from, from_bit + head + inner, tail);
+    pthread_mutex_unlock(&j->lock);
+}
+
+/// Moves the bits of a run's rows from the worker's bitmaps to the caller's, where those rows begin at bit `to`.
+static void give_bitmaps(job *j, const zf_block_run *run, uint64_t begin, uint64_t to) {
+    uint64_t from = begin % 8, rows = run->end - begin;
+    if (j->selection.bits == 1) join_bits(j, j->out, to, run->out, from, rows);
+    if (run->nullable) join_bits(j, j->validity, to, run->validity, from, rows);
+}
+
 static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_block_view *view, const char *where,
                            zf_error *error) {
     const zf_selection *s = &j->selection;
@@ -147,7 +207,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
     uint64_t first = s->begin - j->shift; // row of the first bit or element of `out`
     uint64_t begin = view->first_row > first ? view->first_row : first;
     uint64_t end = view->first_row + view->rows < s->end ? view->first_row + view->rows : s->end;
-    uint64_t bit = begin + j->lead - s->begin; // blocks but the first start at a byte
+    uint64_t bit = begin + j->lead - s->begin; // unless `joined`, blocks but the first start at a byte
     zf_block_run run = {
         .plan = plan,
         .code = code,
@@ -156,7 +216,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .nullable = s->column->type.nullable,
         .validity = j->validity != NULL ? j->validity + bit / 8 : NULL,
         .validity_bit = (unsigned)(bit % 8),
-        .out = j->out + (begin - first) * s->bits / 8, // booleans: every block but the first starts at a byte
+        .out = j->out + (begin - first) * s->bits / 8,
         .begin = begin - view->first_row,
         .end = end - view->first_row,
         .work = j->work + (uint64_t)worker * j->work_bytes,
@@ -173,7 +233,9 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         run.offsets = j->offsets + (begin - s->begin);
         zf_text_extent_block(s, &j->text, block, &run.byte_begin, &run.byte_end);
     }
+    if (j->joined) take_bitmaps(j, worker, &run);
     zf_status status = j->device.ops->run(j->state, &run, error);
+    if (j->joined && status == ZF_OK) give_bitmaps(j, &run, begin - view->first_row, begin - s->begin);
     pthread_mutex_lock(&j->lock);
     j->stats.blocks_read++;
     j->stats.bytes_read += view->bytes;
@@ -267,7 +329,9 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     }
     ZF_TRY(j->device.ops->open(j->selection.container->context, j->split.threads, &j->state, error));
     uint8_t *workspace = buffers->workspace;
-    uint8_t *bitmap = workspace;
+    uint8_t *bitmap = j->own = workspace;
+    uint64_t bitmaps = 0;
+    all_bitmaps(j, &bitmaps); // which fits: the sizes were made of it
     j->out = buffers->values;
     j->validity = buffers->validity;
     j->offsets = buffers->offsets;
@@ -280,7 +344,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         j->validity = NULL;
     else if (j->lead != 0)
         j->validity = bitmap;
-    j->work = workspace + j->bitmap_bytes * j->bitmaps;
+    j->work = workspace + bitmaps;
     j->error = error;
     atomic_init(&j->failed, UINT64_MAX);
     pthread_mutex_init(&j->lock, NULL);
@@ -291,6 +355,8 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     status = zf_container_explain(j->selection.container, status, error);
     if (status == ZF_OK && j->is_text) zf_text_cut(buffers->values, buffers->offsets, j->selection.end - j->selection.begin);
     uint64_t rows = j->selection.end - j->selection.begin; // of bitmaps, row `begin` to bit 0
+    if (status == ZF_OK && j->joined && j->selection.bits == 1) zf_clear_behind(buffers->values, rows);
+    if (status == ZF_OK && j->joined && j->validity != NULL) zf_clear_behind(buffers->validity, rows);
     if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);
     if (status == ZF_OK && j->lead != 0 && j->validity != NULL) zf_place_bits(buffers->validity, 0, j->validity, j->lead, rows);
     j->stats.kernel_variants = j->book.kernel_variants;

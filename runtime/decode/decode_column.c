@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_unit_internal.h"
@@ -13,13 +14,15 @@ enum { ALIGNMENT = 256 };
 
 // ---- The output -----------------------------------------------------------------------------------------------
 
-/// Rows of the wanted blocks: bitmaps have a place for all of them.
-static uint64_t whole_rows(const zf_selection *s) {
-    return zf_index_first_row(s->column, s->last_block) - zf_index_first_row(s->column, s->first_block);
+/// Rows of the wanted blocks, from the origin on: bitmaps have a place for all of them.
+static uint64_t whole_rows(const zf_units_column *column) {
+    const zf_selection *s = &column->selection;
+    return s->first_block == s->last_block ? 0 : zf_index_first_row(s->column, s->last_block) - zf_units_origin(column);
 }
 
-static uint64_t rows_before(const zf_selection *s) {
-    return s->first_block == s->last_block ? 0 : s->begin - zf_index_first_row(s->column, s->first_block);
+static uint64_t rows_before(const zf_units_column *column) {
+    const zf_selection *s = &column->selection;
+    return s->first_block == s->last_block ? 0 : s->begin - zf_units_origin(column);
 }
 
 static zf_status too_large(const zf_units_column *column, zf_error *error) {
@@ -43,24 +46,27 @@ static zf_status size_outputs(zf_units_column *column, zf_error *error) {
         column->out_bytes = column->text.total;
         fits = zf_elements_bytes(rows + 1, 64, &sizes->offsets);
     } else if (s->bits == 1) {
-        sizes->skip = rows_before(s);
-        fits = zf_elements_bytes(whole_rows(s), 1, &column->out_bytes);
+        sizes->skip = rows_before(column);
+        fits = zf_elements_bytes(whole_rows(column), 1, &column->out_bytes);
     } else if (column->whole) {
-        sizes->skip = rows_before(s) * (s->bits / 8); // fits where the whole rows do
-        fits = zf_elements_bytes(whole_rows(s), s->bits, &column->out_bytes);
+        sizes->skip = rows_before(column) * (s->bits / 8); // fits where the whole rows do
+        fits = zf_elements_bytes(whole_rows(column), s->bits, &column->out_bytes);
     } else {
         sizes->skip = s->begin * (s->bits / 8) % ALIGNMENT;
         fits = zf_elements_bytes(rows, s->bits, &column->out_bytes);
     }
     if (column->nullable) {
-        sizes->validity_skip = rows_before(s);
-        fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
+        sizes->validity_skip = rows_before(column);
+        fits = fits && zf_elements_bytes(whole_rows(column), 1, &sizes->validity);
     }
     fits = fits && repeat(column, &column->out_bytes);
     fits =
         fits && (!column->is_text || repeat(column, &sizes->offsets)) && (!column->nullable || repeat(column, &sizes->validity));
     uint64_t before = column->whole ? 0 : sizes->skip;
     fits = fits && !__builtin_add_overflow(column->out_bytes, before, &sizes->values);
+    // Moves write whole words.
+    if (column->moves && !column->is_text) fits = fits && zf_align_up(sizes->values, sizeof(uint32_t), &sizes->values);
+    if (column->moves && column->nullable) fits = fits && zf_align_up(sizes->validity, sizeof(uint32_t), &sizes->validity);
     return fits ? ZF_OK : too_large(column, error);
 }
 
@@ -112,6 +118,8 @@ zf_status zf_units_column_make(zf_container *container, size_t number, const zf_
         column->whole = s->bits == 1;
         for (uint32_t i = 0; i < s->column->shape_count; i++) column->whole = column->whole || rereads(s->plans[i]);
     }
+    for (uint64_t b = s->first_block; status == ZF_OK && !column->moves && b < s->last_block; b++)
+        column->moves = zf_block_is_aside(column, b);
     if (status == ZF_OK && column->is_text) status = zf_text_extent_make(s, &column->text, error);
     return finish(column, status, out, error);
 }

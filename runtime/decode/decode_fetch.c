@@ -1,6 +1,7 @@
 // Memory of the device for what units make, and the way of the rows to the host.
 #include <stdlib.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/element.h"
 #include "runtime/decode/block_run.h"

@@ -111,11 +111,15 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
     if (s->end - view->first_row < end) end = s->end - view->first_row;
     bool whole = units->column->whole;
-    uint64_t row = zf_index_first_row(s->column, s->first_block);                     // of the first bit of bitmaps
-    uint64_t from = whole ? row : s->begin;                                           // of the output's first element
-    words[ZF_SIMT_OUT] = (view->first_row - from) * (s->bits == 1 ? 1 : s->bits / 8); // modulo 2^64
-    if (s->bits == 1) words[ZF_SIMT_OUT] /= 8;
-    if (units->column->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - row) / 8;
+    if (zf_block_is_aside(units->column, number)) { // its places follow from those of the unit's other blocks
+        ZF_TRY(zf_aside_describe(units->column, block, view->rows, begin, end, error));
+    } else {
+        uint64_t row = zf_units_origin(units->column);                                    // of the first bit of bitmaps
+        uint64_t from = whole ? row : s->begin;                                           // of the output's first element
+        words[ZF_SIMT_OUT] = (view->first_row - from) * (s->bits == 1 ? 1 : s->bits / 8); // modulo 2^64
+        if (s->bits == 1) words[ZF_SIMT_OUT] /= 8;
+        if (units->column->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - row) / 8;
+    }
     if (units->column->is_text && s->begin < s->end) {
         words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->column->text.bases[number - s->first_block];
         words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64
@@ -206,9 +210,11 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
         memcpy(to->words, from->words, words * sizeof *to->words);
         memcpy(to->tiles, from->tiles, kernels * sizeof *to->tiles);
         uint64_t away = i / units->block_count * units->column->options.copy_stride;
-        to->words[ZF_SIMT_OUT] += away;
         to->words[ZF_SIMT_OFFSETS] += away;
-        to->words[ZF_SIMT_VALIDITY] += away;
+        to->move_values.to += away * 8;
+        to->move_validity.to += away * 8;
+        if (to->aside_values == 0) to->words[ZF_SIMT_OUT] += away;
+        if (to->aside_validity == 0) to->words[ZF_SIMT_VALIDITY] += away;
     }
     return ZF_OK;
 }
@@ -231,8 +237,8 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
     const zf_selection *s = &column->selection;
     const zf_index_block *entry = &s->column->blocks[s->first_block + block];
     const zf_abi_plan *plan = s->plans[entry->shape];
-    uint64_t work = 0, next = 0, at;
-    bool fits = true;
+    uint64_t work = 0, next = 0, at, values = 0, validity = 0;
+    bool aside = zf_block_is_aside(column, s->first_block + block), fits = true;
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], s->column->shapes[entry->shape].most[plan->works[w].edge]);
         if (plan->works[w].characters) bytes = 0;
@@ -240,9 +246,14 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
     }
     out->words = plan->kernel_count;
     uint64_t tables = zf_unit_words(plan) * 8 + UINT64_C(16) * plan->kernel_count; // of a unit of this block alone
+    if (aside) {
+        fits = fits && zf_aside_bytes(column, entry->rows, &values, &validity);
+        tables += zf_aside_table_bytes(column, 1);
+    }
     fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, tables, &at);
     out->head = next;
     fits = fits && zf_unit_place(&next, entry->bytes, &at) && zf_unit_place(&next, work, &at);
+    if (aside) fits = fits && zf_unit_place(&next, values, &at) && zf_unit_place(&next, validity, &at);
     out->workspace = next;
     if (fits) return ZF_OK;
     return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
@@ -250,8 +261,10 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
 
 static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
     if (unit->block_count >= units->column->options.unit_blocks) return false;
-    uint64_t bytes = unit->stored_bytes + unit->work_bytes, more;
-    if (__builtin_add_overflow(block->bytes, block->work_bytes, &more)) return false;
+    uint64_t bytes = unit->stored_bytes + unit->work_bytes + unit->aside_values + unit->aside_validity, more;
+    if (__builtin_add_overflow(block->bytes, block->work_bytes, &more) ||
+        __builtin_add_overflow(more, block->aside_values + block->aside_validity, &more)) // each below 2^61
+        return false;
     if (bytes > units->column->options.unit_bytes || more > units->column->options.unit_bytes - bytes) return false;
     for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
         if (block->tiles[k].count > ZF_SIMT_MOST_TILES - unit->tiles[k]) return false;
@@ -292,12 +305,17 @@ static uint64_t turns_of(const zf_unit_block *block, uint32_t kernel) {
     return span > 1 ? (block->tiles[kernel].count + span - 1) / span : block->tiles[kernel].count;
 }
 
+/// Whether blocks of both kinds store to one place: the column's, or places of their own.
+static bool store_alike(const zf_unit *unit, const zf_unit_block *block) {
+    return (unit->aside_values != 0) == (block->aside_values != 0) && (unit->aside_validity != 0) == (block->aside_validity != 0);
+}
+
 static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
     const zf_unit_block *block = &units->blocks[index];
     zf_unit *unit = NULL;
     for (uint32_t u = 0; u < units->unit_count && unit == NULL; u++) {
         zf_unit *known = &units->units[u];
-        if (known->full || known->code != block->code || known->plan != block->plan) continue;
+        if (known->full || known->code != block->code || known->plan != block->plan || !store_alike(known, block)) continue;
         if (has_room(units, known, block))
             unit = known;
         else
@@ -314,6 +332,8 @@ static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
     unit->blocks[unit->block_count++] = index;
     unit->stored_bytes += block->bytes;
     unit->work_bytes += block->work_bytes;
+    unit->aside_values += block->aside_values;
+    unit->aside_validity += block->aside_validity;
     for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
         unit->tiles[k] += turns_of(block, k);
         if (unit->tiles[k] > ZF_SIMT_MOST_TILES) // of this block alone
@@ -337,11 +357,15 @@ static uint32_t even_tiles(const zf_units *units, const zf_unit *unit, uint32_t 
 
 static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
     const zf_abi_plan *plan = unit->plan;
-    uint64_t row = zf_unit_words(plan) * 8, at = row * unit->block_count, stored = 0, work = 0;
+    uint64_t row = zf_unit_words(plan) * 8, at = row * unit->block_count, stored = 0, work = 0, values = 0, validity = 0;
+    bool aside = unit->aside_values != 0 || unit->aside_validity != 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         unit->firsts[k] = at;
         at += (4 * ((uint64_t)unit->block_count + 1) + 7) / 8 * 8;
     }
+    unit->move_values = unit->move_validity = at;
+    if (unit->aside_values != 0) unit->move_validity += unit->block_count * sizeof(zf_bit_run);
+    if (aside) at += zf_aside_table_bytes(units->column, unit->block_count);
     unit->table_bytes = at;
     unit->tables = calloc(1, at + 1);
     if (unit->tables == NULL) return no_memory(error);
@@ -349,9 +373,14 @@ static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
         zf_unit_block *block = &units->blocks[unit->blocks[b]];
         block->words[ZF_SIMT_BASE] = (units->owns_column ? stored : block->at) / ALIGNMENT;
         for (uint32_t w = 0; w < plan->work_count; w++) block->words[ZF_SIMT_HEAD + plan->slot_count + w] += work;
+        if (aside) zf_aside_enter(units, unit, b, values, validity);
+        if (block->aside_values != 0) block->words[ZF_SIMT_OUT] = values;
+        if (block->aside_validity != 0) block->words[ZF_SIMT_VALIDITY] = validity;
         memcpy(unit->tables + row * b, block->words, row);
         stored += block->bytes;
         work += block->work_bytes;
+        values += block->aside_values;
+        validity += block->aside_validity;
         free(block->words);
         block->words = NULL;
     }
@@ -374,7 +403,9 @@ static bool are_apart(const zf_units *units) {
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         const zf_unit *unit = &units->units[u];
         fits = !__builtin_add_overflow(bytes, unit->stored_bytes, &bytes) &&
-               !__builtin_add_overflow(bytes, unit->work_bytes, &bytes) && bytes <= units->column->options.unit_bytes;
+               !__builtin_add_overflow(bytes, unit->work_bytes, &bytes) &&
+               !__builtin_add_overflow(bytes, unit->aside_values + unit->aside_validity, &bytes) &&
+               bytes <= units->column->options.unit_bytes;
     }
     return fits || units->column->options.resident;
 }
@@ -414,6 +445,8 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
                    zf_unit_place(&device, unit->stored_bytes, &unit->at_stored);
         }
         fits = fits && zf_unit_place(&device, unit->work_bytes, &unit->at_work);
+        if (unit->aside_values != 0) fits = fits && zf_unit_place(&device, unit->aside_values, &unit->at_values);
+        if (unit->aside_validity != 0) fits = fits && zf_unit_place(&device, unit->aside_validity, &unit->at_validity);
         if (device > most) most = device;
         fits = fits && zf_unit_place(&staging, unit->table_bytes, &unit->staged_tables) &&
                zf_unit_place(&staging, unit->stored_bytes, &unit->staged_blocks);

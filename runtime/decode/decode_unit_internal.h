@@ -23,7 +23,10 @@ typedef struct zf_unit_block {
     uint64_t bytes;        ///< a multiple of 256
     uint64_t at;           ///< in parts: offset of its bytes from those of the first block
     uint64_t first_row;
-    uint64_t work_bytes;  ///< a multiple of 256
+    uint64_t work_bytes; ///< a multiple of 256
+    uint64_t aside_values,
+        aside_validity; ///< bytes of the block's own place for them, multiples of 256; 0: straight to the column
+    zf_bit_run move_values, move_validity; ///< from that place to the column's
     uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's workspace)
     zf_unit_tiles *tiles; ///< per kernel
     uint64_t backwards;   ///< failure word of the first tile that ends before it begins; it and later tiles are not run
@@ -37,16 +40,19 @@ typedef struct zf_unit {
     uint64_t *blocks; ///< indices into zf_units.blocks, in order
     uint32_t block_count, block_room;
     uint64_t stored_bytes, work_bytes;
-    uint64_t base_bytes; ///< that the unit's kernels may read: its own, or the whole part's
-    uint64_t *tiles;     ///< per kernel, of all blocks
+    uint64_t aside_values, aside_validity;     ///< bytes; 0: its blocks go straight to the column
+    uint64_t longest_values, longest_validity; ///< bits of a move
+    uint64_t base_bytes;                       ///< that the unit's kernels may read: its own, or the whole part's
+    uint64_t *tiles;                           ///< per kernel, of all blocks
     bool full;
     uint32_t first_word; ///< of its failure words
     // Layout: tables in host memory, and offsets from the workspace's start.
     uint8_t *tables;
     uint64_t table_bytes;
-    uint64_t *firsts; ///< per kernel: byte of the tables where its first tiles stand
-    uint32_t *even;   ///< per kernel
-    uint64_t at_tables, at_stored, at_work;
+    uint64_t *firsts;                    ///< per kernel: byte of the tables where its first tiles stand
+    uint32_t *even;                      ///< per kernel
+    uint64_t move_values, move_validity; ///< bytes of the tables where the runs stand
+    uint64_t at_tables, at_stored, at_work, at_values, at_validity;
     uint64_t staged_tables, staged_blocks; ///< offsets in the staging memory
 } zf_unit;
 
@@ -54,6 +60,7 @@ struct zf_units_column {
     zf_selection selection;
     bool is_text, nullable;
     bool whole;          ///< blocks are stored whole: of bits, and where a kernel reads its output
+    bool moves;          ///< a block is decoded aside, and moved
     zf_text_extent text; ///< strings
     zf_units_options options;
     zf_accelerator *accelerator;
@@ -81,8 +88,36 @@ struct zf_units {
     zf_decode_stats stats;
 };
 
+// ---- Blocks that are decoded aside (decode_move.c) ----
+//
+// Kernels store whole vectors of elements and whole bytes of bits. Blocks that do not begin and end at multiples of 4096 rows of
+// their column may have no place for these: they are decoded to a place of their own and moved. Strings need that for their
+// validity alone.
+
+/// Returns whether a block of the container's column is decoded aside.
+bool zf_block_is_aside(const zf_units_column *column, uint64_t number);
+/// Returns the row whose bit or element is the first one of outputs that have a place for whole blocks.
+uint64_t zf_units_origin(const zf_units_column *column);
+/// Computes the bytes of a block's own places. False if they cannot be addressed.
+bool zf_aside_bytes(const zf_units_column *column, uint64_t rows, uint64_t *values, uint64_t *validity);
+/// Gives a block that is decoded aside its places and runs: `rows` from row `first_row` on, of which begin..end are wanted.
+zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t rows, uint64_t begin, uint64_t end,
+                            zf_error *error);
+/// Returns the bytes of the runs of `blocks` blocks in a unit's tables.
+uint64_t zf_aside_table_bytes(const zf_units_column *column, uint64_t blocks);
+/// Enters block `index` of a unit, whose places begin `values` and `validity` bytes behind the unit's, into its tables.
+void zf_aside_enter(const zf_units *units, zf_unit *unit, uint32_t index, uint64_t values, uint64_t validity);
+/// Enqueues the moves of a unit behind its kernels.
+zf_status zf_aside_move(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory, zf_error *error);
+
+// ---- Others ----
+
 /// Returns the words of a block's descriptor.
 uint64_t zf_unit_words(const zf_abi_plan *plan);
+/// Returns where a unit's failure words and tables lie.
+static inline uint64_t zf_units_head(const zf_units_memory *memory) {
+    return memory->head != 0 ? memory->head : memory->workspace;
+}
 /// Takes the next piece of a unit's memory, with a gap behind it. False if it cannot be addressed.
 bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at);
 

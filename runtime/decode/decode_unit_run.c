@@ -8,16 +8,13 @@
 
 enum { POSITION_BITS = 32, CHECK_BITS = 16 };
 
-/// Where failure words and tables lie.
-static uint64_t head_of(const zf_units_memory *memory) { return memory->head != 0 ? memory->head : memory->workspace; }
-
 zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     if (units->column->is_text &&
         units->column->selection.begin == units->column->selection.end) // no row says where the first begins
         ZF_TRY(ops->fill(units->accelerator, stream, memory->offsets, 0, sizeof(int64_t), error));
     if (units->words == 0) return ZF_OK;
-    return ops->fill(units->accelerator, stream, head_of(memory), 0xff, units->words * UINT64_C(8), error);
+    return ops->fill(units->accelerator, stream, zf_units_head(memory), 0xff, units->words * UINT64_C(8), error);
 }
 
 /// Tables and blocks are gathered in the staging memory and go in two copies.
@@ -131,11 +128,11 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
         int32_t sink = plan->kernels[k].sink;
         bool column = sink < 0 || plan->works[sink].characters || unit->code->simt[k].to_column;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
-                             .blocks = head_of(memory) + unit->at_tables,
-                             .first = head_of(memory) + unit->at_tables + unit->firsts[k],
+                             .blocks = zf_units_head(memory) + unit->at_tables,
+                             .first = zf_units_head(memory) + unit->at_tables + unit->firsts[k],
                              .work = memory->workspace + unit->at_work,
-                             .failure = head_of(memory) + (unit->first_word + k) * UINT64_C(8),
-                             .failures = head_of(memory) + unit->first_word * UINT64_C(8),
+                             .failure = zf_units_head(memory) + (unit->first_word + k) * UINT64_C(8),
+                             .failures = zf_units_head(memory) + unit->first_word * UINT64_C(8),
                              .failures_bytes = plan->kernel_count * UINT64_C(8),
                              .block_count = unit->block_count,
                              .even = unit->even[k],
@@ -145,9 +142,14 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
                              .work_bytes = unit->work_bytes};
         args.out = column ? memory->values + (units->column->whole ? 0 : units->sizes.skip) : args.work;
         args.out_bytes = column ? units->column->out_bytes : args.work_bytes;
+        if (column && unit->aside_values != 0) {
+            args.out = memory->workspace + unit->at_values;
+            args.out_bytes = unit->aside_values;
+        }
         if (column) {
-            args.validity = memory->validity;
-            args.validity_bytes = units->sizes.validity;
+            bool aside = unit->aside_validity != 0;
+            args.validity = aside ? memory->workspace + unit->at_validity : memory->validity;
+            args.validity_bytes = aside ? unit->aside_validity : units->sizes.validity;
             args.offsets = memory->offsets;
             args.offsets_bytes = units->sizes.offsets;
         }
@@ -161,7 +163,8 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
         ZF_TRY(status);
         units->stats.launches++;
     }
-    return ZF_OK;
+    bool last = only == ALL_KERNELS || only + 1 == plan->kernel_count;
+    return last ? zf_aside_move(units, unit, stream, memory, error) : ZF_OK;
 }
 
 zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
@@ -195,7 +198,8 @@ zf_status zf_units_launch_kernel(zf_units *units, uint32_t kernel, void *stream,
 zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
     if (units->words == 0) return ZF_OK;
     void *to = words != NULL ? (void *)words : memory->staging;
-    return units->accelerator->ops->copy_out(units->accelerator, stream, to, head_of(memory), units->words * UINT64_C(8), error);
+    return units->accelerator->ops->copy_out(units->accelerator, stream, to, zf_units_head(memory), units->words * UINT64_C(8),
+                                             error);
 }
 
 zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {

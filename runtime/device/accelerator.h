@@ -25,6 +25,21 @@ typedef struct zf_simt_args {
     uint64_t failures, failures_bytes;
 } zf_simt_args;
 
+/// A run of bits to move. `cleared` bits behind them become 0 at the destination.
+typedef struct zf_bit_run {
+    uint64_t from, to; ///< first bits, from those addresses
+    uint64_t bits, cleared;
+} zf_bit_run;
+
+/// Runs of bits to move within the device's memory.
+typedef struct zf_move_args {
+    uint64_t runs;                 ///< address of zf_bit_run[count]
+    uint64_t from, to;             ///< addresses, multiples of 4: whole words of 32 bits are read and written
+    uint64_t longest;              ///< most bits of a run, cleared ones included
+    uint32_t count;                ///< 1 .. ZF_SIMT_MOST_BLOCKS
+    uint64_t from_bytes, to_bytes; ///< at these addresses, for accelerators that check every access
+} zf_move_args;
+
 /// Properties of a kernel after the device's driver compiled it.
 typedef struct zf_kernel_facts {
     uint32_t threads;   ///< of a thread block; 0: code has no such kernel
@@ -70,6 +85,9 @@ typedef struct zf_accelerator_ops {
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
     zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                         const zf_simt_args *args, zf_error *error);
+    /// Queues moves of bits. Runs have different bits at `to`, but may share words with each other and with runs of calls that
+    /// run at the same time: those words are joined by atomic operations.
+    zf_status (*move_bits)(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error);
     /// Describes a kernel and the device, by the driver. NULL: both are unknown.
     zf_status (*kernel_facts)(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
                               zf_error *error);

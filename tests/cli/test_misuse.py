@@ -80,9 +80,10 @@ class Inputs(Case):
 
     def test_options(self):
         text = self.file("i.csv", "a,b\n1,2\n")
-        for number in ("0", "1", "4095", "4097", "x", str(1 << 32)):
+        for number in ("0", "x", "-1", str(1 << 32)):
             self.encode_bad(2, PROGRAM, "--rows-per-block", number, text,
-                            says=f"--rows-per-block needs a multiple of 4096 from 4096 to 2147483648, not `{number}`")
+                            says=f"--rows-per-block needs a number from 1 to 2147483648, not `{number}`")
+        self.encode_bad(2, PROGRAM, "--rows-per-block", "4095", "--format", "1", text, says="must be a multiple of 4096")
         self.bad(2, "verify", "--repeat", "0", "x.zfd", says="--repeat needs a number from 1 to 1000, not `0`")
         for delimiter, says in [('"', "cannot be a quote"), ("\n", "cannot be the end of a line"), ("\r", "cannot be the end of a line"), (";;", "needs one character")]:
             self.encode_bad(2, PROGRAM, "--delimiter", delimiter, text, says=f"--delimiter {says}")

@@ -1,18 +1,58 @@
-"""Strings of very different lengths are cut into blocks by bytes, and any rows of them decode on every device."""
+"""Blocks of any number of rows: any rows of them decode on every device.
+
+Usage: test_uneven.py ZFC SOURCE"""
 
 import array
 import json
+import pathlib
 import sys
 import unittest
 
 from zfc_case import Case, cache_of_module
 
-ROWS = (3 * 4096, 4096, 5001)  # of the blocks
+sys.path.insert(0, str(pathlib.Path(sys.argv[2]) / "tests/golden/containers"))
+import table  # noqa: E402
+
+ROWS = (3 * 4096, 4096, 5001)  # of the parts
 LENGTHS = (10, 8300, 11)       # of their strings: the second has 34 MB, more than twice what a block should have
+BLOCKS = [ROWS[0], 2021, 2021, 54, ROWS[2]]  # 2021 strings of 8300 bytes are the most below 16 MiB
 
 
 def setUpModule():
     cache_of_module()
+
+
+class Numbers(Case):
+    """The columns of the golden table, in blocks that begin at any row."""
+
+    def encode(self, rows, *words):
+        table.write(self.dir, rows, table.ANY_ROWS)
+        self.good("encode", "-c", self.dir / "table.zf", self.dir / "table.csv", "-o", self.dir / "t.zfd", "-f", "-q", *words)
+
+    def check(self, rows, device, begin, end, *words):
+        """Rows of a decode are those that the formulas give."""
+        out = self.dir / "out"
+        self.good("decode", self.dir / "t.zfd", "-o", out, "-f", "-q", "--device", device, "--rows", f"{begin}..{end}", *words)
+        for name, content in table.raw_files(end, begin, table.ANY_ROWS).items():
+            self.assertEqual((out / name).read_bytes(), content, f"{name}, rows {begin} to {end} of {rows} on {device}")
+
+    def test_every_place_of_a_row(self):
+        for size, rows in ((1, 40), (7, 300), (1000, 5000), (4095, 5000), (4097, 5000)):
+            self.encode(rows, "--rows-per-block", size)
+            shown = json.loads(self.good("inspect", self.dir / "t.zfd", "--json"))
+            self.assertEqual(shown["features"], ["uneven blocks"])
+            self.assertEqual([block["first_row"] for block in shown["columns"][0]["blocks"]], list(range(0, rows, size)))
+            self.good("verify", self.dir / "t.zfd", "-q")
+            for device in ("cpu", "emu"):
+                self.check(rows, device, 0, rows, "--threads", 3)
+                middle = size * (rows // size // 2)
+                self.check(rows, device, max(0, middle - 3), min(rows, middle + 5))
+
+    def test_pipeline(self):
+        self.encode(900, "--rows-per-block", 41)
+        for device in ("cpu", "emu"):
+            for words in ((), ("--unit", 4096)):  # a unit has many blocks, or one
+                self.good("pipeline", self.dir / "t.zfd", "--device", device, "--verify", "-q", *words)
 
 
 class Uneven(Case):
@@ -65,7 +105,7 @@ class Uneven(Case):
         columns = {column["column"]: column for column in shown["columns"]}
         for name in "sn":
             self.assertEqual(columns[name]["rows_per_block"], 0)
-            self.assertEqual([block["rows"] for block in columns[name]["blocks"]], list(ROWS))
+            self.assertEqual([block["rows"] for block in columns[name]["blocks"]], BLOCKS)
         self.assertGreater(columns["k"]["rows_per_block"], 0)
         self.good("verify", self.zfd, "--device", "cpu")
         borders = (ROWS[0], ROWS[0] + ROWS[1])
@@ -85,4 +125,4 @@ class Uneven(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

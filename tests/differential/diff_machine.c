@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/container/text_extent.h"

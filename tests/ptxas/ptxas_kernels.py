@@ -208,6 +208,15 @@ def use_all(pool, ptxas, directory, wanted, lines=True):
     return used
 
 
+def assemble_own(ptxas, archs, directory):
+    """The kernels that the library has as text."""
+    for path in sorted((SOURCE / "runtime/device/cuda").glob("*.ptx")):
+        for arch in archs:
+            said = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", path, "-o", f"{directory}/own.cubin"], capture_output=True, text=True, timeout=300)
+            if said.returncode != 0 or "0 bytes spill stores" not in said.stderr + said.stdout:
+                fault(f"sm_{arch}: {path.name} is refused, or spills:\n{said.stderr}")
+
+
 # ---- Judgement ----------------------------------------------------------------------------------------------------
 
 def check_coverage(kernels):
@@ -284,6 +293,7 @@ def main():
     archs = architectures(ptxas)
     threads = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        assemble_own(ptxas, archs, directory)
         all_variants = list(variants())
         shared = dict(shares(archs, all_variants))
         before = {variant for arch, share in shared.items() if arch < 90 for variant in share}

@@ -15,7 +15,7 @@ typedef struct zf_fake_cuda {
     zf_cu_result result;
     zf_cu_result stuck; ///< every call within a context gives this one, as after a fault of a kernel; 0: none
     zf_cu_result fault; ///< the next wait gives this one, and from then on it is `stuck`
-    /// Runs a launch: the eight arguments of runtime/base/abi.h.
+    /// Runs a launch: the ten arguments of runtime/base/abi.h, or those of zf_move_bits, of which `groups_y` says how many runs.
     void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
     void (*called)(const char *symbol); ///< told of every call, but for those that only ask; NULL: nobody
     /// Told of every copy, fill, launch and wait, with its stream; NULL: nobody.
@@ -24,6 +24,7 @@ typedef struct zf_fake_cuda {
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, allocations, retained;
     _Atomic unsigned launches;
+    unsigned groups_y;  ///< of the last launch
     const char *newest; ///< text of the module that was loaded last
     int pushed;         ///< changed by atomic operations: contexts of this thread's stack, all threads together
 } zf_fake_cuda;

@@ -315,7 +315,7 @@ int zf_run_encode(zf_arguments *arguments) {
     input_options intake;
     if (!read_intake(arguments, &intake)) return EXIT_BAD_USAGE;
     zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = zf_argument(arguments, "force") != NULL};
-    if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
+    if (!zf_argument_number(arguments, "rows-per-block", 1, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
         return EXIT_BAD_USAGE;
     const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
     if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);

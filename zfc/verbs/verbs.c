@@ -52,7 +52,8 @@ static const zf_option
     input_memory = {"input-memory", 0, "BYTES", NULL,
                     "memory that inputs may take, such as 4G (default: three quarters of the machine's or of its container's)"},
     delimiter = {"delimiter", 0, "CHAR", NULL, "character between fields of delimited text (default: a comma; `tab` for a tab)"},
-    rows_per_block = {"rows-per-block", 0, "N", NULL, "rows of a block, a multiple of 4096 (default: 16 MiB of plain data)"},
+    rows_per_block = {"rows-per-block", 0, "N", NULL,
+                      "rows of a block; multiples of 4096 decode fastest (default: 16 MiB of plain data)"},
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
                      "elements between the states of ordered stages (default: 4096; 1024 for scans; 512 for scans of eight-byte "
                      "elements over maps)"},

@@ -126,8 +126,9 @@ typedef struct zf_encode_column {
 /// Options of zf_encode and zf_table_writer_create. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
 typedef struct zf_encode_options {
     size_t size; ///< ZF_INIT
-    /// A multiple of 4096, at most 2^31. 0: 16 MiB of plain data; where strings differ so much in length that a block would have
-    /// more than 32 MiB, blocks are cut by bytes.
+    /// At most 2^31. Multiples of 4096 decode fastest: a GPU decodes other blocks to a place of their own, and moves them
+    /// (strings only where they have nulls). 0: 16 MiB of plain data; where strings differ so much in length that a block would
+    /// have more than 32 MiB, blocks are cut by bytes. Version 1 of the format has multiples of 4096 only.
     uint64_t rows_per_block;
     /// Elements between the stored states of ordered stages, at which decoding can start: a power of two from 256 to 65536.
     /// 0: 4096, or 1024 for columns that are scans, or 512 for scans of eight-byte elements. A larger interval stores fewer bytes

@@ -262,6 +262,7 @@ static const zf_accelerator_ops operations = {
     .load = zf_cuda_load,
     .unload = zf_cuda_unload,
     .launch = zf_cuda_launch,
+    .move_bits = zf_cuda_move_bits,
     .kernel_facts = zf_cuda_kernel_facts,
     .multiprocessor_facts = multiprocessor_facts,
     .wait = wait_for,

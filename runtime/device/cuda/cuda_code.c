@@ -100,14 +100,14 @@ static zf_status check_image(zf_cuda *cuda, zf_cu_result result, const char *log
 /// Loads an image. PTX goes straight into a module: the driver's linker, the other way from PTX to machine code, makes code
 /// that can still be moved, which runs 10 to 15% slower. The driver caches the machine code of PTX ($CUDA_CACHE_PATH, else
 /// ~/.nv/ComputeCache), so it is not cached here.
-static zf_status load_image(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module *module, zf_error *error) {
+zf_status zf_cuda_load_image(zf_cuda *cuda, const void *image, zf_abi_image_kind kind, zf_cu_module *module, zf_error *error) {
     char *log = calloc(1, LOG_BYTES + 1);
     *module = NULL;
     if (log == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
     int options[] = {ZF_CU_JIT_ERROR_LOG, ZF_CU_JIT_ERROR_LOG_BYTES, ZF_CU_JIT_LINE_INFO};
     void *values[] = {log, (void *)(uintptr_t)LOG_BYTES, (void *)(uintptr_t)1};
-    unsigned count = code->image_kind == ZF_IMAGE_PTX ? sizeof options / sizeof options[0] : 0; // machine code is not compiled
-    zf_status status = check_image(cuda, cuda->driver->module_load(module, code->image, count, options, values), log, error);
+    unsigned count = kind == ZF_IMAGE_PTX ? sizeof options / sizeof options[0] : 0; // machine code is not compiled
+    zf_status status = check_image(cuda, cuda->driver->module_load(module, image, count, options, values), log, error);
     free(log);
     return status;
 }
@@ -138,7 +138,7 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
                            zf_error *error) {
     out->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *out->kernels);
     if (out->kernels == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
-    ZF_TRY(load_image(cuda, code, &out->module, error));
+    ZF_TRY(zf_cuda_load_image(cuda, code->image, code->image_kind, &out->module, error));
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const char *name = code->simt[k].name;
         if (code->simt[k].threads == 0) continue; // another one stores the column
@@ -237,6 +237,9 @@ void zf_cuda_unload_all(zf_cuda *cuda, bool current) {
         cuda->codes = code->next;
         free_code(cuda, code, current);
     }
+    if (cuda->move_module != NULL && current && atomic_load(&cuda->lost) == ZF_CU_SUCCESS)
+        cuda->driver->module_unload(cuda->move_module);
+    cuda->move_module = NULL;
 }
 
 zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,

@@ -18,8 +18,10 @@ typedef struct zf_cuda {
     unsigned index;        ///< N of cuda:N
     uint32_t arch;         ///< 90 for compute capability 9.0
     atomic_int lost;       ///< the result that destroyed the context; 0 while it lives
-    pthread_mutex_t lock;  ///< guards `codes`
+    pthread_mutex_t lock;  ///< guards what follows
     zf_accelerator_code *codes;
+    zf_cu_module move_module; ///< of cuda_move.c; NULL: not loaded yet
+    zf_cu_function move_function;
 } zf_cuda;
 
 /// Opens a GPU that is present.
@@ -39,6 +41,10 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
                        zf_error *error);
 zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                          const zf_simt_args *args, zf_error *error);
+/// Loads an image (cuda_code.c). Within the context.
+zf_status zf_cuda_load_image(zf_cuda *cuda, const void *image, zf_abi_image_kind kind, zf_cu_module *module, zf_error *error);
+/// zf_accelerator_ops.move_bits (cuda_move.c).
+zf_status zf_cuda_move_bits(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error);
 /// zf_accelerator_ops.kernel_facts.
 void zf_cuda_unload(zf_accelerator *self, zf_accelerator_code *code);
 zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,

@@ -418,8 +418,9 @@ static void test_usage(void) {
         CHECK(status == ZF_ERR_USAGE && strstr(error.message, "column `c` cannot have") != NULL, "%s: %s", error.code,
               error.message);
     }
-    zf_encode_options options = {.rows_per_block = 1000};
-    CHECK(zf_encode(program, NULL, columns, 2, 4, &options, path, NULL, &error) == ZF_ERR_USAGE, "rows per block");
+    const zf_encode_options wrong[] = {{.rows_per_block = 1000, .format = 1}, {.rows_per_block = (UINT64_C(1) << 31) + 1}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        CHECK(zf_encode(program, NULL, columns, 2, 4, &wrong[k], path, NULL, &error) == ZF_ERR_USAGE, "rows per block %zu", k);
     CHECK(zf_encode(program, NULL, columns, 2, 4, NULL, path, NULL, &error) == ZF_ERR_IO, "%s", error.message);
     zf_program_free(program);
 }

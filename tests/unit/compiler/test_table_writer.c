@@ -227,51 +227,74 @@ static void test_as_encode(void) {
 
 // ---- Strings of any length --------------------------------------------------------------------------------------
 
-enum { TEXT_ROWS = 20 * 4096 + 17 };
+/// Lengths of strings by their rows, and the least blocks that they make.
+typedef struct text_case {
+    const char *what;
+    uint64_t rows, blocks;
+    int64_t (*length)(uint64_t row);
+} text_case;
 
-/// Rows from 12 * 4096 on are 2 KiB longer: as even blocks they would have 100 MiB.
-static int64_t *long_offsets(void) {
-    int64_t *offsets = malloc((TEXT_ROWS + 1) * sizeof *offsets);
-    offsets[0] = 0;
-    for (uint64_t k = 0; k < TEXT_ROWS; k++)
-        offsets[k + 1] = offsets[k] + (int64_t)(k * 7 % 11 * 100) + (k >= 12 * 4096 && k < 16 * 4096 ? 4096 : 0);
-    return offsets;
+/// Rows from 12 * 4096 on are 4 KiB longer: even blocks of them would have 100 MiB.
+static int64_t longer_ones(uint64_t row) {
+    return (int64_t)(row * 7 % 11 * 100) + (row >= 12 * 4096 && row < 16 * 4096 ? 4096 : 0);
 }
 
-static void test_long_strings(void) {
+/// Rows of megabytes, first and within others: 4096 of them are never in memory.
+static int64_t megabytes(uint64_t row) { return row < 30 || row % 2000 == 1999 ? 5 << 20 : (int64_t)(row % 9); }
+
+/// One row has more than all blocks that may wait.
+static int64_t one_longest(uint64_t row) { return row == 4100 ? 90 << 20 : 10; }
+
+static const text_case text_cases[] = {{"some are longer", 20 * 4096 + 17, 5, longer_ones},
+                                       {"megabytes", 9000, 12, megabytes},
+                                       {"one of 90 MiB", 5000, 2, one_longest}};
+
+static void write_texts(const text_case *of, const int64_t *offsets, const char *characters, uint64_t batch, const char *file) {
     zf_error error = {0};
-    int64_t *offsets = long_offsets();
-    char *characters = malloc((size_t)offsets[TEXT_ROWS] + 1);
-    for (int64_t k = 0; k < offsets[TEXT_ROWS]; k++) characters[k] = (char)('a' + k % 26);
-    static const uint64_t batches[] = {TEXT_ROWS, 5000};
-    static const char *const names[] = {"long0.zfd", "long1.zfd"};
-    for (size_t way = 0; way < 2; way++) {
-        zf_table_writer *writer = NULL;
-        zf_encode_column column = {.name = "s"};
-        CHECK(zf_table_writer_create(program, "texts", &column, 1, NULL, place(names[way]), &writer, &error) == ZF_OK, "%s",
-              error.message);
-        for (uint64_t at = 0; at < TEXT_ROWS; at += batches[way]) {
-            column = (zf_encode_column){.values = characters, .offsets = offsets + at};
-            uint64_t some = batches[way] < TEXT_ROWS - at ? batches[way] : TEXT_ROWS - at;
-            CHECK(zf_table_writer_append(writer, &column, 1, some, &error) == ZF_OK, "%s", error.message);
-        }
-        CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_OK, "%s", error.message);
-        zf_table_writer_free(writer);
+    zf_table_writer *writer = NULL;
+    zf_encode_column column = {.name = "s"};
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+    CHECK(zf_table_writer_create(program, "texts", &column, 1, &options, place(file), &writer, &error) == ZF_OK, "%s",
+          error.message);
+    for (uint64_t at = 0, some; at < of->rows; at += some) {
+        column = (zf_encode_column){.values = characters, .offsets = offsets + at};
+        some = batch < of->rows - at ? batch : of->rows - at;
+        CHECK(zf_table_writer_append(writer, &column, 1, some, &error) == ZF_OK, "%s: %s", of->what, error.message);
     }
-    CHECK(same_files(names[0], names[1]), "strings in other batches");
-    zf_container *container = NULL;
-    CHECK(zf_container_open(context, place(names[0]), &container, &error) == ZF_OK, "%s", error.message);
-    zf_column_info info = {0};
-    CHECK(zf_container_column(container, 0, &info, &error) == ZF_OK && info.rows_per_block == 0, "%llu",
-          (ull)info.rows_per_block);
-    CHECK(info.blocks >= 5, "%llu blocks", (ull)info.blocks);
-    zf_decode_buffers s = decoded(container, "s");
-    CHECK(memcmp(s.offsets, offsets, (TEXT_ROWS + 1) * sizeof *offsets) == 0, "offsets");
-    CHECK(memcmp(s.values, characters, (size_t)offsets[TEXT_ROWS]) == 0, "characters");
-    free_buffers(&s);
-    zf_container_close(container);
-    free(offsets);
-    free(characters);
+    CHECK(zf_table_writer_finish(writer, NULL, &error) == ZF_OK, "%s: %s", of->what, error.message);
+    zf_table_writer_free(writer);
+}
+
+/// Batches of any number of rows make the same file, and its rows decode.
+static void test_long_strings(void) {
+    static const uint64_t batches[] = {UINT64_MAX, 5000, 7};
+    static const char *const names[] = {"long0.zfd", "long1.zfd", "long2.zfd"};
+    for (size_t t = 0; t < sizeof text_cases / sizeof *text_cases; t++) {
+        const text_case *of = &text_cases[t];
+        zf_error error = {0};
+        int64_t *offsets = malloc((of->rows + 1) * sizeof *offsets);
+        offsets[0] = 0;
+        for (uint64_t k = 0; k < of->rows; k++) offsets[k + 1] = offsets[k] + of->length(k);
+        char *characters = malloc((size_t)offsets[of->rows] + 1);
+        for (int64_t k = 0; k < offsets[of->rows]; k++) characters[k] = (char)('a' + k % 26);
+        for (size_t way = 0; way < sizeof batches / sizeof *batches; way++) {
+            write_texts(of, offsets, characters, batches[way], names[way]);
+            CHECK(way == 0 || same_files(names[0], names[way]), "%s: batches of %llu", of->what, (ull)batches[way]);
+        }
+        zf_container *container = NULL;
+        CHECK(zf_container_open(context, place(names[0]), &container, &error) == ZF_OK, "%s", error.message);
+        zf_column_info info = {0};
+        CHECK(zf_container_column(container, 0, &info, &error) == ZF_OK && info.rows_per_block == 0, "%s: %llu", of->what,
+              (ull)info.rows_per_block);
+        CHECK(info.blocks >= of->blocks, "%s: %llu blocks", of->what, (ull)info.blocks);
+        zf_decode_buffers s = decoded(container, "s");
+        CHECK(memcmp(s.offsets, offsets, (of->rows + 1) * sizeof *offsets) == 0, "%s: offsets", of->what);
+        CHECK(memcmp(s.values, characters, (size_t)offsets[of->rows]) == 0, "%s: characters", of->what);
+        free_buffers(&s);
+        zf_container_close(container);
+        free(offsets);
+        free(characters);
+    }
 }
 
 // ---- Errors ---------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/device/device.h"
 #include "runtime/device/kept_codes.h"
 #include "tests/support/fake_cuda_open.h"
+#include "tests/support/moved_bits.h"
 #include "tests/unit/check.h"
 #include "zipflow/emulator.h"
 
@@ -226,9 +228,26 @@ static const zf_abi_simt_kernel kernels[2] = {{.name = "probe", .threads = THREA
 static zf_abi_plan plan = {.kernel_count = 2, .target = {ZF_TARGET_NVPTX, 80}};
 static const zf_abi_code code = {.simt = kernels, .image_kind = ZF_IMAGE_PTX, .image = ptx, .image_bytes = sizeof ptx};
 
+/// The effect of the library's own kernel.
+static void move_bits(void **arguments) {
+    uint64_t a[3];
+    for (int i = 0; i < 3; i++) memcpy(&a[i], arguments[i], 8);
+    const zf_bit_run *runs = (const zf_bit_run *)(uintptr_t)a[0];
+    static const uint8_t zero = 0;
+    for (unsigned r = 0; r < fake->groups_y; r++) {
+        uint8_t *to = (uint8_t *)(uintptr_t)a[2];
+        zf_copy_bits(to, runs[r].to, (const uint8_t *)(uintptr_t)a[1], runs[r].from, runs[r].bits);
+        for (uint64_t k = 0; k < runs[r].cleared; k++) zf_copy_bits(to, runs[r].to + runs[r].bits + k, &zero, 0, 1);
+    }
+}
+
 /// The effect of the PTX above, for the fake driver.
 static void probe(const char *name, unsigned groups, unsigned threads, void **arguments) {
     uint64_t a[8];
+    if (strcmp(name, "zf_move_bits") == 0) {
+        move_bits(arguments);
+        return;
+    }
     uint32_t block_count, even;
     for (int i = 0; i < 8; i++) memcpy(&a[i], arguments[i], 8);
     memcpy(&block_count, arguments[8], 4);
@@ -520,6 +539,8 @@ static void test_memory(void) {
     CHECK(strcmp(error.code, "ZF1110") == 0 && strstr(error.hint, "nvidia-smi") != NULL, "%s %s", error.code, error.hint);
     CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_OK, "%s", error.message);
     check_memory(gpu);
+    fake->kernel = probe;
+    check_moved_bits(gpu);
     CHECK(fake->allocations == 0 && fake->free == fake->total, "%u allocations are left", fake->allocations);
     static const char *const symbols[] = {"cuMemAlloc_v2",        "cuMemHostAlloc",       "cuMemcpyHtoDAsync_v2",
                                           "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
@@ -656,6 +677,7 @@ static void test_gpu(void) {
     zf_context *context = open_context();
     zf_accelerator *gpu = open_gpu(context);
     check_memory(gpu);
+    check_moved_bits(gpu);
     check_refused(gpu);
     zf_accelerator_code *loaded = NULL;
     zf_error error;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emulator/emu.h"
+#include "tests/support/moved_bits.h"
 #include "tests/unit/check.h"
 
 /// Lanes of the emulated GPU's waves, and of the kernels' warps: a wave, or half of one.
@@ -594,6 +595,29 @@ static void silent_before(KERNEL_ARGS) {
     if (is_chosen(thread)) ((uint8_t *)((uintptr_t)out - 1))[0] = 1;
 }
 
+/// Moves leave no memory, and what was written where they come from is written where they go.
+static void test_moves(void) {
+    machine m = start(1);
+    zf_error error = {0};
+    check_moved_bits(m.emu);
+    zf_bit_run run_of = {.from = 8, .to = 801, .bits = 31, .cleared = 0};
+    zf_move_args args = {.from = m.base, .to = m.base, .longest = 31, .count = 1, .from_bytes = 400, .to_bytes = 400};
+    CHECK(m.emu->ops->copy_in(m.emu, NULL, m.out, &run_of, sizeof run_of, &error) == ZF_OK, "%s", error.message);
+    args.runs = m.out;
+    for (unsigned k = 0; k < 3; k++) { // the last word lies outside; the run is longer than was said; it fits
+        args.to_bytes = k == 0 ? 100 : 104;
+        args.longest = k == 1 ? 30 : 31;
+        zf_status status = m.emu->ops->move_bits(m.emu, NULL, &args, &error);
+        CHECK(status == (k == 2 ? ZF_OK : ZF_ERR_INTERNAL), "case %u: %s", k, error.message);
+    }
+    zf_emu_forget(m.emu, m.base + 100, 4);
+    zf_emu_forget(m.emu, m.base + 1, 1);
+    CHECK(m.emu->ops->move_bits(m.emu, NULL, &args, &error) == ZF_OK, "%s", error.message);
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_ERR_INTERNAL && strstr(error.message, "nothing wrote byte 100") != NULL, "%s",
+          error.message);
+    stop(&m);
+}
+
 static void test_canaries(void) {
     const struct {
         kernel_fn kernel;
@@ -659,6 +683,7 @@ int main(void) {
     test_unwritten();
     test_unwritten_by_kernels();
     test_unwritten_by_default();
+    test_moves();
     test_canaries();
     test_misuse();
     return check_result();

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"

@@ -1,0 +1,91 @@
+// Blocks that are decoded aside and moved: their places, their runs of bits, and the moves behind a unit's kernels.
+#include <string.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/decode/decode_unit_internal.h"
+
+enum { ALIGNMENT = 256, WORD_BITS = 32 };
+
+bool zf_block_is_aside(const zf_units_column *column, uint64_t number) {
+    const zf_index_column *of = column->selection.column;
+    if (column->is_text && !column->nullable) return false;
+    bool last = number + 1 == of->block_count; // nothing follows it
+    uint64_t begin = zf_index_first_row(of, number), end = zf_index_first_row(of, number + 1);
+    return begin % ZF_ROWS_MULTIPLE != 0 || (!last && end % ZF_ROWS_MULTIPLE != 0);
+}
+
+uint64_t zf_units_origin(const zf_units_column *column) {
+    const zf_selection *s = &column->selection;
+    return zf_index_first_row(s->column, s->first_block) / ZF_ROWS_MULTIPLE * ZF_ROWS_MULTIPLE;
+}
+
+bool zf_aside_bytes(const zf_units_column *column, uint64_t rows, uint64_t *values, uint64_t *validity) {
+    *values = *validity = 0;
+    bool fits =
+        column->is_text || (zf_elements_bytes(rows, column->selection.bits, values) && zf_align_up(*values, ALIGNMENT, values));
+    if (column->nullable) fits = fits && zf_elements_bytes(rows, 1, validity) && zf_align_up(*validity, ALIGNMENT, validity);
+    return fits;
+}
+
+zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t rows, uint64_t begin, uint64_t end,
+                            zf_error *error) {
+    const zf_selection *s = &column->selection;
+    uint64_t bits = column->is_text ? 0 : s->bits, from = column->whole ? 0 : begin, to = column->whole ? rows : end;
+    if (!zf_aside_bytes(column, rows, &block->aside_values, &block->aside_validity))
+        return zf_raise(error, ZF_E_TOO_LARGE, "a block is larger than can be addressed");
+    // Bits behind the output's last row become 0 up to the end of their word.
+    bool last = block->first_row + rows >= zf_index_first_row(s->column, s->last_block);
+    uint64_t place = block->first_row - zf_units_origin(column), behind = (0 - (place + rows)) % WORD_BITS;
+    block->move_validity = (zf_bit_run){.to = place, .bits = rows, .cleared = last ? behind : 0};
+    block->move_values = (zf_bit_run){.from = from * bits, .bits = (to - from) * bits};
+    block->move_values.to = column->whole ? place * bits : column->sizes.skip * 8 + (block->first_row + from - s->begin) * bits;
+    if (bits == 1) block->move_values.cleared = block->move_validity.cleared;
+    return ZF_OK;
+}
+
+uint64_t zf_aside_table_bytes(const zf_units_column *column, uint64_t blocks) {
+    uint64_t tables = (column->is_text ? 0u : 1u) + (column->nullable ? 1u : 0u);
+    return tables * blocks * sizeof(zf_bit_run);
+}
+
+/// Enters a run into a table of the unit's, and notes its length.
+static void enter(zf_unit *unit, uint64_t table, uint32_t index, zf_bit_run run, uint64_t place, uint64_t *longest) {
+    run.from += place * 8;
+    memcpy(unit->tables + table + index * sizeof run, &run, sizeof run);
+    if (run.bits + run.cleared > *longest) *longest = run.bits + run.cleared;
+}
+
+void zf_aside_enter(const zf_units *units, zf_unit *unit, uint32_t index, uint64_t values, uint64_t validity) {
+    const zf_unit_block *block = &units->blocks[unit->blocks[index]];
+    if (!units->column->is_text) enter(unit, unit->move_values, index, block->move_values, values, &unit->longest_values);
+    if (units->column->nullable) enter(unit, unit->move_validity, index, block->move_validity, validity, &unit->longest_validity);
+}
+
+/// Enqueues the moves of values, or of validity.
+static zf_status move(const zf_units *units, const zf_unit *unit, void *stream, zf_move_args *args, uint64_t table,
+                      const zf_units_memory *memory, zf_error *error) {
+    args->count = unit->block_count;
+    args->runs = zf_units_head(memory) + unit->at_tables + table;
+    return units->accelerator->ops->move_bits(units->accelerator, stream, args, error);
+}
+
+zf_status zf_aside_move(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                        zf_error *error) {
+    if (unit->longest_values != 0) {
+        zf_move_args args = {.from = memory->workspace + unit->at_values,
+                             .to = memory->values,
+                             .longest = unit->longest_values,
+                             .from_bytes = unit->aside_values,
+                             .to_bytes = units->sizes.values};
+        ZF_TRY(move(units, unit, stream, &args, unit->move_values, memory, error));
+    }
+    if (unit->longest_validity == 0) return ZF_OK;
+    zf_move_args args = {.from = memory->workspace + unit->at_validity,
+                         .to = memory->validity,
+                         .longest = unit->longest_validity,
+                         .from_bytes = unit->aside_validity,
+                         .to_bytes = units->sizes.validity};
+    return move(units, unit, stream, &args, unit->move_validity, memory, error);
+}
