@@ -35,10 +35,15 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_ballot, uint64_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
     /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \
     X(zf_emu_warp_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                   \
+    /* Starts a copy of 16 aligned bytes to shared memory, which may be made at any time until the thread waits for it. */       \
+    /* zf_emu_await waits for the thread's copies but those started since the last `pending` calls of it, this one included. */  \
+    X(zf_emu_copy, void, (void *thread, void *to, const void *from, uint32_t line))                                              \
+    X(zf_emu_await, void, (void *thread, uint32_t pending))                                                                      \
     /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
      */                                                                                                                          \
     /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. Bytes of an argument that are */  \
     /* read must be written before (zf_emu_check_unwritten), unless a kernel of the plan failed: it may have left some out. */   \
+    /* A thread may read what another thread of its block wrote only behind a barrier of both. */                                \
     X(zf_emu_check, void, (void *thread, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line))        \
     /* The same for an array of the thread, or one in shared memory. */                                                          \
     X(zf_emu_check_local, void,                                                                                                  \

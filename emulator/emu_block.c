@@ -223,11 +223,13 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     memset(block->warp_times, 0, sizeof block->warp_times);
     block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
     if (block->random == 0) block->random = 1;
+    if (++block->run == 0) block->run = 1;
     memset(block->shared, SHARED_BYTE, kernel->shared_bytes);
     memset(block->shadow, 0, kernel->shared_bytes * sizeof *block->shadow);
     for (uint32_t i = 0; i < count; i++) {
         block->order[i] = (uint16_t)i;
         block->threads[i] = (zf_emu_thread_state){.block = block, .number = i};
+        block->copies[i].count = block->copies[i].turn = 0;
         zf_fiber_start(&block->fibers[i], enter, &block->threads[i]);
     }
     while (left > 0) {
@@ -254,10 +256,15 @@ static const char *verb_of(uint32_t access) {
     return access == ZF_EMU_LOAD ? "reads" : access == ZF_EMU_STORE ? "writes" : "changes";
 }
 
+static zf_emu_when now_of(const zf_emu_thread_state *thread) {
+    const zf_emu_block *block = thread->block;
+    uint32_t warp = thread->number / block->launch->kernel->warp;
+    return (zf_emu_when){(uint16_t)thread->number, (uint16_t)warp, block->time, block->warp_times[warp]};
+}
+
 static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
     zf_emu_block *block = thread->block;
-    uint32_t warp = thread->number / block->launch->kernel->warp;
-    zf_emu_when now = {(uint16_t)thread->number, (uint16_t)warp, block->time, block->warp_times[warp]};
+    zf_emu_when now = now_of(thread);
     zf_emu_shadow *first = &block->shadow[begin], *before = &block->before; // see zf_emu_race about locals in memory
     for (uint32_t i = 0; i < bytes; i++) {
         zf_emu_shadow *byte = &first[i];
@@ -287,6 +294,21 @@ static void check_holes(zf_emu_thread_state *thread, uint64_t offset, uint32_t b
 static bool allows(const zf_emu_object *object, uintptr_t address, uint32_t bytes, uint32_t access) {
     uint64_t offset = address - object->at;
     return offset < object->bytes && bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable);
+}
+
+/// Elements that threads of a block give to each other by global memory: a barrier must order the store and the load.
+static void check_given(zf_emu_thread_state *thread, uintptr_t address, uint32_t access, uint32_t line) {
+    zf_emu_block *block = thread->block;
+    zf_emu_when now = now_of(thread);
+    zf_emu_stored *stored = &block->stored[(address ^ address >> 12) % ZF_EMU_STORED];
+    if (access == ZF_EMU_STORE) {
+        *stored = (zf_emu_stored){address, block->run, now};
+        return;
+    }
+    if (access != ZF_EMU_LOAD || stored->at != address || stored->run != block->run) return;
+    if (stored->when.thread == now.thread || stored->when.time != now.time) return;
+    if (stored->when.warp == now.warp && stored->when.warp_time != now.warp_time) return;
+    FAULT(thread, line, "reads what thread %u wrote, and no barrier orders the two", (unsigned)stored->when.thread);
 }
 
 /// Notes what an access of the object writes. One that reads must find its bytes written, by whichever thread.
@@ -325,6 +347,7 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         return;
     }
     if (thread->last != NULL && allows(thread->last, address, bytes, access)) { // most accesses are near the one before
+        if (thread->last->writable) check_given(thread, address, access, line);
         check_written(thread, thread->last, address, bytes, access, line);
         return;
     }
@@ -336,6 +359,7 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         if (i == 0) check_holes(thread, offset, bytes, access, line);
         if (allows(object, address, bytes, access)) {
             if (i > 0 || launch->hole_count == 0) thread->last = object;
+            if (object->writable) check_given(thread, address, access, line);
             check_written(thread, object, address, bytes, access, line);
             return;
         }
@@ -362,6 +386,39 @@ void zf_emu_check_local(void *pointer, const void *at, uint32_t bytes, const voi
         FAULT(thread, line, "touches %u bytes of an array at an address that is %u beyond a multiple of %u", bytes,
               (uint32_t)((uintptr_t)at % align), align);
     }
+}
+
+// ---- Copies ---------------------------------------------------------------------------------------------------
+
+// A copy may be made at once, so its place must be free already; it is made as late as can be.
+void zf_emu_copy(void *pointer, void *to, const void *from, uint32_t line) {
+    zf_emu_thread_state *thread = pointer;
+    zf_emu_copies *copies = &thread->block->copies[thread->number];
+    zf_emu_check(thread, from, ZF_EMU_PIECE, ZF_EMU_PIECE, ZF_EMU_LOAD, line);
+    zf_emu_check(thread, to, ZF_EMU_PIECE, ZF_EMU_PIECE, ZF_EMU_STORE, line);
+    if (copies->count == copies->room) {
+        uint32_t room = 2 * copies->room + 8;
+        zf_emu_copy_state *all = realloc(copies->all, room * sizeof *all);
+        if (all == NULL) FAULT(thread, line, "no memory for %u copies", room);
+        copies->all = all;
+        copies->room = room;
+    }
+    zf_emu_copy_state *copy = &copies->all[copies->count++];
+    *copy = (zf_emu_copy_state){.to = to, .turn = copies->turn, .line = line};
+    memcpy(copy->bytes, from, ZF_EMU_PIECE);
+}
+
+void zf_emu_await(void *pointer, uint32_t pending) {
+    zf_emu_thread_state *thread = pointer;
+    zf_emu_copies *copies = &thread->block->copies[thread->number];
+    uint32_t made = 0, turns = ++copies->turn;
+    for (; made < copies->count && copies->all[made].turn + pending < turns; made++) {
+        const zf_emu_copy_state *copy = &copies->all[made];
+        zf_emu_check(thread, copy->to, ZF_EMU_PIECE, ZF_EMU_PIECE, ZF_EMU_STORE, copy->line);
+        memcpy(copy->to, copy->bytes, ZF_EMU_PIECE);
+    }
+    copies->count -= made;
+    if (made > 0) memmove(copies->all, copies->all + made, copies->count * sizeof *copies->all);
 }
 
 // ---- Room -----------------------------------------------------------------------------------------------------
@@ -395,5 +452,6 @@ void zf_emu_block_free(zf_emu_block *block) {
     zf_fiber_stacks_free(block->fibers, block->fiber_count);
     free(block->shared);
     free(block->shadow);
+    for (uint32_t i = 0; i < ZF_EMU_THREADS_MOST; i++) free(block->copies[i].all);
     free(block);
 }

@@ -61,6 +61,7 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now);
 
 // ---- A thread block -------------------------------------------------------------------------------------------
 
+enum { ZF_EMU_PIECE = 16, ZF_EMU_STORED = 1 << 12 };
 enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_LEAST_WARP };
 
 /// Memory that a launch gives to its kernel.
@@ -93,6 +94,26 @@ typedef enum zf_emu_state {
 } zf_emu_state;
 
 struct zf_emu_block;
+/// A copy that a thread has started and not waited for.
+typedef struct zf_emu_copy_state {
+    uint8_t *to, bytes[ZF_EMU_PIECE];
+    uint32_t turn; ///< the thread's waits before it
+    uint32_t line;
+} zf_emu_copy_state;
+
+/// Those of one thread, the oldest first. The memory stays for the next thread block.
+typedef struct zf_emu_copies {
+    zf_emu_copy_state *all;
+    uint32_t count, room, turn;
+} zf_emu_copies;
+
+/// The last store at a place of global memory, for those that read it. Others at its entry of the table replace it.
+typedef struct zf_emu_stored {
+    uintptr_t at;
+    uint32_t run; ///< of the thread block; 0: none
+    zf_emu_when when;
+} zf_emu_stored;
+
 typedef struct zf_emu_thread_state {
     struct zf_emu_block *block;
     uint32_t number;
@@ -115,6 +136,9 @@ typedef struct zf_emu_block {
     uint32_t shared_room;
     zf_fiber host;
     const zf_emu_launch *launch;
+    zf_emu_copies copies[ZF_EMU_THREADS_MOST];
+    zf_emu_stored stored[ZF_EMU_STORED];
+    uint32_t run; ///< thread blocks so far
     uint32_t group;
     uint64_t random;
     zf_status fault; ///< not ZF_OK: what `error` says

@@ -119,6 +119,21 @@ static void finish(zf_cg *cg, LLVMValueRef v_function) {
     }
 }
 
+static void copy_ahead(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from) {
+    LLVMValueRef v_args[4] = {self(cg), v_to, v_from, line_here(cg)}, v_object = object_of(v_to);
+    if (is_shared(v_object)) {
+        LLVMValueRef v_all[7] = {self(cg),          v_to,         zf_cg_i32(cg, 16), v_object, LLVMGetOperand(v_object, 2),
+                                 zf_cg_i32(cg, 16), line_here(cg)};
+        zf_cg_call(cg, "zf_emu_check_local", cg->ty_void, v_all, 7);
+    }
+    zf_cg_call(cg, "zf_emu_copy", cg->ty_void, v_args, 4);
+}
+
+static void await_copies(zf_cg *cg, uint32_t pending) {
+    LLVMValueRef v_args[2] = {self(cg), zf_cg_i32(cg, pending)};
+    zf_cg_call(cg, "zf_emu_await", cg->ty_void, v_args, 2);
+}
+
 static void prefetch_within(zf_cg *cg, LLVMValueRef v_from) { LLVMSetVolatile(zf_cg_load(cg, cg->ty_i8, v_from, 1), true); }
 
 static const zf_simt_ops operations = {
@@ -130,6 +145,8 @@ static const zf_simt_ops operations = {
     .warp_barrier = warp_barrier,
     .shuffle = shuffle,
     .ballot = ballot,
+    .copy_ahead = copy_ahead,
+    .await_copies = await_copies,
     .prefetch_within = prefetch_within,
     .finish = finish,
 };

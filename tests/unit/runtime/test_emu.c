@@ -158,6 +158,28 @@ static void warps(KERNEL_ARGS) {
     store(thread, (uint32_t *)(void *)out + global_index(thread), value, 6);
 }
 
+/// Copies that are under way come when the thread waits for them, and others' behind a barrier; what lanes store in global memory
+/// is there behind one, too.
+static void copies(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    enum { PIECE = 16, PIECES = ELEMENTS * 4 / PIECE };
+    const uint32_t empty = UINT32_C(0xa7a7a7a7);
+    uint32_t number = zf_emu_thread(thread), *shared = (uint32_t *)zf_emu_shared(thread, 0, 0), *to = (uint32_t *)(void *)out;
+    uint32_t *own = shared + number * (PIECE / 4), right = 0, i = global_index(thread);
+    zf_emu_copy(thread, own, base + (size_t)(i % PIECES) * PIECE, 1);
+    zf_emu_await(thread, 1);
+    right += load(thread, own, 2) == empty;
+    zf_emu_await(thread, 1);
+    zf_emu_warp_barrier(thread, 3, 3);
+    uint32_t piece = (i ^ 1) % PIECES, value = load(thread, shared + (number ^ 1) * (PIECE / 4), 4);
+    right += value == piece * (PIECE / 4) * 7 + 3;
+    store(thread, to + i, right, 5);
+    zf_emu_warp_barrier(thread, 6, 6);
+    right = load(thread, to + (i ^ 1), 7);
+    zf_emu_warp_barrier(thread, 8, 8);
+    store(thread, to + i, right, 9);
+}
+
 // Halves of a wave: a ballot is the wave's, and lanes that are not there have no vote. Each thread computes its expected
 // ballots, and stores how many were right.
 
@@ -245,9 +267,13 @@ static void test_right(void) {
             CHECK(run(&m, warps, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
             m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
             CHECK(memcmp(got, m.values, sizeof got) == 0, "copies of warps");
-            CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            CHECK(run(&m, copies, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
             m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
             uint32_t sum = 0, wrong = 0;
+            for (uint32_t i = 0; i < ELEMENTS; i++) wrong += got[i] != 2;
+            CHECK(wrong == 0, "seed %llu: %u copies are wrong", (unsigned long long)seeds[s], wrong);
+            CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
             for (uint32_t i = 0; i < ELEMENTS; i++) {
                 sum = (i % THREADS == 0 ? 0 : sum) + m.values[i];
                 wrong += got[i] != sum;
@@ -402,6 +428,27 @@ FAULTY(
         zf_emu_warp_barrier(thread, 1, 52);
         if (number == 0) store(thread, shared, 1, 51);
     })
+// A copy is made at any time until its thread waits for it: nobody may read there before, and others only behind a barrier.
+FAULTY(
+    copy_in_use, if (zf_emu_group(thread) == 3) {
+        load(thread, shared, 59);
+        zf_emu_shuffle(thread, 1, first_lane(thread), 60, 60);
+        if (is_chosen(thread)) zf_emu_copy(thread, shared, base, 61);
+    })
+FAULTY(
+    copy_unseen, if (zf_emu_group(thread) == 3) {
+        if (is_chosen(thread)) zf_emu_copy(thread, shared, base, 62);
+        zf_emu_barrier(thread, 63, 63);
+        if (is_chosen(thread)) zf_emu_await(thread, 0);
+        zf_emu_shuffle(thread, 1, first_lane(thread), 64, 64);
+        load(thread, shared, 62);
+    })
+FAULTY(
+    store_unseen, if (zf_emu_group(thread) == 3) {
+        if (is_chosen(thread)) store(thread, values, 1, 65);
+        zf_emu_shuffle(thread, 1, first_lane(thread), 66, 66);
+        if (number == 36) load(thread, values, 67);
+    })
 FAULTY(warp_barrier_missed, if (!is_chosen(thread)) zf_emu_warp_barrier(thread, 54, 54);)
 FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, first_lane(thread), 1, is_chosen(thread) ? 39 : 38);)
 // As kernels have them: many of one line.
@@ -449,6 +496,10 @@ static const fault faults[] = {
     {"warps with a barrier of each between", warps_race, "races with thread", ".zf line 48"},
     {"warps with a read of the writer between", warps_race_later, "races with thread", ".zf line 56"},
     {"a write of a warp after reads of two", warps_race_behind, "races with thread", ".zf line 51"},
+    {"a copy to where others read", copy_in_use, "races with thread", ".zf line 61"},
+    {"a copy that others read too early", copy_unseen, "races with thread", ".zf line 62"},
+    {"a store that others read too early", store_unseen, "reads what thread 37 wrote, and no barrier orders the two",
+     OTHER "36, .zf line 67"},
     {"a barrier of a warp that a lane misses", warp_barrier_missed, "waits at a barrier of its warp that thread 37",
      ".zf line 54"},
     {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
