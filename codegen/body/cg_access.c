@@ -243,9 +243,10 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         LLVMValueRef v_length = zf_cg_seq_length(cg, frame->env, &a.seq);
         v_ok = zf_cg_below(cg, v_index, v_length);
         if (clamps(cg) && !is_text) {
+            // NULL: a failure left the chunk, or there are no checks. Then only what was made up for an element that is not
+            // there may lie outside.
             LLVMValueRef v_held = zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
-            // Without checks only what was made up for an element that is not there may lie outside.
-            if (!cg->unchecked || v_held != NULL) v_index = clamp(cg, v_index, zf_cg_last(cg, v_length), stream_name(expr));
+            if (v_held != NULL) v_index = clamp(cg, v_index, zf_cg_last(cg, v_length), stream_name(expr));
             return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
         }
     }

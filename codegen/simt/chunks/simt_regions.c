@@ -23,8 +23,8 @@ typedef struct row_batch {
     LLVMValueRef v_lane;                ///< i32
     LLVMValueRef v_first;               ///< i64: number of the first row
     LLVMValueRef v_size, v_from, v_own; ///< slots: of this lane's row the size (i32), the first j (i64), the element (as a word)
-    LLVMValueRef v_start, v_row;    ///< slots (i32): where a row begins, and its number, of the lane's among those with elements
-    LLVMValueRef v_total, v_filled; ///< i32: elements of all rows; rows with elements
+    LLVMValueRef v_start, v_row; ///< slots (i32): where a row begins, and its number, of the lane's among those with elements
+    LLVMValueRef v_total;        ///< i32: elements of all rows
 } row_batch;
 
 static bool see_binder(zf_visitor *visitor, zf_expr *expr) {
@@ -87,6 +87,12 @@ static void make_own(row_batch *b, LLVMValueRef v_size) {
     take_again(b, &t, zf_cg_sub(cg, v_size, zf_cg_i64(cg, 1)));
 }
 
+// Whether so many rows as there are lanes have less than 2^32 elements, whatever the file says.
+static bool is_short(const zf_binder *inner) {
+    enum { MOST = 1 << 25 };
+    return inner->lo->range.lo >= 0 && inner->hi->range.lo >= 0 && inner->hi->range.hi <= MOST;
+}
+
 // This lane's row; a lane without one has a row of size 0. A failure ends the row, not the lane.
 static void measure_row(row_batch *b) {
     zf_cg *cg = b->cg;
@@ -106,7 +112,7 @@ static void measure_row(row_batch *b) {
     zf_cg_range range = zf_cg_range_make(cg, region->frame, b->inner);
     take_again(b, &t, zf_cg_i64(cg, 1)); // one thread makes it twice: to measure the row, and to make its elements
     LLVMValueRef v_size = zf_chunk_region_size(cg, &range);
-    zf_chunk_region_room(region, region->v_pos, v_size); // so sums of sizes do not wrap
+    if (!is_short(b->inner)) zf_chunk_region_room(region, region->v_pos, v_size); // so sums of sizes do not wrap
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_size, cg->ty_i32, false), b->v_size);
     LLVMBuildStore(cg->builder, range.v_lo, b->v_from);
     if (b->by_row) {
@@ -151,7 +157,6 @@ static void place_rows(row_batch *b) {
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_up, v_size), b->v_start);
     LLVMBuildStore(cg->builder, b->v_lane, b->v_row);
     LLVMValueRef v_some = zf_simt_ballot(b->lower, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)));
-    b->v_filled = zf_simt_count_lanes(cg, v_some);
     LLVMBasicBlockRef bb_close = zf_cg_block(cg, "close_up"), bb_closed = zf_cg_block(cg, "closed_up");
     LLVMTypeRef ty_set = LLVMTypeOf(v_some);
     LLVMValueRef v_gaps = zf_cg_and(cg, v_some, zf_cg_add(cg, v_some, LLVMConstInt(ty_set, 1, 0)));
@@ -246,9 +251,8 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
                                  v_seen = zf_cg_alloca(cg, ty, "seen");
     LLVMValueRef v_lane = zf_cg_resize(cg, b->v_lane, ty_set, false); // up to it, of the last all lanes
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 2, 0), v_lane, ""), v_one);
-    LLVMValueRef v_marks = zf_cg_icmp(cg, LLVMIntULT, b->v_lane, b->v_filled);
+    // A lane without a row marks the begin of the last row once more, or what is behind all elements.
     LLVMValueRef v_start = LLVMBuildLoad2(cg->builder, ty, b->v_start, "");
-    v_start = zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_marks, "rows with elements"), v_start, v_none);
     LLVMValueRef v_window = LLVMBuildLShr(cg->builder, v_start, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_in_window = zf_cg_and(cg, v_start, zf_cg_i32(cg, cg->wave - 1));
     LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_resize(cg, v_in_window, ty_set, false), "");

@@ -182,7 +182,9 @@ void zf_simt_row_bitmap_store(zf_simt_row_bitmap *m, LLVMValueRef v_from, LLVMVa
     LLVMBasicBlockRef bb_find = zf_cg_block(cg, "find"), bb_all = zf_cg_block(cg, "all"), bb_some = zf_cg_block(cg, "cut"),
                       bb_next = zf_cg_block(cg, "found");
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, v_end); // else there may be no word
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "places before the last"), bb_find, bb_next);
+    if ((m->places + step - 1) / step * step > (m->places + WORD - 1) / WORD * WORD)
+        v_exists = zf_cg_within(cg, v_exists, "places before the last");
+    zf_cg_cond_br(cg, v_exists, bb_find, bb_next);
     zf_cg_enter(cg, bb_find);
     LLVMValueRef v_word = word_at(m, v_place), v_all = zf_cg_load(cg, cg->ty_i32, v_word, 8);
     LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_word, 4), 4), v_two = zf_cg_i32(cg, 2),

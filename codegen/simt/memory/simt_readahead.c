@@ -1,6 +1,6 @@
 // Reading ahead: rows of a stream are copied to a ring in shared memory, as many as fit. A row is copied as soon as the one in
 // its place was read. On GPUs these copies need no register and nobody waits for them but for the row that is read next
-// (`copy_ahead`); on the emulator they are loads and stores.
+// (`copy_ahead`).
 #include "codegen/simt/memory/simt_readahead.h"
 
 #include "codegen/simt/memory/simt_memory.h"
@@ -16,7 +16,8 @@ uint32_t zf_simt_readahead_bytes(uint32_t wave) { return ROWS * ZF_SIMT_PIECE * 
 static void copy_row(zf_simt_readahead *a, LLVMValueRef v_row) {
     zf_cg *cg = a->lower->cg;
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave)), a->v_lane);
-    LLVMValueRef v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * cg->wave - 1), "pieces of a ring");
+    LLVMValueRef v_to = v_from; // the first rows are in order
+    if (!LLVMIsConstant(v_row)) v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * cg->wave - 1), "pieces of a ring");
     v_from = zf_cg_resize(cg, zf_cg_clamp(cg, v_from, a->v_last, "pieces that are read ahead"), cg->ty_i64, false);
     v_from = zf_simt_piece_at(cg, a->v_pieces, v_from);
     zf_simt_copy(cg, zf_simt_piece_at(cg, a->v_ring, zf_cg_resize(cg, v_to, cg->ty_i64, false)), v_from);

@@ -75,7 +75,7 @@ static void entries_begin(entries *e, zf_kernel_build *lower, const zf_kernel_en
     zf_cg *cg = lower->cg;
     LLVMValueRef v_threads = zf_cg_i32(cg, threads);
     LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
-    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / zf_kind_size(port->type.kind)), "elements of a table");
+    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / zf_kind_size(port->type.kind)), "room of a table");
     v_count = zf_cg_low_half(cg, v_count);
     LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i32(cg, threads - 1)), v_threads, "");
     zf_cg_loop_begin(cg, &e->loop, zf_cg_i32(cg, 0), v_turns, name);
