@@ -296,6 +296,14 @@ static diff_verdict check_cut(diff_comparing *k, const diff_laid *laid, uint64_t
     return check_range(k, laid, begin, end < rows ? end : rows);
 }
 
+// A few rows at the begin, in the middle and at the end of the last chunk, whose others have no place.
+static diff_verdict check_inside(diff_comparing *k, const diff_laid *laid, uint64_t rows) {
+    uint64_t tile = tile_of(k), begin = (rows - 1) / tile * tile, middle = begin + (rows - begin) / 2;
+    diff_verdict verdict = check_range(k, laid, begin, begin + 1);
+    if (verdict != DIFF_DISAGREE) verdict = check_range(k, laid, middle, middle + 2 < rows ? middle + 2 : rows);
+    return verdict != DIFF_DISAGREE ? check_range(k, laid, rows - 1, rows) : verdict;
+}
+
 // One place is damaged, and the tile behind the one that holds it is not: it does not report it.
 static diff_verdict check_beside(diff_comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
     uint64_t tile = tile_of(k), begin = (at / tile + 1) * tile;
@@ -334,6 +342,60 @@ static diff_verdict check_neighbour(diff_comparing *k, const diff_laid *laid, ui
     return DIFF_SAME_VIOLATION;
 }
 
+// A row of the chunk that fails, which may be told or not: others have no place.
+static diff_verdict check_cut_failure(diff_comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
+    uint64_t tile = tile_of(k), begin = at / tile * tile, end = begin + tile < rows ? begin + tile : rows;
+    if (end - begin < 3) return DIFF_SAME_VIOLATION;
+    diff_call call = diff_call_of(k, laid);
+    diff_result got;
+    call.begin = begin + data_below(&k->random, end - begin);
+    call.end = call.begin + 1;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->ranges++;
+    diff_verdict verdict =
+        got.kind == DIFF_FAULT ? diff_differ(k, "part of the chunk that fails", got.text) : DIFF_SAME_VIOLATION;
+    diff_result_free(&got);
+    return verdict;
+}
+
+// Whether all chunks of a stream begin with its first element, so that the last one has all.
+static bool has_late_stream(const diff_comparing *k) {
+    const interp_block *block = k->block;
+    for (uint32_t e = 0; block->directories != NULL && e < block->edge_count; e++) {
+        const interp_directory *directory = &block->directories[e];
+        if (directory->count > 1 && block->counts[e] > 0 && directory->starts[directory->count - 1] == 0) return true;
+    }
+    return false;
+}
+
+// The last chunk alone is what the recorder makes of it.
+static diff_verdict check_last(diff_comparing *k, uint64_t rows) {
+    for (uint32_t t = 0; t < k->decoder->abi.tree_count; t++)
+        if (k->decoder->abi.trees[t].directory == 0) return DIFF_SAME_VIOLATION; // without states
+    diff_verdict verdict = DIFF_SAME_VIOLATION;
+    diff_result got[2];
+    diff_laid laid;
+    for (unsigned n = 0; n < 2; n++) {
+        const zf_decoder *decoder = n == 0 ? k->decoder : k->recorder;
+        if (!diff_lay_out(decoder, k->block, NULL, &laid, &got[n])) continue;
+        diff_call call = diff_call_of(k, &laid);
+        call.begin = (rows - 1) / tile_of(k) * tile_of(k);
+        call.end = rows;
+        call.decoder = decoder;
+        call.code = n == 0 ? k->code : k->recorder_code;
+        diff_run(&call, &got[n]);
+        free(laid.bytes);
+        k->c->tally->runs++;
+    }
+    bool same = got[0].kind == got[1].kind && got[0].violation == got[1].violation && got[0].size == got[1].size;
+    same = same && (got[0].kind != DIFF_BYTES || got[0].size == 0 || memcmp(got[0].bytes, got[1].bytes, got[0].size) == 0);
+    if (!same) verdict = diff_differ(k, "the last chunk alone", got[0].kind == DIFF_BYTES ? got[1].text : got[0].text);
+    diff_result_free(&got[0]);
+    diff_result_free(&got[1]);
+    return verdict;
+}
+
 // The tile before the chunk that fails has nothing of the failure, and is made.
 static diff_verdict check_before(diff_comparing *k, const diff_laid *laid, uint64_t at) {
     uint64_t tile = tile_of(k), end = at / tile * tile;
@@ -370,7 +432,12 @@ static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
     if (k->wanted == NULL) { // the rows of a tile that holds what is wrong
         unsigned number = k->report->violation.number;
         uint64_t at = k->report->root_position;
-        if (makes_chunks(k) && number <= 10 && k->report->violation.path[0] == 0 && at < rows) return check_before(k, laid, at);
+        if (makes_chunks(k) && number <= 10 && k->report->violation.path[0] == 0 && at < rows) {
+            diff_verdict verdict = check_before(k, laid, at);
+            if (verdict != DIFF_DISAGREE && data_below(&k->random, 4) == 0) verdict = check_cut_failure(k, laid, at, rows);
+            if (verdict != DIFF_DISAGREE && k->level != 0 && has_late_stream(k)) verdict = check_last(k, rows);
+            return verdict;
+        }
         bool pulled = (number == 1 && !scans(k)) || (number >= 5 && number <= 8);
         if (!pulled || k->report->violation.path[0] != 0 || at >= rows) return DIFF_SAME_VIOLATION;
         diff_verdict verdict = check_range(k, laid, at, at + 1);
@@ -385,7 +452,7 @@ static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
     }
     if (rows == 0) return DIFF_SAME_BYTES;
     if (!k->c->thorough) return check_cut(k, laid, rows, data_below(&k->random, 3));
-    diff_verdict verdict = DIFF_SAME_BYTES;
+    diff_verdict verdict = makes_chunks(k) ? check_inside(k, laid, rows) : DIFF_SAME_BYTES;
     for (uint64_t way = 0; way < 3 * 3 && verdict != DIFF_DISAGREE; way++) verdict = check_cut(k, laid, rows, way % 3);
     return verdict;
 }

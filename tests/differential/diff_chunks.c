@@ -19,19 +19,20 @@ static bool is_foreign(const zf_codec_choice *choice) {
 
 bool diff_chunk_foreign(const zf_column *column) { return is_foreign(column->codec); }
 
-static uint64_t chunk_of(const zf_codec_choice *choice) {
+// The first stage of chunks.
+static const zf_codec_node *chunked(const zf_codec_choice *choice) {
     const zf_codec_node *node = choice->alternatives[0];
-    if (node->inst->pattern == ZF_NON_PARALLEL) return node->chunk_size;
-    uint64_t size = 0;
-    for (uint32_t s = 0; s < node->inst->stream_count && size == 0; s++)
-        if (node->streams[s] != NULL) size = chunk_of(node->streams[s]);
-    return size;
+    if (node->inst->pattern == ZF_NON_PARALLEL) return node;
+    const zf_codec_node *found = NULL;
+    for (uint32_t s = 0; s < node->inst->stream_count && found == NULL; s++)
+        if (node->streams[s] != NULL) found = chunked(node->streams[s]);
+    return found;
 }
 
-bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out) {
-    uint64_t chunk = chunk_of(column->codec), largest = chunk < 1500 ? chunk : 1500;
+static bool trial_by_size(uint64_t chunk, unsigned number, unsigned k, diff_chunk_trial *out) {
+    uint64_t largest = chunk < 1500 ? chunk : 1500;
     if (chunk >= 1500 && chunk <= 5000) largest = chunk;
-    const uint64_t sizes[DIFF_CHUNK_TRIALS / 2] = {0, 1, largest - 1, largest, largest + 1, 3 * largest + 7, 33, 700, 2500};
+    const uint64_t sizes[DIFF_CHUNK_SIZES / 2] = {0, 1, largest - 1, largest, largest + 1, 3 * largest + 7, 33, 700, 2500};
     unsigned size = k / 2;
     if ((number + size) % DIFF_CHUNK_STEP != 0 || sizes[size] > 6000) return false;
     if (k % 2 == 1 && sizes[size] < 2) return false;
@@ -45,11 +46,103 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     return true;
 }
 
+enum { PIECES_MOST = 200, SEVERAL_LEAST = 234, SEVERAL_MOST = 5000, RING_LEAST = 1000, RING_RATE = 4096, RING_CHUNKS = 4 };
+
+bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out) {
+    const zf_codec_node *node = chunked(column->codec);
+    uint64_t chunk = node->chunk_size, rows = 0;
+    if (k < DIFF_CHUNK_SIZES) return trial_by_size(chunk, number, k, out);
+    if ((number + k) % DIFF_CHUNK_STEP != 0) return false;
+    *out = (diff_chunk_trial){.kind = k == DIFF_CHUNK_SIZES       ? DIFF_CHUNK_PIECES
+                                      : k == DIFF_CHUNK_SIZES + 1 ? DIFF_CHUNK_SEVERAL
+                                                                  : DIFF_CHUNK_RINGS,
+                              .seed = number * 100 + k};
+    switch (out->kind) {
+    case DIFF_CHUNK_PIECES: rows = chunk > PIECES_MOST ? PIECES_MOST : PIECES_MOST / chunk * chunk; break;
+    case DIFF_CHUNK_SEVERAL:
+        if (chunk >= SEVERAL_LEAST && chunk <= SEVERAL_MOST) rows = 2 * chunk + chunk / 2 + 1;
+        break;
+    default:
+        if (node->inst->lanes > 0 && chunk >= RING_LEAST)
+            rows = RING_CHUNKS * (chunk < RING_RATE ? chunk : RING_RATE) + (k == DIFF_CHUNK_TRIALS - 1 ? 77 : 0);
+    }
+    out->rows = rows;
+    return rows > 0;
+}
+
+// ---- Data -----------------------------------------------------------------------------------------------------
+
+static void push_piece(interp *in, interp_stream *out, zf_type type, data_shape shape, uint64_t seed, uint64_t count) {
+    interp_stream *piece = data_stream(in, type, shape, seed, count);
+    for (uint64_t r = 0; r < count; r++) interp_stream_push(out, interp_stream_bits(piece, r, NULL));
+}
+
+static void push_pieces(interp *in, interp_stream *out, zf_type type, const diff_chunk_trial *t) {
+    static const data_shape wild[] = {DATA_UNIFORM, DATA_CONSTANT, DATA_SORTED, DATA_FULL_RANGE, DATA_EVEN_4,       DATA_OUTLIERS,
+                                      DATA_EVEN_64, DATA_EXTREMES, DATA_ZIPF,   DATA_RUNS_256,   DATA_NEARLY_SORTED};
+    static const data_shape tame[] = {DATA_ZIPF, DATA_CONSTANT, DATA_EVEN_4, DATA_SORTED};
+    enum { WILD = sizeof wild / sizeof wild[0], TAME = sizeof tame / sizeof tame[0], SHORT = 24 };
+    data_random random = {.state = t->seed};
+    for (uint64_t left = t->rows, n = 0; left > 0; n++) {
+        uint64_t count = 1 + data_below(&random, t->rows > 1000 ? 8 * SHORT : SHORT);
+        if (count > left) count = left;
+        push_piece(in, out, type,
+                   t->tame == 0   ? wild[n % WILD]
+                   : t->tame == 1 ? tame[n % TAME]
+                                  : DATA_CONSTANT,
+                   data_next(&random), count);
+        left -= count;
+    }
+}
+
+// Each chunk, or part of a large one, has so many different numbers, and so often a new one in a lane.
+static void push_rates(interp_stream *out, zf_type type, const diff_chunk_trial *t, uint64_t chunk) {
+    static const uint16_t kinds[] = {256, 40, 200, 100, 16, 150};
+    enum { KINDS = sizeof kinds / sizeof kinds[0], LANES = 32 };
+    data_random random = {.state = t->seed};
+    unsigned turn = (unsigned)(t->seed % KINDS);
+    if (chunk > RING_RATE) chunk = RING_RATE;
+    for (uint64_t r = 0; r < t->rows; r++) {
+        uint64_t most = kinds[(turn + r / chunk) % KINDS], before = 0;
+        if (r >= LANES) before = interp_stream_bits(out, r - LANES, NULL);
+        bool is_new = r < LANES || data_below(&random, 256) < most;
+        uint64_t value = is_new ? data_below(&random, most) * UINT64_C(0x0101010101010101) : before;
+        interp_stream_push(out, interp_value_mask(type.kind, value));
+    }
+}
+
+interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t) {
+    if (t->kind == DIFF_CHUNK_SIZED) return data_stream(in, column->type, t->shape, t->seed, t->rows);
+    interp_stream *out = interp_stream_new(in, column->type);
+    if (t->kind == DIFF_CHUNK_RINGS)
+        push_rates(out, column->type, t, chunked(column->codec)->chunk_size);
+    else
+        push_pieces(in, out, column->type, t);
+    return out;
+}
+
+bool diff_chunk_tame(diff_chunk_trial *t) {
+    if (t->tame == 2 || (t->kind != DIFF_CHUNK_PIECES && t->kind != DIFF_CHUNK_SEVERAL)) return false;
+    t->tame++;
+    return true;
+}
+
+bool diff_chunk_thorough(const diff_chunk_trial *t) { return t->kind == DIFF_CHUNK_PIECES; }
+
 // ---- Damage ---------------------------------------------------------------------------------------------------
 
 // Where in the last chunk of a stream: from its begin, and from its end.
 static const uint8_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 24};
-enum { PLACES = sizeof places, ENDS = 3, WAYS = 4 * PLACES + ENDS + 3, PARAM_WAYS = 4, EDGE_WAYS = 4 };
+enum { PLACES = sizeof places, ENDS = 3, WAYS = 4 * PLACES + ENDS + 3, PARAM_WAYS = 4, EDGE_WAYS = 6 };
+enum {
+    CUTS = 160,
+    CHANGES = 48,
+    MERGES = 32,
+    FILLS = 12,
+    PIECE_WAYS = CUTS + 4 * CHANGES + MERGES + FILLS,
+    FEW = 6,
+    FEW_WAYS = 4 * FEW
+};
 
 static uint64_t *starts_of(interp *in, interp_block *block, uint32_t edge) {
     if (block->directories == NULL || block->directories[edge].count == 0) return NULL;
@@ -74,7 +167,9 @@ static bool cut(interp *in, uint32_t s, uint32_t edge, bool bits, uint64_t eleme
     return true;
 }
 
-// An element is all ones, or 0, or another by a bit.
+// An element is all ones, or 0, or another by a bit; or by a few of its lowest bits, or by what often is the kind of what
+// follows.
+enum { CHANGE_ONES, CHANGE_ZERO, CHANGE_BIT, CHANGE_LOW, CHANGE_KIND, CHANGE_KINDS };
 static bool change(interp *in, uint32_t s, uint64_t at, unsigned how, interp_block *block) {
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (at >= streams[s].elements) return false;
@@ -84,9 +179,31 @@ static bool change(interp *in, uint32_t s, uint64_t at, unsigned how, interp_blo
     block->streams = streams;
     if (how < 2)
         memset(bytes + at * size, how == 0 ? 0xff : 0, size);
-    else
+    else if (how == CHANGE_BIT)
         bytes[at * size] ^= (uint8_t)(1u << at % 8);
+    else if (how == CHANGE_LOW)
+        bytes[at * size] ^= (uint8_t)(1 + at % 7);
+    else
+        bytes[at * size] ^= how == CHANGE_KIND ? 0x40 : at % 2 == 0 ? 0x80 : 0xc0;
     return true;
+}
+
+// An element is added to the next, and is 0: of sizes the sum stays.
+static bool merge(interp *in, uint32_t s, uint64_t at, interp_block *block) {
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
+    if (at + 1 >= streams[s].elements) return false;
+    uint8_t *bytes = diff_copy(in, streams[s].bytes, (size_t)streams[s].size);
+    size_t size = (size_t)(streams[s].size / streams[s].elements);
+    uint64_t a = 0, b = 0;
+    if (size > sizeof a) return false;
+    memcpy(&a, bytes + at * size, size);
+    memcpy(&b, bytes + (at + 1) * size, size);
+    b += a;
+    memcpy(bytes + (at + 1) * size, &b, size);
+    memset(bytes + at * size, 0, size);
+    streams[s].bytes = bytes;
+    block->streams = streams;
+    return a != 0;
 }
 
 // The stream goes on and ends with a number of seven bits a byte that has more than 64.
@@ -104,14 +221,15 @@ static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, interp_bl
     return true;
 }
 
-// An element more than anybody asked for: the first once more.
-static bool lengthen(interp *in, uint32_t s, uint32_t edge, interp_block *block) {
+// An element more than anybody asked for: the first once more, or 0.
+static bool lengthen(interp *in, uint32_t s, uint32_t edge, bool zero, interp_block *block) {
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (streams[s].offsets != NULL) return false;
     size_t size = (size_t)(streams[s].size / streams[s].elements), all = (size_t)streams[s].size;
     uint8_t *bytes = zf_arena_alloc(interp_arena(in), all + size + 8);
     memcpy(bytes, streams[s].bytes, all);
-    memcpy(bytes + all, bytes, size);
+    memset(bytes + all, 0, size);
+    if (!zero) memcpy(bytes + all, bytes, size);
     streams[s].bytes = bytes;
     streams[s].size += size;
     streams[s].elements++;
@@ -120,13 +238,18 @@ static bool lengthen(interp *in, uint32_t s, uint32_t edge, interp_block *block)
     return true;
 }
 
+// The first element of the last chunk, or of the one so many before it.
+static uint64_t start_of(const interp_block *block, uint32_t edge, uint64_t behind) {
+    const interp_directory *directory = block->directories != NULL ? &block->directories[edge] : NULL;
+    if (directory == NULL || directory->count <= behind) return 0;
+    return directory->starts[directory->count - 1 - behind];
+}
+
 static bool damage_stream(interp *in, const zf_graph *graph, uint32_t s, unsigned way, interp_block *block) {
     uint32_t edge = graph->stored_edges[s];
-    const interp_directory *directory = block->directories != NULL ? &block->directories[edge] : NULL;
-    uint64_t count = block->streams[s].elements, last = 0;
+    uint64_t count = block->streams[s].elements, last = start_of(block, edge, 0);
     bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
     if (count == 0 || block->counts[edge] != count) return false;
-    if (directory != NULL && directory->count > 0) last = directory->starts[directory->count - 1];
     if (way < PLACES) return cut(in, s, edge, bits, last + places[way], block);
     way -= PLACES;
     if (way < 3 * PLACES) return !bits && change(in, s, last + places[way / 3], way % 3, block);
@@ -134,7 +257,35 @@ static bool damage_stream(interp *in, const zf_graph *graph, uint32_t s, unsigne
     if (way < ENDS) return count > way && cut(in, s, edge, bits, count - 1 - way, block);
     way -= ENDS;
     if (bits) return false;
-    return way == 0 ? lengthen(in, s, edge, block) : fill(in, s, edge, last + way - 1, block);
+    return way == 0 ? lengthen(in, s, edge, false, block) : fill(in, s, edge, last + way - 1, block);
+}
+
+// The last chunk's part of a stream is cut at each place, and each of its elements is another.
+static bool damage_pieces(interp *in, const zf_graph *graph, uint32_t s, unsigned way, interp_block *block) {
+    uint32_t edge = graph->stored_edges[s];
+    uint64_t count = block->streams[s].elements, last = start_of(block, edge, 0);
+    bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
+    if (count == 0 || block->counts[edge] != count) return false;
+    if (way < CUTS) return cut(in, s, edge, bits, last + way, block);
+    way -= CUTS;
+    if (bits) return false;
+    if (way < 4 * CHANGES)
+        return change(in, s, last + way / 4, way % 4 == 0 ? CHANGE_BIT - way / 4 % 2 * 2 : CHANGE_BIT + way % 4, block);
+    way -= 4 * CHANGES;
+    if (way < MERGES) return merge(in, s, last + way, block);
+    way -= MERGES;
+    return way == 0 ? lengthen(in, s, edge, true, block) : fill(in, s, edge, last + way - 1, block);
+}
+
+// The same at a few places, also of the chunk before the last.
+static bool damage_few(interp *in, const zf_graph *graph, uint32_t s, unsigned way, interp_block *block) {
+    uint32_t edge = graph->stored_edges[s];
+    uint64_t count = block->streams[s].elements, at = places[way / 4], last = start_of(block, edge, 0);
+    bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
+    if (count == 0 || block->counts[edge] != count) return false;
+    if (way % 4 == 0) return cut(in, s, edge, bits, last + at, block);
+    if (way % 4 == 1) return count > at && cut(in, s, edge, bits, count - 1 - at, block);
+    return !bits && change(in, s, (way % 4 == 2 ? last : start_of(block, edge, 1)) + at, (unsigned)at % 3, block);
 }
 
 static bool damage_param(interp *in, uint32_t p, unsigned way, interp_block *block) {
@@ -143,7 +294,8 @@ static bool damage_param(interp *in, uint32_t p, unsigned way, interp_block *blo
     return true;
 }
 
-// An edge that nothing stores has an element less, or half of them; a chunk begins an element before or behind its place.
+// An edge that nothing stores has an element less, or half of them; a chunk begins an element before or behind its place; the
+// last chunk has everything, or nothing.
 static bool damage_edge(interp *in, const zf_graph *graph, uint32_t edge, unsigned way, interp_block *block) {
     if (way < 2) {
         if (edge == 0 || graph->edges[edge].stored >= 0 || block->counts[edge] == 0) return false;
@@ -153,26 +305,56 @@ static bool damage_edge(interp *in, const zf_graph *graph, uint32_t edge, unsign
     uint64_t *starts = starts_of(in, block, edge);
     if (starts == NULL) return false;
     uint64_t chunks = block->directories[edge].count, *start = &starts[way == 2 ? chunks - 1 : chunks / 2];
+    for (uint64_t c = 0; way > 3 && c < chunks; c++) starts[c] = way == 4 ? 0 : c == 0 ? starts[c] : block->counts[edge];
+    if (way > 3) return chunks > 1 && block->counts[edge] > 0;
     if (way == 2 ? *start == 0 : *start >= block->counts[edge]) return false;
     *start += way == 2 ? UINT64_MAX : 1;
     return true;
 }
 
+// How many ways there are for a stream, a param, an edge, and a nest.
+typedef struct ways {
+    unsigned stream, param, edge, nest;
+} ways;
+
+static ways ways_of(const diff_chunk_trial *t, const interp_block *block) {
+    bool nested = block->edge_count > block->stream_count + 1;
+    switch (t->kind) {
+    case DIFF_CHUNK_PIECES: return (ways){.stream = PIECE_WAYS, .param = PARAM_WAYS, .edge = EDGE_WAYS};
+    case DIFF_CHUNK_SEVERAL: return (ways){.stream = FEW_WAYS, .edge = EDGE_WAYS};
+    case DIFF_CHUNK_RINGS: return (ways){.param = 2};
+    default: break;
+    }
+    if (!t->every) return (ways){0};
+    return (ways){WAYS, PARAM_WAYS, EDGE_WAYS, nested && t->rows > 100 ? DIFF_DAMAGES : 0};
+}
+
+static unsigned random_of(const diff_chunk_trial *t) { return t->kind == DIFF_CHUNK_RINGS ? 0 : DIFF_CHUNK_RANDOM; }
+
 unsigned diff_chunk_damages(const diff_chunk_trial *t, const interp_block *block) {
-    if (!t->every) return DIFF_CHUNK_RANDOM;
-    return DIFF_CHUNK_RANDOM + WAYS * block->stream_count + PARAM_WAYS * block->param_count + EDGE_WAYS * block->edge_count;
+    ways w = ways_of(t, block);
+    return random_of(t) + w.stream * block->stream_count + w.param * block->param_count + w.edge * block->edge_count + w.nest;
 }
 
 bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_trial *t, unsigned d, interp_block *block) {
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
-    if (d < DIFF_CHUNK_RANDOM) {
+    ways w = ways_of(t, block);
+    if (d < random_of(t)) {
         gen_damage(in, t->seed * DIFF_CHUNK_RANDOM + d, block);
         return true;
     }
-    d -= DIFF_CHUNK_RANDOM;
-    if (d < WAYS * block->stream_count) return damage_stream(in, graph, d / WAYS, d % WAYS, block);
-    d -= WAYS * block->stream_count;
-    if (d < PARAM_WAYS * block->param_count) return damage_param(in, d / PARAM_WAYS, d % PARAM_WAYS, block);
-    d -= PARAM_WAYS * block->param_count;
-    return damage_edge(in, graph, d / EDGE_WAYS, d % EDGE_WAYS, block);
+    d -= random_of(t);
+    if (d < w.stream * block->stream_count) {
+        uint32_t s = d / w.stream;
+        if (t->kind == DIFF_CHUNK_PIECES) return damage_pieces(in, graph, s, d % w.stream, block);
+        if (t->kind == DIFF_CHUNK_SEVERAL) return damage_few(in, graph, s, d % w.stream, block);
+        return damage_stream(in, graph, s, d % w.stream, block);
+    }
+    d -= w.stream * block->stream_count;
+    // Of rings only what is near the param.
+    if (d < w.param * block->param_count) return damage_param(in, d / w.param, PARAM_WAYS - w.param + d % w.param, block);
+    d -= w.param * block->param_count;
+    if (d < w.edge * block->edge_count) return damage_edge(in, graph, d / EDGE_WAYS, d % EDGE_WAYS, block);
+    d -= w.edge * block->edge_count;
+    return diff_trial_damage(in, column, 0, 0, &(diff_trial){.kind = DIFF_DEEP, .rows = t->rows, .seed = t->seed}, d, block);
 }

@@ -11,18 +11,33 @@ enum { DIFF_CHUNK_STEP = 3, DIFF_CHUNK_RANDOM = 2 }; ///< one size in so many; r
 #else
 enum { DIFF_CHUNK_STEP = 1, DIFF_CHUNK_RANDOM = 3 };
 #endif
-enum { DIFF_CHUNK_TRIALS = 18 };
+/// The trials by size come first, then one of each other kind.
+enum { DIFF_CHUNK_SIZES = 18, DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 };
+
+typedef enum diff_chunk_kind {
+    DIFF_CHUNK_SIZED,   ///< sizes around a chunk's
+    DIFF_CHUNK_PIECES,  ///< pieces of every distribution, in whole chunks, damaged and cut at each element
+    DIFF_CHUNK_SEVERAL, ///< three chunks of a program whose chunks are large, damaged here and there
+    DIFF_CHUNK_RINGS,   ///< lanes: chunks that read at different rates, so that their rings go on in each row of a batch
+} diff_chunk_kind;
 
 typedef struct diff_chunk_trial {
+    diff_chunk_kind kind;
     data_shape shape;
     uint64_t rows, seed;
-    bool every; ///< damaged in every way, else at random
+    bool every;    ///< damaged in every way, else at random
+    unsigned tame; ///< PIECES, SEVERAL: 1: of small numbers alone, since the encoder refuses others; 2: of one number
 } diff_chunk_trial;
 
 /// Whether something of the column is encoded by a C function, which only the interpreter has in these tests.
 bool diff_chunk_foreign(const zf_column *column);
 /// Trial k of column `number`: sizes are around those of its chunks. False: it has no such trial.
 bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out);
+interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t);
+/// Makes other data for a trial that the encoder refuses. False: there are none.
+bool diff_chunk_tame(diff_chunk_trial *t);
+/// Whether the block is compared thoroughly (diff_case).
+bool diff_chunk_thorough(const diff_chunk_trial *t);
 /// Ways to damage the block that the trial encoded.
 unsigned diff_chunk_damages(const diff_chunk_trial *t, const interp_block *block);
 /// Damages it in way d. False: it has nothing of the kind. Some blocks are still valid afterwards.

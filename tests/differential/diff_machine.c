@@ -527,7 +527,8 @@ void diff_run(const diff_call *call, diff_result *out) {
     } else {
         diff_spread spread;
         bool host = call->decoder->abi.target.family == ZF_TARGET_HOST, emulated = !host && call->machine->emulated;
-        diff_spread_make(&view, host, &spread);
+        // Bytes whose highest bit is set go on with a number of seven bits a byte, others end it.
+        diff_spread_make(&view, host, call->order % 2 == 0 ? 0xa5 : 0x5a, &spread);
         if (emulated) zf_emu_set_holes(call->machine->gpu, spread.holes, spread.hole_count);
         run_view(call, &view, out);
         if (emulated) zf_emu_set_holes(call->machine->gpu, NULL, 0);

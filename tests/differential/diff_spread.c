@@ -7,7 +7,7 @@
 
 #include "runtime/container/container_format.h"
 
-enum { READ_BEHIND = 16, POISON = 0xa5, ALIGN = 256 };
+enum { READ_BEHIND = 16, ALIGN = 256 };
 
 typedef struct part {
     uint64_t *offset; // from the base: the old one until it is moved
@@ -41,7 +41,7 @@ static part *parts_of(zf_block_view *view, bool pages, uint64_t *offsets, uint32
 
 static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-void diff_spread_make(zf_block_view *view, bool pages, diff_spread *out) {
+void diff_spread_make(zf_block_view *view, bool pages, uint8_t between, diff_spread *out) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = pages ? page : ALIGN, fields = 0;
     for (uint32_t t = 0; t < view->shape->tree_count; t++) fields += view->shape->trees[t].field_count;
     uint32_t count;
@@ -66,7 +66,7 @@ void diff_spread_make(zf_block_view *view, bool pages, diff_spread *out) {
     out->hole_count = pages ? 0 : count + 1;
     out->map = mmap(NULL, out->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (out->map == MAP_FAILED) abort();
-    memset(out->map, POISON, out->mapped);
+    memset(out->map, between, out->mapped);
     for (uint32_t p = 0; p < count; p++) memcpy(out->map + *parts[p].offset, view->base + parts[p].from, parts[p].bytes);
     mprotect(out->map, out->mapped, PROT_READ);
     if (pages) mprotect(out->map, page, PROT_NONE);

@@ -15,9 +15,9 @@ typedef struct diff_spread {
 } diff_spread;
 
 /// Copies the parts of a view and lets the view point to the copy; the rest of the view stays. Bytes between the parts are
-/// 0xa5. With `pages` the readable bytes behind a stream end with a page, and the next page cannot be touched; else `holes` say
-/// where they end, and the copy can be read as a whole.
-void diff_spread_make(zf_block_view *view, bool pages, diff_spread *out);
+/// `between`. With `pages` the readable bytes behind a stream end with a page, and the next page cannot be touched; else `holes`
+/// say where they end, and the copy can be read as a whole.
+void diff_spread_make(zf_block_view *view, bool pages, uint8_t between, diff_spread *out);
 void diff_spread_free(diff_spread *spread);
 
 #endif

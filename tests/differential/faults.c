@@ -43,7 +43,7 @@ static const char usage[] =
     "  --page FILE      run nothing: compare the redundant sites with the table of this page\n"
     "  -v               print the survivors\n";
 
-enum { MOST_SITES = 4096, MOST_EXPECTED = 4096, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
+enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
 
 typedef struct command {
     unsigned every, jobs, sites, at_least;
@@ -61,6 +61,7 @@ typedef struct trial {
     diff_trial trial;
     const interp_block *undamaged; ///< NULL: the block is as it was encoded
     unsigned damage;               ///< of a block that is damaged
+    bool thorough;
     diff_expected expected;
 } trial;
 
@@ -77,7 +78,7 @@ typedef struct column_run {
 
 static bool expect(column_run *r, const diff_trial *t, const interp_block *undamaged, const interp_block *block) {
     trial *to = &r->trials[r->count];
-    *to = (trial){.trial = *t, .undamaged = undamaged, .expected = {.block = *block}};
+    *to = (trial){.trial = *t, .undamaged = undamaged, .expected = {.block = *block}, .thorough = diff_trial_thorough(t)};
     interp_stream *out = NULL;
     interp_status status = interp_decode_stored(r->in, r->column, block, &out, &to->expected.report);
     if (status != INTERP_OK && status != INTERP_VIOLATION) return false;
@@ -94,17 +95,20 @@ static void make_chunk_trials(column_run *r) {
         interp_report report;
         interp_block block;
         if (!diff_chunk_trial_of(r->column, r->number, k, &t)) continue;
-        interp_stream *plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
-        if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
+        interp_status encoded = interp_encode(r->in, r->column, diff_chunk_data(r->in, r->column, &t), &tree, &report);
+        while (encoded != INTERP_OK && diff_chunk_tame(&t))
+            encoded = interp_encode(r->in, r->column, diff_chunk_data(r->in, r->column, &t), &tree, &report);
+        if (encoded != INTERP_OK) continue;
         if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
         diff_trial of = {.shape = t.shape, .rows = t.rows, .seed = t.seed};
         if (!expect(r, &of, NULL, &block)) continue;
+        r->trials[r->count - 1].thorough = diff_chunk_thorough(&t);
         const interp_block *undamaged = &r->trials[r->count - 1].expected.block;
-        for (unsigned d = 0; d < diff_chunk_damages(&t, &block) && r->count < MOST_EXPECTED; d++) {
+        for (unsigned d = 0; d < diff_chunk_damages(&t, &block) && r->count < MOST_EXPECTED - DIFF_CHUNK_TRIALS; d++) {
             interp_block damaged = block;
             if (!diff_chunk_damage(r->in, r->column, &t, d, &damaged)) continue;
             of.seed = t.seed + d;
-            expect(r, &of, undamaged, &damaged);
+            if (expect(r, &of, undamaged, &damaged)) r->trials[r->count - 1].thorough = false;
         }
     }
 }
@@ -204,7 +208,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         if (number != 0 && sites->left_out == 0) continue;
         const trial *t = &f->column->trials[k];
         f->c.undamaged = t->undamaged;
-        f->c.thorough = diff_trial_thorough(&t->trial);
+        f->c.thorough = t->thorough;
         f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
         f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
         zf_text message = {0};
@@ -333,8 +337,8 @@ static void judge_site(form_run *f, uint32_t site) {
         r->bad = true;
     }
     if (!given->verbose || v.found || v.same || v.redundant) return;
-    fprintf(stderr, "survives: %s %s %s %s: %s %s", r->column->table->name, target_of(f), form_of(f), s->function,
-            fault_kind_name(s->kind), purpose);
+    fprintf(stderr, "survives: %s %s %s %s: %s %s (%u)", r->column->table->name, target_of(f), form_of(f), s->function,
+            fault_kind_name(s->kind), purpose, site);
     for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
         fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
     fputc('\n', stderr);
