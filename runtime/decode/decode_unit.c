@@ -125,8 +125,8 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
         words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64
         zf_text_extent_block(s, &units->column->text, number, &words[ZF_SIMT_BYTE_BEGIN], &words[ZF_SIMT_BYTE_END]);
     }
-    words[ZF_SIMT_ROW_BEGIN] = whole ? 0 : begin;
-    words[ZF_SIMT_ROW_END] = whole ? view->rows : end;
+    words[ZF_SIMT_ROW_BEGIN] = begin;
+    words[ZF_SIMT_ROW_END] = end;
     for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]);
@@ -143,6 +143,10 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
         uint64_t first = begin / kernel->tile, last = (end - 1) / kernel->tile;
         block->tiles[k] = (zf_unit_tiles){first, last - first + 1};
         words[ZF_SIMT_FIRST_TILE] = first;
+        if (!whole) continue;
+        // Whole tiles, but none behind them: their failures are not those of the range.
+        words[ZF_SIMT_ROW_BEGIN] = first * kernel->tile;
+        words[ZF_SIMT_ROW_END] = (last + 1) * kernel->tile < view->rows ? (last + 1) * kernel->tile : view->rows;
     }
     return ZF_OK;
 }

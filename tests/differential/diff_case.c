@@ -399,8 +399,7 @@ static diff_verdict check_last(diff_comparing *k, uint64_t rows) {
 // The tile before the chunk that fails has nothing of the failure, and is made.
 static diff_verdict check_before(diff_comparing *k, const diff_laid *laid, uint64_t at) {
     uint64_t tile = tile_of(k), end = at / tile * tile;
-    bool whole = k->decoder->graph->nodes[0].inst->reads_out; // its chunks are made whether they are wanted or not
-    if (k->decoder->abi.kernel_count != 1 || whole || end == 0) return DIFF_SAME_VIOLATION;
+    if (k->decoder->abi.kernel_count != 1 || end == 0) return DIFF_SAME_VIOLATION;
     diff_call call = diff_call_of(k, laid);
     diff_result got;
     call.begin = end - tile;
