@@ -46,7 +46,15 @@ static bool trial_by_size(uint64_t chunk, unsigned number, unsigned k, diff_chun
     return true;
 }
 
-enum { PIECES_MOST = 200, SEVERAL_LEAST = 234, SEVERAL_MOST = 5000, RING_LEAST = 1000, RING_RATE = 4096, RING_CHUNKS = 4 };
+enum {
+    PIECES_MOST = 200,
+    SEVERAL_LEAST = 234,
+    SEVERAL_MOST = 20480,
+    SEVERAL_FEW = 5000,
+    RING_LEAST = 1000,
+    RING_RATE = 4096,
+    RING_CHUNKS = 4
+};
 
 bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out) {
     const zf_codec_node *node = chunked(column->codec);
@@ -60,7 +68,7 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     switch (out->kind) {
     case DIFF_CHUNK_PIECES: rows = chunk > PIECES_MOST ? PIECES_MOST : PIECES_MOST / chunk * chunk; break;
     case DIFF_CHUNK_SEVERAL:
-        if (chunk >= SEVERAL_LEAST && chunk <= SEVERAL_MOST) rows = 2 * chunk + chunk / 2 + 1;
+        if (chunk >= SEVERAL_LEAST && chunk <= SEVERAL_MOST) rows = 2 * chunk + (chunk > SEVERAL_FEW ? 0 : chunk / 2) + 1;
         break;
     default:
         if (node->inst->lanes > 0 && chunk >= RING_LEAST)
@@ -321,7 +329,7 @@ static ways ways_of(const diff_chunk_trial *t, const interp_block *block) {
     bool nested = block->edge_count > block->stream_count + 1;
     switch (t->kind) {
     case DIFF_CHUNK_PIECES: return (ways){.stream = PIECE_WAYS, .param = PARAM_WAYS, .edge = EDGE_WAYS};
-    case DIFF_CHUNK_SEVERAL: return (ways){.stream = FEW_WAYS, .edge = EDGE_WAYS};
+    case DIFF_CHUNK_SEVERAL: return (ways){.stream = t->rows > 3 * SEVERAL_FEW ? 0 : FEW_WAYS, .edge = EDGE_WAYS};
     case DIFF_CHUNK_RINGS: return (ways){.param = 2};
     default: break;
     }
@@ -351,7 +359,7 @@ bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_tri
         return damage_stream(in, graph, s, d % w.stream, block);
     }
     d -= w.stream * block->stream_count;
-    // Of rings only what is near the param.
+    // Rings: only what is near the param.
     if (d < w.param * block->param_count) return damage_param(in, d / w.param, PARAM_WAYS - w.param + d % w.param, block);
     d -= w.param * block->param_count;
     if (d < w.edge * block->edge_count) return damage_edge(in, graph, d / EDGE_WAYS, d % EDGE_WAYS, block);

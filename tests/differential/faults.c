@@ -31,7 +31,8 @@ typedef unsigned long long ull;
 static const char usage[] =
     "usage: zf-faults [OPTION...] [COLUMN...]\n"
     "  COLUMN           c84, a column of diff_columns.c by its number, or a table of chunks.zf; default: all\n"
-    "  --chunks         columns of chunks.zf, with the trials of test_chunks.c\n"
+    "  --chunks         columns of chunks.zf, with the trials of test_chunks.c: their kernels of chunks\n"
+    "  --nested         the other kernels of these columns instead\n"
     "  --host           only kernels of the host\n"
     "  --gpu            only kernels of the emulated GPU\n"
     "  --every N        one column in N, but each algorithm\n"
@@ -47,7 +48,7 @@ enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLE
 
 typedef struct command {
     unsigned every, jobs, sites, at_least;
-    bool verbose, chunks, host, gpu;
+    bool verbose, chunks, nested, host, gpu;
     const char *json, *commit, *what, *page;
     char **tables;
     int table_count;
@@ -318,6 +319,17 @@ static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     fputc('\n', r->out);
 }
 
+// Whether a site of a column of chunks.zf is in a kernel of the kind that is judged. The others' kernels are those of columns.
+static bool is_judged(form_run *f, const zf_fault_site *s) {
+    static const char prefix[] = "zf_kernel_";
+    zf_error error = {0};
+    if (!given->chunks || strncmp(s->function, prefix, sizeof prefix - 1) != 0) return true;
+    const zf_decoder *decoder = diff_decoder_for(&f->c, f->form.level, f->branches, f->branch_count, &error);
+    unsigned long kernel = strtoul(s->function + sizeof prefix - 1, NULL, 10);
+    if (decoder == NULL || kernel >= decoder->plan->kernel_count) return true;
+    return (decoder->plan->kernels[kernel].domain == ZF_DOMAIN_CHUNKS) == !given->nested;
+}
+
 // Judges one site, and prints the result.
 static void judge_site(form_run *f, uint32_t site) {
     column_run *r = f->column;
@@ -326,6 +338,7 @@ static void judge_site(form_run *f, uint32_t site) {
     verdict v;
     purpose_of(s, purpose);
     if (given->what != NULL && strstr(purpose, given->what) == NULL) return;
+    if (!is_judged(f, s)) return;
     judge_fault(f, site, &v);
     v.same = !v.found && same_code(f, site);
     const redundant_site *row = redundant_site_find(s->kind, purpose, target_of(f), r->column->codec_text);
@@ -559,10 +572,11 @@ static bool read_command(int count, char **arguments, command *c) {
         unsigned *number;
         const char **text;
     } options[] = {
-        {"-v", &c->verbose, NULL, NULL},      {"--chunks", &c->chunks, NULL, NULL},     {"--host", &c->host, NULL, NULL},
-        {"--gpu", &c->gpu, NULL, NULL},       {"--every", NULL, &c->every, NULL},       {"--sites", NULL, &c->sites, NULL},
-        {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL}, {"--json", NULL, NULL, &c->json},
-        {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},         {"--page", NULL, NULL, &c->page},
+        {"-v", &c->verbose, NULL, NULL},      {"--chunks", &c->chunks, NULL, NULL}, {"--host", &c->host, NULL, NULL},
+        {"--nested", &c->nested, NULL, NULL}, {"--gpu", &c->gpu, NULL, NULL},       {"--every", NULL, &c->every, NULL},
+        {"--sites", NULL, &c->sites, NULL},   {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL},
+        {"--json", NULL, NULL, &c->json},     {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},
+        {"--page", NULL, NULL, &c->page},
     };
     enum { OPTIONS = sizeof options / sizeof options[0] };
     int k = 1;
@@ -604,8 +618,8 @@ static bool knows_columns(const command *c) {
 
 static void print_json(const command *c, const fault_results *all, FILE *json) {
     zf_text line = {0};
-    zf_text_printf(&line, "zf-faults%s%s%s --every %u --sites %u", c->chunks ? " --chunks" : "", c->host ? " --host" : "",
-                   c->gpu ? " --gpu" : "", c->every, c->sites);
+    zf_text_printf(&line, "zf-faults%s%s%s%s --every %u --sites %u", c->chunks ? " --chunks" : "", c->nested ? " --nested" : "",
+                   c->host ? " --host" : "", c->gpu ? " --gpu" : "", c->every, c->sites);
     if (c->what != NULL) zf_text_printf(&line, " --what '%s'", c->what);
     for (int k = 0; k < c->table_count; k++) zf_text_printf(&line, " %s", c->tables[k]);
     fault_results_print(all, c->commit, line.data, json);

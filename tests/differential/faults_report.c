@@ -136,6 +136,14 @@ void fault_results_free(fault_results *r) {
 
 // ---- Redundant sites ------------------------------------------------------------------------------------------
 
+// Programs of chunks.zf whose loops end only where `out.pos` is `out.len`; of these, the ones that emit no more than there is
+// room for; and the ones with lanes, and with as many rows of all lanes as make a chunk.
+#define COMPLETE "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^ring|^orc_rle2|^parquet_hybrid|^delta_binary_packed"
+#define FITTING "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^parquet_hybrid|^delta_binary_packed"
+#define LANES "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|^warp_|=odd_rows"
+#define WHOLE_ROWS                                                                                                               \
+    "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|=warp_i16|=odd_rows"
+
 // A row is as narrow as its argument: zf-faults fails when a test notices one of these.
 static const redundant_site redundant[] = {
     {ZF_SITE_GUARD, "the last term, which is no element's", NULL, NULL, "scans",
@@ -176,6 +184,25 @@ static const redundant_site redundant[] = {
      "a thread's elements are of one miniblock, which has one width"},
     {ZF_SITE_GUARD, "groups of at most a vector, in a strip of short groups", "host", NULL, "groups",
      "the strip was asked before: none of its groups is longer"},
+    {ZF_SITE_CHECK, "V04", NULL, COMPLETE, "chunk programs that end when their chunk is complete",
+     "their loops end only where `out.pos` is `out.len`"},
+    {ZF_SITE_CHECK, "V03", NULL, FITTING, "chunk programs that emit what has room",
+     "each `emit` follows a test of `out.pos`, or takes the smaller of its size and the room"},
+    {ZF_SITE_CHECK, "V10", NULL, "^runs|^ramps_of_rows|^rows_of_floats|^rows_of_bytes|^summed",
+     "chunk programs each of whose rounds reads or makes an element",
+     "a chunk may take 64 rounds for each byte that it reads and each element that it makes"},
+    {ZF_SITE_CHECK, "V01 of literals", NULL, "^window", "`window`", "the `skip` before it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "V01 of src", NULL, "^packbits", "`packbits`", "the `skip` before it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "V01 of counts", NULL, "^rows_of_floats", "`rows_of_floats`", "the index lies below `counts.len`"},
+    {ZF_SITE_CHECK, "V05 of widths", NULL, "^rice", "`rice`", "two reads of the element in one round have the same check"},
+    {ZF_SITE_GUARD, "room of a table", "emu", NULL, "tables of lanes",
+     "a table's length is a param's: a block with another is refused before"},
+    {ZF_SITE_MASK, "one thread of the block", "emu", LANES, "lanes",
+     "all threads of the warp walk the chunk alike: they store the same bytes and report the same failure"},
+    {ZF_SITE_GUARD, "end of the tile", "emu", LANES, "lanes", "a tile that is cut is made row by row, whatever its end"},
+    {ZF_SITE_GUARD, "lanes that have an element", "emu", WHOLE_ROWS, "lanes, rows of which make a chunk",
+     "only a block's last chunk is cut: its last row reads behind all others, and its elements have no place. A check that fails "
+     "has one thread decode the chunk again"},
 };
 
 enum { REDUNDANT = sizeof redundant / sizeof redundant[0] };

@@ -69,6 +69,14 @@ typedef struct entries {
     LLVMValueRef v_at; // i64, by 32 bits: it is below MOST_BYTES
 } entries;
 
+// Whether each thread has as many elements: a table has 1 << n, at least as many as there are threads.
+static bool is_shared_evenly(const zf_port *port, unsigned threads) {
+    const zf_expr *length = zf_expr_kept(port->length);
+    bool shifts = length->kind == ZF_X_BINARY && length->op == ZF_OP_SHL;
+    const zf_expr *one = shifts ? zf_expr_kept(length->a) : NULL;
+    return shifts && one->kind == ZF_X_CONST && one->bits == 1 && (threads & (threads - 1)) == 0 && length->range.lo >= threads;
+}
+
 // Goes on where there is an element v_at; `v_mine` (i32) is the thread's first.
 static void entries_begin(entries *e, zf_kernel_build *lower, const zf_kernel_env *env, const zf_port *port, uint32_t bytes,
                           LLVMValueRef v_mine, unsigned threads, const char *name) {
@@ -82,8 +90,12 @@ static void entries_begin(entries *e, zf_kernel_build *lower, const zf_kernel_en
     LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, e->loop.v_i, v_threads), v_mine);
     e->v_at = zf_cg_resize(cg, v_at, cg->ty_i64, false);
     LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry");
-    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
-    zf_cg_cond_br(cg, v_is, bb_entry, e->loop.bb_next);
+    if (is_shared_evenly(port, threads)) {
+        zf_cg_br(cg, bb_entry);
+    } else {
+        LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
+        zf_cg_cond_br(cg, v_is, bb_entry, e->loop.bb_next);
+    }
     zf_cg_enter(cg, bb_entry);
 }
 
