@@ -74,7 +74,8 @@ zf_status zf_table_writer_create(zf_program *program, const char *table, const z
     if (status == ZF_OK) {
         writer->columns = calloc(writer->table.table->column_count + 1, sizeof *writer->columns);
         writer->order = calloc(column_count + 1, sizeof *writer->order);
-        if (writer->columns == NULL || writer->order == NULL)
+        writer->table.groups = calloc(writer->table.table->column_count + 1, sizeof *writer->table.groups);
+        if (writer->columns == NULL || writer->order == NULL || writer->table.groups == NULL)
             status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
     }
     if (status == ZF_OK) status = zf_run_deep(start, &c, error); // encode bodies have local arrays of up to a MiB
@@ -230,6 +231,7 @@ static zf_status finish(void *user, zf_error *error) {
     zf_table_writer *writer = user;
     for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], true, error));
     ZF_TRY(run_waiting(writer, error));
+    ZF_TRY(zf_encode_table_write_groups(&writer->table, error));
     return zf_writer_finish(writer->table.writer, writer->rows, error);
 }
 

@@ -28,9 +28,9 @@ static uint64_t even_rows(const zf_encode_job *job, uint64_t rows, uint64_t text
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /// Whether even blocks of strings differ so much that one has more than twice the bytes.
-static bool is_skewed(const zf_encode_job *job) {
-    for (uint64_t row = 0; row < job->rows; row += job->rows_per_block) {
-        if (characters(job, row, least(job->rows_per_block, job->rows - row)) > 2 * BLOCK_BYTES) return true;
+static bool is_skewed(const zf_encode_job *job, const int64_t *offsets, uint64_t rows) {
+    for (uint64_t row = 0; row < rows; row += job->rows_per_block) {
+        if (offsets[row + least(job->rows_per_block, rows - row)] - offsets[row] > 2 * BLOCK_BYTES) return true;
     }
     return false;
 }
@@ -82,7 +82,7 @@ zf_status zf_encode_cut(zf_encode_job *job, const zf_encode_options *options, zf
         job->rows_per_block = even_rows(job, job->rows, is_text(job) ? characters(job, 0, job->rows) : 0);
     job->blocks = (job->rows + job->rows_per_block - 1) / job->rows_per_block;
     bool free_to_cut = is_text(job) && options->rows_per_block == 0 && options->format != 1;
-    return free_to_cut && is_skewed(job) ? cut_by_bytes(job, error) : ZF_OK;
+    return free_to_cut && is_skewed(job, job->data.offsets, job->rows) ? cut_by_bytes(job, error) : ZF_OK;
 }
 
 void zf_encode_cut_block(const zf_encode_job *job, uint64_t block, uint64_t *first, uint64_t *rows) {
@@ -116,6 +116,10 @@ uint64_t zf_encode_cut_next(zf_encode_job *job, uint64_t first, const int64_t *o
         if (!all && !early && (rows % ZF_ROWS_MULTIPLE != 0 || (text < BLOCK_BYTES && rows < WAITING_ROWS))) return 0;
         job->rows_per_block = even_rows(job, rows, text);
         job->cut = job->format == 1 ? ZF_CUT_EVEN : ZF_CUT_EVEN_TEXT;
+        if (job->format != 1 && rows > 0 && is_skewed(job, offsets, rows)) {
+            job->cut = ZF_CUT_BY_BYTES;
+            job->rows_per_block = 0;
+        }
         return zf_encode_cut_next(job, first, offsets, rows, all);
     }
     if (job->cut == ZF_CUT_EVEN_TEXT) {

@@ -36,8 +36,19 @@ zf_status zf_encode_table_create(zf_program *program, const char *table, const z
     return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
 }
 
+static void empty_group(zf_encode_group *group) {
+    for (size_t k = 0; k < group->count; k++) zf_encode_result_free(&group->blocks[k]);
+    group->count = 0;
+    group->bytes = 0;
+}
+
 void zf_encode_table_free(zf_encode_table *table) {
     zf_writer_free(table->writer);
+    for (size_t c = 0; table->groups != NULL && c < table->table->column_count; c++) {
+        empty_group(&table->groups[c]);
+        free(table->groups[c].blocks);
+    }
+    free(table->groups);
     for (size_t c = 0; table->jobs != NULL && c < table->table->column_count; c++) {
         zf_text_free(&table->jobs[c].unfused);
         zf_encode_tuples_free(table->jobs[c].tuples);
@@ -178,6 +189,38 @@ typedef struct run {
     zf_error error;
 } run;
 
+static zf_status write_block(const zf_encode_table *t, size_t column, const zf_encode_result *result, zf_error *error) {
+    return zf_writer_block(t->writer, column, result->shape, result->bytes, result->size, &result->block, error);
+}
+
+static zf_status write_group(const zf_encode_table *t, size_t column, zf_error *error) {
+    zf_encode_group *group = &t->groups[column];
+    for (size_t k = 0; k < group->count; k++) ZF_TRY(write_block(t, column, &group->blocks[k], error));
+    empty_group(group);
+    return ZF_OK;
+}
+
+/// Takes an encoded block into its group, which is written if it is full.
+static zf_status group_block(const zf_encode_table *t, size_t column, zf_encode_result *result, zf_error *error) {
+    zf_encode_group *group = &t->groups[column];
+    if (group->count == group->room) {
+        size_t room = 2 * group->room + 4;
+        zf_encode_result *blocks = realloc(group->blocks, room * sizeof *blocks);
+        if (blocks == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a column");
+        group->blocks = blocks;
+        group->room = room;
+    }
+    group->bytes += result->size;
+    group->blocks[group->count++] = *result;
+    *result = (zf_encode_result){0};
+    return group->bytes < ZF_ENCODE_GROUP_BYTES ? ZF_OK : write_group(t, column, error);
+}
+
+zf_status zf_encode_table_write_groups(zf_encode_table *table, zf_error *error) {
+    for (size_t c = 0; c < table->table->column_count; c++) ZF_TRY(write_group(table, c, error));
+    return ZF_OK;
+}
+
 /// Asks the caller whether to go on after a block. Under the lock.
 static zf_status report_progress(const zf_encode_table *t, zf_error *error) {
     const zf_encode_options *options = &t->options;
@@ -193,14 +236,14 @@ static void write_in_turn(run *r, uint64_t index, zf_encode_result *result, zf_s
     pthread_mutex_lock(&r->lock);
     while (r->next != index) pthread_cond_wait(&r->written, &r->lock);
     zf_error error = *failure;
-    if (r->status == ZF_OK && status == ZF_OK)
-        status = zf_writer_block(t->writer, job->index, result->shape, result->bytes, result->size, &result->block, &error);
     zf_encode_stats *stats = &t->stats[job->index];
     stats->encode_seconds += result->encode_seconds;
     stats->verify_seconds += result->verify_seconds;
     stats->plain_bytes += result->block.plain_bytes;
     stats->stored_bytes += result->size;
     stats->blocks++;
+    if (r->status == ZF_OK && status == ZF_OK)
+        status = t->groups != NULL ? group_block(t, job->index, result, &error) : write_block(t, job->index, result, &error);
     r->next++;
     t->done++;
     if (r->status == ZF_OK && status == ZF_OK) status = report_progress(t, &error);

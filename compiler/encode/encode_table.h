@@ -4,6 +4,17 @@
 
 #include "compiler/encode/encode_block.h"
 
+/// Encoded blocks of a column that are written together.
+typedef struct zf_encode_group {
+    zf_encode_result *blocks;
+    size_t count, room;
+    uint64_t bytes;
+} zf_encode_group;
+
+/// Bytes from which on a group is written. A transfer unit of a pipeline is a run of blocks that follow each other in the file:
+/// it would be a single block, however small, if columns took turns.
+enum { ZF_ENCODE_GROUP_BYTES = 16 << 20 };
+
 typedef struct zf_encode_table {
     zf_program *program;
     const zf_table *table;
@@ -12,6 +23,7 @@ typedef struct zf_encode_table {
     zf_encode_job *jobs;    ///< in the table's order
     zf_encode_stats *stats; ///< the same
     zf_writer *writer;
+    zf_encode_group *groups; ///< by column; NULL: each block is written at once
     unsigned threads;
     uint64_t done;   ///< blocks that were written, or failed
     uint64_t blocks; ///< of all columns; 0: not known
@@ -35,9 +47,11 @@ zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column 
 zf_status zf_encode_table_complete(const zf_encode_table *table, zf_error *error);
 /// Compiles encoders, and creates the file at `path`. Jobs have their rows per block. Needs a deep stack.
 zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_error *error);
-/// Encodes blocks over threads and writes them in their order. Those of one column follow each other, and those of earlier calls.
-/// After an error nothing more can be written. Needs a deep stack.
+/// Encodes blocks over threads, and writes or groups them in their order. Those of one column follow each other, and those of
+/// earlier calls. After an error nothing more can be written. Needs a deep stack.
 zf_status zf_encode_table_run(zf_encode_table *table, zf_encode_waiting *blocks, size_t count, zf_error *error);
+/// Writes the groups, column after column.
+zf_status zf_encode_table_write_groups(zf_encode_table *table, zf_error *error);
 /// Frees what the table has. A file that is not finished is removed.
 void zf_encode_table_free(zf_encode_table *table);
 

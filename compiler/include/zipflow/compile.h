@@ -193,12 +193,14 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 /// Blocks are decided from the rows so far. By default a block has 16 MiB of plain data. Strings get as many rows a block as the
 /// mean length of the first 16 MiB says, where zf_encode takes the mean of all rows; from the first block on that would have more
 /// than 32 MiB they are cut by bytes, except in version 1 of the format. The alternatives and params of a block depend on this
-/// block and on earlier ones of its column, as in zf_encode. Blocks stand in the file in the order in which their rows are
-/// complete, so the columns interleave. The same rows give the same file in batches of any size, on any number of threads.
+/// block and on earlier ones of its column, as in zf_encode. A column's blocks are written together when they have 16 MiB, so
+/// that decodes read runs of blocks; a smaller table has its columns one after the other. The same rows give the same file in
+/// batches of any size, on any number of threads.
 ///
-/// Memory: for each column the rows of the block that is not full, and at most four full blocks (more where there are more than
-/// four threads for each column: a block a thread), at most four full blocks a thread together, or one a column if that is more;
-/// and that of zf_encode for each thread. Rows wait as they were given: a boolean takes a byte, a string eight bytes more.
+/// Memory: for each column the rows of the block that is not full, up to 16 MiB and a block of encoded blocks, and at most four
+/// full blocks (more where there are more than four threads for each column: a block a thread), at most four full blocks a thread
+/// together, or one a column if that is more; and that of zf_encode for each thread. Rows wait as they were given: a boolean
+/// takes a byte, a string eight bytes more.
 ///
 /// Errors: those of zf_encode that need no rows. `*out` is NULL then, and there is no file.
 ZF_API zf_status zf_table_writer_create(zf_program *program, const char *table, const zf_encode_column *columns,

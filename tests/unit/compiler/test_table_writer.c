@@ -201,6 +201,13 @@ static void test_batches(void) {
         if (k > 0) CHECK(same_files("most.zfd", ways[k].name), "%s", ways[k].name);
     }
     check_file("most.zfd", ROWS);
+    static uint8_t bits[2 * (ROWS / 8 + 1)];
+    zf_encode_column columns[COLUMNS];
+    columns_at(0, ROWS, bits, columns);
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = BLOCK};
+    CHECK(zf_encode(program, "t", columns, COLUMNS, ROWS, &options, place("at-once.zfd"), NULL, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(same_files("most.zfd", "at-once.zfd"), "zf_encode");
 }
 
 /// Where each column has one block, the file is that of zf_encode.
