@@ -102,20 +102,20 @@ static const zf_file_kind kinds[] = {
 };
 
 /// Whether a file with the magic of `kind` is one.
-static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, bool whole) {
-    if (whole && count < kind->least) return false;
-    if (whole && kind->end) {
+static bool is_good(const zf_file_kind *kind, const char *bytes, size_t count, const char *end, size_t total) {
+    if (end != NULL && total < kind->least) return false;
+    if (end != NULL && kind->end) {
         size_t length = strlen(kind->end);
-        if (memcmp(bytes + count - length - kind->end_back, kind->end, length) != 0) return false;
+        if (memcmp(end - length - kind->end_back, kind->end, length) != 0) return false;
     }
-    return kind->check == NULL || kind->check((const unsigned char *)bytes, count, whole);
+    return kind->check == NULL || kind->check((const unsigned char *)bytes, count, end != NULL);
 }
 
-const zf_file_kind *zf_file_kind_of(const char *bytes, size_t count, bool whole) {
+const zf_file_kind *zf_file_kind_of(const char *bytes, size_t count, const char *end, size_t total) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const zf_file_kind *kind = &kinds[i];
         if (count < kind->at + kind->length || memcmp(bytes + kind->at, kind->begin, kind->length) != 0) continue;
-        if (is_good(kind, bytes, count, whole)) return kind;
+        if (is_good(kind, bytes, count, end, total)) return kind;
     }
     return NULL;
 }

@@ -31,8 +31,8 @@ static zf_status bad_element(const char *path, size_t row, const char *column, c
     return zf_fail_place(error, ZF_ERR_INPUT, "%s: row %zu (%s)", path, row, column);
 }
 
-zf_status zf_npy_times_convert(const zf_npy_time *time, const char *path, const char *column, size_t rows, void *elements,
-                               uint8_t *validity, zf_error *error) {
+zf_status zf_npy_times_convert(const zf_npy_time *time, const char *path, const char *column, size_t before, size_t rows,
+                               void *elements, uint8_t *validity, zf_error *error) {
     char *out = elements;
     if (validity) memset(validity, 0, (rows + 7) / 8);
     for (size_t row = 0; row < rows; row++) {
@@ -40,15 +40,16 @@ zf_status zf_npy_times_convert(const zf_npy_time *time, const char *path, const 
         memcpy(&value, (char *)elements + row * sizeof value, sizeof value);
         bool null = value == INT64_MIN; // NaT
         if (null && !validity) {
-            zf_status status = bad_element(path, row, column, "NaT (not a time), but the column is not nullable", error);
+            zf_status status = bad_element(path, before + row, column, "NaT (not a time), but the column is not nullable", error);
             return zf_fail_hint(error, status, "NaT is null in a column whose type ends in `?`");
         }
         if (!null && value % time->divide != 0)
-            return bad_element(path, row, column, "a time that is finer than the microseconds of a timestamp", error);
+            return bad_element(path, before + row, column, "a time that is finer than the microseconds of a timestamp", error);
         int64_t number = null ? 0 : value / time->divide;
         bool fits = !__builtin_mul_overflow(number, time->multiply, &number);
         int32_t days = (int32_t)number;
-        if (!fits || (time->is_date && days != number)) return bad_element(path, row, column, "a time outside its type", error);
+        if (!fits || (time->is_date && days != number))
+            return bad_element(path, before + row, column, "a time outside its type", error);
         size_t size = time->is_date ? sizeof days : sizeof number;
         if (time->is_date)
             memcpy(out, &days, size); // never beyond the element that was read

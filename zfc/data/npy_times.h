@@ -13,9 +13,9 @@ typedef struct zf_npy_time {
 
 /// Reads the code of an array's type, such as <M8[ns], for a column of this type.
 zf_npy_time zf_npy_time_of(zf_column_type type, const char *code, size_t length);
-/// Makes `rows` elements days (i32) or microseconds (i64), in place. NaT is null: a row without its bit in `validity`, or an
-/// error where that is NULL. Digits that the column cannot hold are an error.
-zf_status zf_npy_times_convert(const zf_npy_time *time, const char *path, const char *column, size_t rows, void *elements,
-                               uint8_t *validity, zf_error *error);
+/// `before`: rows of the column before these, for messages. Makes `rows` elements days (i32) or microseconds (i64), in place. NaT
+/// is null: a row without its bit in `validity`, or an error where that is NULL. Digits that the column cannot hold are an error.
+zf_status zf_npy_times_convert(const zf_npy_time *time, const char *path, const char *column, size_t before, size_t rows,
+                               void *elements, uint8_t *validity, zf_error *error);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { MOST_FIELDS = 4096 };
 
-typedef struct reader {
+struct zf_text_reader {
     const char *path;
     const zf_delimited_options *options;
     zf_table_data *data;
@@ -22,7 +22,10 @@ typedef struct reader {
     zf_column_data *fields[MOST_FIELDS]; // by position; NULL: skipped
     unsigned field_count, at;            // of the header; of the row being read
     uint64_t rows, row_line;             // rows of data begun; the line, from 1, where the row begins
-} reader;
+    double shown;                        // seconds: when progress was
+    uint64_t shown_bytes;                // bytes read then
+};
+typedef struct zf_text_reader reader;
 
 static zf_status fail(reader *r, const char *code, const char *message, const char *column) {
     zf_fail(r->error, ZF_ERR_INPUT, code, "%s", message);
@@ -243,11 +246,21 @@ static zf_status fail_count(reader *r, unsigned count) {
     return fail(r, ZFC_FIELD_COUNT, message, NULL);
 }
 
-static zf_status read_rows(reader *r) {
+static void show_progress(reader *r) {
+    char text[32];
+    if (!r->options->progress || r->scan.total == r->shown_bytes || zf_clock_seconds() - r->shown < 0.2) return;
+    r->shown = zf_clock_seconds();
+    r->shown_bytes = r->scan.total;
+    fprintf(stderr, "\rreading ");
+    zf_print_path(stderr, r->path);
+    fprintf(stderr, ": %s\033[K", zf_bytes_text(r->shown_bytes, text));
+}
+
+zf_status zf_text_reader_rows(zf_text_reader *r, uint64_t most_rows, uint64_t most_bytes, uint64_t *rows, zf_error *error) {
     zf_field field;
-    zf_status status;
-    double shown = zf_clock_seconds();
-    uint64_t read = r->scan.total;
+    zf_status status = ZF_OK;
+    uint64_t before = r->rows, bytes = 0;
+    r->error = error;
     while (next_field(r, &field, &status)) {
         if (r->at == 0) {
             if (field.ends_row && field.length == 0 && !field.quoted && r->field_count > 1) continue; // a blank line
@@ -260,17 +273,14 @@ static zf_status read_rows(reader *r) {
             return fail_count(r, r->at + 1);
         }
         r->at++;
+        bytes += field.length + 1;
         if (!field.ends_row) continue;
         if (r->at < r->field_count) return fail_count(r, r->at);
         r->at = 0;
-        if (!r->options->progress || r->scan.total == read || zf_clock_seconds() - shown < 0.2) continue;
-        char text[32];
-        shown = zf_clock_seconds();
-        read = r->scan.total;
-        fprintf(stderr, "\rreading ");
-        zf_print_path(stderr, r->path);
-        fprintf(stderr, ": %s\033[K", zf_bytes_text(read, text));
+        show_progress(r);
+        if (r->rows - before >= most_rows || bytes >= most_bytes) break;
     }
+    *rows = r->rows - before;
     return status;
 }
 
@@ -292,20 +302,24 @@ static zf_status check_head(reader *r) {
         zf_fail_place(r->error, ZF_ERR_INPUT, "%s", r->path);
         return zf_fail_hint(r->error, ZF_ERR_INPUT, "give it as COLUMN=FILE");
     }
-    const zf_file_kind *kind = zf_file_kind_of(bytes, count, false);
+    const zf_file_kind *kind = zf_file_kind_of(bytes, count, NULL, 0);
     return kind ? zf_file_kind_refuse(kind, r->path, "delimited text", "", r->error) : ZF_OK;
 }
 
-static zf_status read_text(reader *r) {
+static zf_status read_beginning(reader *r) {
     ZF_TRY(zf_delimited_start(&r->scan, r->error));
     ZF_TRY(check_head(r));
     ZF_TRY(skip_rows(r));
     r->at = 0;
     ZF_TRY(read_header(r));
-    return read_rows(r);
+    r->shown = zf_clock_seconds();
+    r->shown_bytes = r->scan.total;
+    return ZF_OK;
 }
 
-zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
+zf_status zf_text_reader_open(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_text_reader **out,
+                              zf_error *error) {
+    *out = NULL;
     FILE *file = fopen(path, "rb");
     if (!file) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", *path ? path : "an input whose name is empty",
@@ -319,10 +333,33 @@ zf_status zf_read_delimited(const char *path, const zf_delimited_options *option
     }
     *r = (reader){.path = path, .options = options, .data = data, .error = error, .row_line = 1};
     r->scan = (zf_delimited_scan){.file = file, .path = path, .delimiter = options->delimiter, .memory = &data->memory};
-    zf_status status = read_text(r);
-    if (options->progress) fprintf(stderr, "\r\033[K");
+    zf_status status = read_beginning(r);
+    if (status != ZF_OK)
+        zf_text_reader_free(r);
+    else
+        *out = r;
+    return status;
+}
+
+const char *zf_text_reader_first(const zf_text_reader *r) {
+    unsigned i = 0;
+    while (!r->fields[i]) i++; // some field is a column
+    return r->fields[i]->givers[ZF_PART_VALUES].source;
+}
+
+void zf_text_reader_free(zf_text_reader *r) {
+    if (!r) return;
+    if (r->options->progress) fprintf(stderr, "\r\033[K");
     zf_delimited_free(&r->scan);
+    fclose(r->scan.file);
     free(r);
-    fclose(file);
+}
+
+zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
+    reader *r;
+    uint64_t rows;
+    ZF_TRY(zf_text_reader_open(path, options, data, &r, error));
+    zf_status status = zf_text_reader_rows(r, UINT64_MAX, UINT64_MAX, &rows, error);
+    zf_text_reader_free(r);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/container/element.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
@@ -164,6 +165,37 @@ zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t
     return ZF_OK;
 }
 
+// ---- Checks ----
+
+zf_status zf_column_check_offsets(const zf_column_data *column, const int64_t *offsets, uint64_t first, uint64_t count,
+                                  int64_t before, size_t bytes, zf_error *error) {
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t offset = offsets[i];
+        if ((first + i == 0 && offset != 0) || offset < before || (uint64_t)offset > bytes) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                    "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)(first + i),
+                    column->name, (long long)offset, bytes);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
+                                 column->raw_offsets_at + (unsigned long long)(first + i) * sizeof offset);
+        }
+        before = offset;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_column_bad_last_offset(const zf_column_data *column, int64_t last, size_t bytes, zf_error *error) {
+    return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                   "the last offset of column `%s` (%s) is %lld, but it has %zu bytes (%s): offsets ascend from 0 to the bytes",
+                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)last, bytes,
+                   column->givers[ZF_PART_VALUES].source);
+}
+
+zf_status zf_column_lacks_offsets(const zf_column_data *column, zf_error *error) {
+    zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name,
+            column->name);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_VALUES].source);
+}
+
 // Offsets that came as a file may say anything.
 static zf_status check_offsets(zf_column_data *column, zf_error *error) {
     if (!column->offsets) {
@@ -171,27 +203,28 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
         if (!column->offsets) return no_memory(error);
         if (column->used == 0 && (column->givers[ZF_PART_VALUES].source == NULL || column->givers[ZF_PART_VALUES].is_text))
             return ZF_OK;
-        zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name,
-                column->name);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_VALUES].source);
+        return zf_column_lacks_offsets(column, error);
     }
-    int64_t before = 0;
-    for (uint64_t i = 0; i <= column->rows; i++) {
-        int64_t offset = column->offsets[i];
-        if ((i == 0 && offset != 0) || offset < before || (uint64_t)offset > column->used) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
-                    "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
-                    column->name, (long long)offset, column->used);
-            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
-                                 column->raw_offsets_at + (unsigned long long)i * sizeof offset);
-        }
-        before = offset;
+    ZF_TRY(zf_column_check_offsets(column, column->offsets, 0, column->rows + 1, 0, column->used, error));
+    int64_t last = column->offsets[column->rows];
+    return (uint64_t)last == column->used ? ZF_OK : zf_column_bad_last_offset(column, last, column->used, error);
+}
+
+// Raw decimals may have more digits than their type; of text they were counted when it was read.
+zf_status zf_column_check_decimals(const zf_column_data *column, uint64_t before, zf_error *error) {
+    if (column->type.logical != ZF_LOGICAL_DECIMAL || column->givers[ZF_PART_VALUES].is_text) return ZF_OK;
+    uint64_t limit = zf_decimal_limit(column->type);
+    for (uint64_t row = 0; row < column->rows; row++) {
+        int64_t value;
+        memcpy(&value, column->values + row * sizeof value, sizeof value);
+        if ((value < 0 ? 0 - (uint64_t)value : (uint64_t)value) < limit) continue;
+        if (column->validity && !zf_bit_at(column->validity, row)) continue; // a null may hold anything
+        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "%lld has more digits than decimal(%u, %u) has", (long long)value,
+                column->type.precision, column->type.scale);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, row %llu", column->givers[ZF_PART_VALUES].source, column->name,
+                             (unsigned long long)(before + row));
     }
-    if ((uint64_t)before == column->used) return ZF_OK;
-    return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
-                   "the last offset of column `%s` (%s) is %lld, but it has %zu bytes (%s): offsets ascend from 0 to the bytes",
-                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)before, column->used,
-                   column->givers[ZF_PART_VALUES].source);
+    return ZF_OK;
 }
 
 /// The first text that gives a column, and could have given others; NULL: all inputs are raw.
@@ -203,47 +236,69 @@ static const char *first_text(const zf_table_data *data) {
     return NULL;
 }
 
+static zf_status check_given(const zf_table_data *data, const zf_column_data *column, zf_error *error) {
+    if (column->givers[ZF_PART_VALUES].source) return ZF_OK;
+    if (column->givers[ZF_PART_OFFSETS].source) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE", column->name,
+                column->name);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_OFFSETS].source);
+    }
+    zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
+    const char *text = first_text(data);
+    if (text) zf_fail_place(error, ZF_ERR_INPUT, "%s", text);
+    if (text && column->field != column->name)
+        return zf_fail_hint(error, ZF_ERR_INPUT, "no header has the field `%.64s` of --field", column->field);
+    if (!text) return zf_fail_hint(error, ZF_ERR_INPUT, "give %s=FILE, or a text with that field", column->name);
+    return zf_fail_hint(error, ZF_ERR_INPUT, "--field %s=FIELD takes a field of another name; or give %s=FILE", column->name,
+                        column->name);
+}
+
+static zf_status check_rows(const zf_table_data *data, const zf_column_data *column, zf_error *error) {
+    const zf_column_data *first = &data->columns[0];
+    if (column->rows == first->rows) return ZF_OK;
+    return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %s, but `%s` (%s) has %llu", column->name,
+                   column->givers[ZF_PART_VALUES].source, zf_rows_text(column->rows, (char[32]){0}), first->name,
+                   first->givers[ZF_PART_VALUES].source, (unsigned long long)first->rows);
+}
+
+zf_status zf_column_check_validity(const zf_column_data *column, zf_error *error) {
+    const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
+    if (column->valid_is_array && column->valid_rows != column->rows) {
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "the validity of `%s` (%s) has %s, but the column (%s) has %llu",
+                       column->name, validity->source, zf_rows_text(column->valid_rows, (char[32]){0}),
+                       column->givers[ZF_PART_VALUES].source, (unsigned long long)column->rows);
+    }
+    if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "the validity bitmap of `%s` has %zu bytes, but those of %s are %llu",
+                       column->name, column->raw_valid_bytes, zf_rows_text(column->rows, (char[32]){0}),
+                       (unsigned long long)((column->rows + 7) / 8));
+    }
+    return ZF_OK;
+}
+
+zf_status zf_table_data_check_given(const zf_table_data *data, zf_error *error) {
+    for (size_t i = 0; i < data->count; i++) ZF_TRY(check_given(data, &data->columns[i], error));
+    return ZF_OK;
+}
+
+zf_status zf_table_data_check_rows(const zf_table_data *data, zf_error *error) {
+    for (size_t i = 0; i < data->count; i++) {
+        ZF_TRY(check_rows(data, &data->columns[i], error));
+        ZF_TRY(zf_column_check_validity(&data->columns[i], error));
+    }
+    return ZF_OK;
+}
+
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
-    const zf_column_data *first = NULL;
     for (size_t i = 0; i < data->count; i++) {
         zf_column_data *column = &data->columns[i];
-        const char *source = column->givers[ZF_PART_VALUES].source;
-        if (!source && column->givers[ZF_PART_OFFSETS].source) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE", column->name,
-                    column->name);
-            return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_OFFSETS].source);
-        }
-        if (!source) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
-            const char *text = first_text(data);
-            if (text) zf_fail_place(error, ZF_ERR_INPUT, "%s", text);
-            if (text && column->field != column->name)
-                return zf_fail_hint(error, ZF_ERR_INPUT, "no header has the field `%.64s` of --field", column->field);
-            if (!text) return zf_fail_hint(error, ZF_ERR_INPUT, "give %s=FILE, or a text with that field", column->name);
-            return zf_fail_hint(error, ZF_ERR_INPUT, "--field %s=FIELD takes a field of another name; or give %s=FILE",
-                                column->name, column->name);
-        }
-        if (!first) first = column;
-        if (column->rows != first->rows) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %s, but `%s` (%s) has %llu", column->name,
-                           source, zf_rows_text(column->rows, (char[32]){0}), first->name, first->givers[ZF_PART_VALUES].source,
-                           (unsigned long long)first->rows);
-        }
+        ZF_TRY(check_given(data, column, error));
+        ZF_TRY(check_rows(data, column, error));
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
-        const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
-        if (column->valid_is_array && column->valid_rows != column->rows) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "the validity of `%s` (%s) has %s, but the column (%s) has %llu",
-                           column->name, validity->source, zf_rows_text(column->valid_rows, (char[32]){0}), source,
-                           (unsigned long long)column->rows);
-        }
-        if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
-                           "the validity bitmap of `%s` has %zu bytes, but those of %s are %llu", column->name,
-                           column->raw_valid_bytes, zf_rows_text(column->rows, (char[32]){0}),
-                           (unsigned long long)((column->rows + 7) / 8));
-        }
+        ZF_TRY(zf_column_check_validity(column, error));
     }
-    data->rows = first ? first->rows : 0;
+    data->rows = data->count > 0 ? data->columns[0].rows : 0;
+    for (size_t i = 0; i < data->count; i++) ZF_TRY(zf_column_check_decimals(&data->columns[i], 0, error));
     return ZF_OK;
 }

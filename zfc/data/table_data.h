@@ -74,6 +74,18 @@ typedef struct zf_delimited_options {
     bool progress; ///< show progress on standard error
 } zf_delimited_options;
 
+/// A file of delimited text that is read in batches of rows.
+typedef struct zf_text_reader zf_text_reader;
+
+/// Opens a text, reads its header, and notes that it gives the columns of the header. `path`, `options` and `data` outlive it.
+zf_status zf_text_reader_open(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_text_reader **out,
+                              zf_error *error);
+/// Reads rows into the columns until there are `most_rows`, or `most_bytes` of text. `*rows`: how many; 0: the text has ended.
+zf_status zf_text_reader_rows(zf_text_reader *reader, uint64_t most_rows, uint64_t most_bytes, uint64_t *rows, zf_error *error);
+/// The first of the texts that give the columns of this one, which may be this one.
+const char *zf_text_reader_first(const zf_text_reader *reader);
+void zf_text_reader_free(zf_text_reader *reader);
+
 /// Reads a file of delimited text into the columns that its header names.
 zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error);
 
@@ -83,5 +95,25 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bo
 
 /// Checks, after all files, that every column is given once and has as many rows as the others.
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error);
+
+// ---- The parts of zf_table_data_finish, for columns that are read in batches ----------------------------------
+
+/// Checks that every column is given, and its characters if it has offsets.
+zf_status zf_table_data_check_given(const zf_table_data *data, zf_error *error);
+/// Checks that columns and validities have as many rows as the first column.
+zf_status zf_table_data_check_rows(const zf_table_data *data, zf_error *error);
+/// Checks the size of a column's validity that came as a file.
+zf_status zf_column_check_validity(const zf_column_data *column, zf_error *error);
+/// Checks `count` offsets that came as a file, from number `first` on. `before`: the offset before them; `bytes`: of all
+/// characters.
+zf_status zf_column_check_offsets(const zf_column_data *column, const int64_t *offsets, uint64_t first, uint64_t count,
+                                  int64_t before, size_t bytes, zf_error *error);
+/// The error that the last offset of a file is not the number of bytes.
+zf_status zf_column_bad_last_offset(const zf_column_data *column, int64_t last, size_t bytes, zf_error *error);
+/// The error that a column has characters but no offsets.
+zf_status zf_column_lacks_offsets(const zf_column_data *column, zf_error *error);
+/// Checks that decimals that came as a file have no more digits than their type. `before`: rows of the column before those that
+/// it has now.
+zf_status zf_column_check_decimals(const zf_column_data *column, uint64_t before, zf_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/program.h"
@@ -10,7 +11,7 @@
 #include "tuner/tune_json.h"
 #include "zfc/compiling_line.h"
 #include "zfc/data/files_read.h"
-#include "zfc/data/table_data.h"
+#include "zfc/data/table_batches.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
 #include "zfc/program_operand.h"
@@ -52,30 +53,12 @@ static int check_output(const char *path, bool overwrite) {
     return zf_report_exists("encode", path);
 }
 
-// Raw decimals may have more digits than their type; of text they were counted when it was read.
-static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
-    for (size_t i = 0; i < data->count; i++) {
-        const zf_column_data *column = &data->columns[i];
-        if (column->type.logical != ZF_LOGICAL_DECIMAL || column->givers[ZF_PART_VALUES].is_text) continue;
-        uint64_t limit = zf_decimal_limit(column->type);
-        for (uint64_t row = 0; row < column->rows; row++) {
-            int64_t value;
-            memcpy(&value, column->values + row * sizeof value, sizeof value);
-            if ((value < 0 ? 0 - (uint64_t)value : (uint64_t)value) < limit) continue;
-            if (column->validity && !zf_bit_at(column->validity, row)) continue; // a null may hold anything
-            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "%lld has more digits than decimal(%u, %u) has", (long long)value,
-                    column->type.precision, column->type.scale);
-            return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, row %llu", column->givers[ZF_PART_VALUES].source,
-                                 column->name, (unsigned long long)row);
-        }
-    }
-    return ZF_OK;
-}
-
 static bool show_progress(void *user, uint64_t done, uint64_t all) {
     (void)user;
     zf_compiling_line_pause();
-    fprintf(stderr, "\rencoding: block %llu of %llu\033[K", (unsigned long long)done, (unsigned long long)all);
+    fprintf(stderr, "\rencoding: block %llu", (unsigned long long)done);
+    if (all > 0) fprintf(stderr, " of %llu", (unsigned long long)all);
+    fprintf(stderr, "\033[K");
     if (done == all) fprintf(stderr, "\r\033[K");
     zf_compiling_line_resume();
     return true;
@@ -215,8 +198,7 @@ static zf_status read_inputs(const zf_arguments *arguments, const input_options 
             ZF_TRY(zf_read_delimited(input, &intake->text, data, error));
     }
     ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
-    ZF_TRY(zf_table_data_finish(data, error));
-    return check_decimals(data, error);
+    return zf_table_data_finish(data, error);
 }
 
 /// Reads the options `--metadata` into `out`, which has room for all. False after printing what is wrong.
@@ -245,37 +227,107 @@ static const char *kept_name(const zf_column_data *column, const zf_encode_optio
     return options->format != 1 && length > 0 && zf_name_valid(column->field, length) ? column->field : NULL;
 }
 
-static int encode(const zf_arguments *arguments, zf_session *session, zf_program *program, const zf_table *table,
-                  const input_options *intake, const zf_encode_options *options, const char *path) {
-    zf_error error;
+/// The inputs of a table, and its file.
+typedef struct encoding {
+    const zf_arguments *arguments;
+    zf_program *program;
+    const zf_table *table;
+    const input_options *intake;
+    const zf_encode_options *options;
+    const char *path;
+    zf_files_read files;
     zf_table_data data;
-    if (zf_table_data_create(table, &data, &error) != ZF_OK) return zf_report("encode", &error);
-    zf_encode_column *columns = calloc(data.count + 1, sizeof *columns);
-    zf_encode_stats *stats = calloc(data.count + 1, sizeof *stats);
-    zf_status status = columns && stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
-    zf_files_read files = {0};
-    for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
-        status = zf_files_note(&files, file_of(arguments->operands[i]), &error);
-    if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), &files, path, &error);
-    if (status == ZF_OK) status = read_inputs(arguments, intake, &files, &data, &error);
-    zf_files_free(&files);
-    for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
-        const zf_column_data *column = &data.columns[i];
-        columns[i] = (zf_encode_column){.name = column->name,
-                                        .values = column->values,
-                                        .offsets = column->offsets,
-                                        .validity = column->validity,
-                                        .full_name = kept_name(column, options)};
+    zf_encode_column *columns; ///< one for each of the table
+    zf_encode_stats *stats;
+    uint64_t rows; ///< of the result
+} encoding;
+
+/// Whether all inputs are regular files, which are read in batches. Others are read whole, one after the other, as far as
+/// `--input-memory` allows: they may have no end, and who writes them may wait for one after the other. A missing file is an
+/// error either way.
+static bool all_regular(const zf_arguments *arguments) {
+    struct stat facts;
+    for (int i = 0; i < arguments->operand_count; i++) {
+        if (stat(file_of(arguments->operands[i]), &facts) == 0 && !S_ISREG(facts.st_mode)) return false;
     }
-    if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
-    if (status == ZF_OK) status = stored_sizes(session->context, path, data.count, stats, &error);
+    return true;
+}
+
+static zf_status encode_whole(encoding *e, zf_error *error) {
+    ZF_TRY(read_inputs(e->arguments, e->intake, &e->files, &e->data, error));
+    for (size_t i = 0; i < e->data.count; i++) {
+        const zf_column_data *column = &e->data.columns[i];
+        e->columns[i] = (zf_encode_column){.name = column->name,
+                                           .values = column->values,
+                                           .offsets = column->offsets,
+                                           .validity = column->validity,
+                                           .full_name = kept_name(column, e->options)};
+    }
+    e->rows = e->data.rows;
+    return zf_encode(e->program, e->table->name, e->columns, e->data.count, e->data.rows, e->options, e->path, e->stats, error);
+}
+
+/// Starts the file after the first batch, so that faults of small inputs are reported before any code is compiled.
+static zf_status append_batches(encoding *e, zf_table_batches *batches, zf_table_writer **writer, zf_error *error) {
+    for (uint64_t rows = 1; rows > 0;) {
+        ZF_TRY(zf_table_batches_next(batches, e->columns, &rows, error));
+        for (size_t i = 0; i < e->data.count && !*writer; i++) {
+            e->columns[i].name = e->data.columns[i].name;
+            e->columns[i].full_name = kept_name(&e->data.columns[i], e->options);
+        }
+        if (!*writer)
+            ZF_TRY(zf_table_writer_create(e->program, e->table->name, e->columns, e->data.count, e->options, e->path, writer,
+                                          error));
+        ZF_TRY(zf_table_writer_append(*writer, e->columns, e->data.count, rows, error));
+    }
+    ZF_TRY(zf_files_unchanged(&e->files, error)); // nothing is read any more
+    e->rows = zf_table_writer_rows(*writer);
+    return zf_table_writer_finish(*writer, e->stats, error);
+}
+
+static zf_status encode_batches(encoding *e, zf_error *error) {
+    zf_table_batches *batches;
+    zf_table_writer *writer = NULL;
+    zf_encode_options options = *e->options;
+    const zf_arguments *arguments = e->arguments;
+    size_t count = (size_t)arguments->operand_count;
+    e->data.memory.most = e->intake->memory;
+    ZF_TRY(map_fields(arguments, &e->data, error));
+    zf_table_input *inputs = calloc(count, sizeof *inputs);
+    if (!inputs) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for the inputs");
+    for (size_t i = 0; i < count; i++) {
+        inputs[i] = (zf_table_input){arguments->operands[i], equals_sign(arguments->operands[i])};
+        if (!inputs[i].equals) options.progress = NULL; // what is read of texts is shown
+    }
+    e->options = &options;
+    zf_status status = zf_table_batches_open(inputs, count, &e->intake->text, e->intake->any_format, &e->data, &batches, error);
+    if (status == ZF_OK) status = append_batches(e, batches, &writer, error);
+    zf_table_writer_free(writer);
+    zf_table_batches_free(batches);
+    free(inputs);
+    return status;
+}
+
+static int encode(encoding *e, zf_session *session) {
+    zf_error error;
+    const zf_arguments *arguments = e->arguments;
+    if (zf_table_data_create(e->table, &e->data, &error) != ZF_OK) return zf_report("encode", &error);
+    e->columns = calloc(e->data.count + 1, sizeof *e->columns);
+    e->stats = calloc(e->data.count + 1, sizeof *e->stats);
+    zf_status status = e->columns && e->stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
+        status = zf_files_note(&e->files, file_of(arguments->operands[i]), &error);
+    if (status == ZF_OK) status = zf_guard_output(zf_program_spec(e->program), &e->files, e->path, &error);
+    if (status == ZF_OK) status = all_regular(arguments) ? encode_batches(e, &error) : encode_whole(e, &error);
+    if (status == ZF_OK) status = stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
     if (status == ZF_OK && zf_argument(arguments, "json"))
-        status = print_json(table, stats, data.rows, path, &error);
+        status = print_json(e->table, e->stats, e->rows, e->path, &error);
     else if (status == ZF_OK && !session->quiet)
-        print_table(table, stats);
-    free(columns);
-    free(stats);
-    zf_table_data_free(&data);
+        print_table(e->table, e->stats);
+    zf_files_free(&e->files);
+    free(e->columns);
+    free(e->stats);
+    zf_table_data_free(&e->data);
     return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);
 }
 
@@ -294,7 +346,9 @@ static int encode_with(const zf_arguments *arguments, const zf_program_name *nam
     zf_status loaded = zf_program_load(session.compiler, name->path, &program, &error);
     if (loaded == ZF_OK) {
         const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name->path, name->name);
-        status = table ? encode(arguments, &session, program, table, intake, options, path) : EXIT_BAD_INPUT;
+        encoding e = {
+            .arguments = arguments, .program = program, .table = table, .intake = intake, .options = options, .path = path};
+        status = table ? encode(&e, &session) : EXIT_BAD_INPUT;
     } else if (program) {
         zf_report_diagnostics("encode", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;

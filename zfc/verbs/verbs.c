@@ -50,7 +50,8 @@ static const zf_option
          "empty field (default: only the empty field)"},
     raw = {"raw", 0, NULL, NULL, "take files of other formats in COLUMN=FILE as raw elements instead of refusing them"},
     input_memory = {"input-memory", 0, "BYTES", NULL,
-                    "memory that inputs may take, such as 4G (default: three quarters of the machine's or of its container's)"},
+                    "memory that inputs may take, such as 4G: batches of rows, or all inputs where one is a pipe (default: three "
+                    "quarters of the machine's or of its container's)"},
     delimiter = {"delimiter", 0, "CHAR", NULL, "character between fields of delimited text (default: a comma; `tab` for a tab)"},
     rows_per_block = {"rows-per-block", 0, "N", NULL,
                       "rows of a block; multiples of 4096 decode fastest (default: 16 MiB of plain data)"},
@@ -171,7 +172,9 @@ const zf_verb zf_verbs[] = {
      "rows. A raw boolean is one byte, 0 or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: "
      "`COLUMN.offsets=FILE` (i64, rows + 1) and `COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also "
      "be the `.npy` array that `decode` writes, and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
-     "Values of null rows are not kept. A block takes the params of an earlier block if it only needs wider fields for them and "
+     "Values of null rows are not kept. Regular files are read in batches of rows, so a table may be larger than memory. If an "
+     "input is a pipe or a device, all inputs are read first, as far as `--input-memory` allows. A block takes the params of an "
+     "earlier block if it only needs wider fields for them and "
      "grows by less than 1%, so that fewer kernels are compiled. Every block is decoded and compared before it is written, and "
      "the file gets its name when it is complete. The file also keeps the name of each column's field in the header, where "
      "`--field` gives another.",
