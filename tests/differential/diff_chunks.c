@@ -85,14 +85,15 @@ static void push_piece(interp *in, interp_stream *out, zf_type type, data_shape 
     for (uint64_t r = 0; r < count; r++) interp_stream_push(out, interp_stream_bits(piece, r, NULL));
 }
 
-static void push_pieces(interp *in, interp_stream *out, zf_type type, const diff_chunk_trial *t) {
+static void push_pieces(interp *in, interp_stream *out, zf_type type, const diff_chunk_trial *t, uint64_t chunk) {
     static const data_shape wild[] = {DATA_UNIFORM, DATA_CONSTANT, DATA_SORTED, DATA_FULL_RANGE, DATA_EVEN_4,       DATA_OUTLIERS,
                                       DATA_EVEN_64, DATA_EXTREMES, DATA_ZIPF,   DATA_RUNS_256,   DATA_NEARLY_SORTED};
     static const data_shape tame[] = {DATA_ZIPF, DATA_CONSTANT, DATA_EVEN_4, DATA_SORTED};
     enum { WILD = sizeof wild / sizeof wild[0], TAME = sizeof tame / sizeof tame[0], SHORT = 24 };
     data_random random = {.state = t->seed};
+    uint64_t most = t->rows > 1000 ? 8 * SHORT : chunk >= 8 * SHORT ? SHORT : 2 + chunk / 12; // a chunk has each
     for (uint64_t left = t->rows, n = 0; left > 0; n++) {
-        uint64_t count = 1 + data_below(&random, t->rows > 1000 ? 8 * SHORT : SHORT);
+        uint64_t count = 1 + data_below(&random, most);
         if (count > left) count = left;
         push_piece(in, out, type,
                    t->tame == 0   ? wild[n % WILD]
@@ -125,7 +126,7 @@ interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_c
     if (t->kind == DIFF_CHUNK_RINGS)
         push_rates(out, column->type, t, chunked(column->codec)->chunk_size);
     else
-        push_pieces(in, out, column->type, t);
+        push_pieces(in, out, column->type, t, chunked(column->codec)->chunk_size);
     return out;
 }
 
@@ -146,7 +147,7 @@ enum {
     CUTS = 160,
     CHANGES = 48,
     MERGES = 32,
-    FILLS = 12,
+    FILLS = 21,
     PIECE_WAYS = CUTS + 4 * CHANGES + MERGES + FILLS,
     FEW = 6,
     FEW_WAYS = 4 * FEW
@@ -214,8 +215,8 @@ static bool merge(interp *in, uint32_t s, uint64_t at, interp_block *block) {
     return a != 0;
 }
 
-// The stream goes on and ends with a number of seven bits a byte that has more than 64.
-static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, interp_block *block) {
+// The stream goes on and ends with a number of seven bits a byte that has more than 64, or with the largest of 64.
+static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, bool largest, interp_block *block) {
     enum { BYTES = 11 };
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (streams[s].size != streams[s].elements || from > streams[s].size) return false;
@@ -223,6 +224,7 @@ static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, interp_bl
     memcpy(bytes, streams[s].bytes, (size_t)from);
     memset(bytes + from, 0xff, BYTES);
     bytes[from + BYTES - 1] = 0;
+    if (largest) bytes[from + BYTES - 2] = 1;
     streams[s] = (interp_stored){.bytes = bytes, .size = from + BYTES, .elements = from + BYTES};
     block->streams = streams;
     diff_set_count(in, block, edge, from + BYTES);
@@ -265,7 +267,7 @@ static bool damage_stream(interp *in, const zf_graph *graph, uint32_t s, unsigne
     if (way < ENDS) return count > way && cut(in, s, edge, bits, count - 1 - way, block);
     way -= ENDS;
     if (bits) return false;
-    return way == 0 ? lengthen(in, s, edge, false, block) : fill(in, s, edge, last + way - 1, block);
+    return way == 0 ? lengthen(in, s, edge, false, block) : fill(in, s, edge, last + way - 1, false, block);
 }
 
 // The last chunk's part of a stream is cut at each place, and each of its elements is another.
@@ -282,7 +284,7 @@ static bool damage_pieces(interp *in, const zf_graph *graph, uint32_t s, unsigne
     way -= 4 * CHANGES;
     if (way < MERGES) return merge(in, s, last + way, block);
     way -= MERGES;
-    return way == 0 ? lengthen(in, s, edge, true, block) : fill(in, s, edge, last + way - 1, block);
+    return way == 0 ? lengthen(in, s, edge, true, block) : fill(in, s, edge, last + (way - 1) / 2, way % 2 == 0, block);
 }
 
 // The same at a few places, also of the chunk before the last.

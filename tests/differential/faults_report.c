@@ -136,9 +136,9 @@ void fault_results_free(fault_results *r) {
 
 // ---- Redundant sites ------------------------------------------------------------------------------------------
 
-// Programs of chunks.zf whose loops end only where `out.pos` is `out.len`; of these, the ones that emit no more than there is
+// Programs of chunks.zf that end only where `out.pos` is `out.len`; of these, the ones that emit no more than there is
 // room for; and the ones with lanes, and with as many rows of all lanes as make a chunk.
-#define COMPLETE "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^ring|^orc_rle2|^parquet_hybrid|^delta_binary_packed"
+#define COMPLETE "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^ring|^orc_rle2|^parquet_hybrid|^delta_binary_packed|^roaring"
 #define FITTING "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^parquet_hybrid|^delta_binary_packed"
 #define LANES "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|^warp_|=odd_rows"
 #define WHOLE_ROWS                                                                                                               \
@@ -185,15 +185,18 @@ static const redundant_site redundant[] = {
     {ZF_SITE_GUARD, "groups of at most a vector, in a strip of short groups", "host", NULL, "groups",
      "the strip was asked before: none of its groups is longer"},
     {ZF_SITE_CHECK, "V04", NULL, COMPLETE, "chunk programs that end when their chunk is complete",
-     "their loops end only where `out.pos` is `out.len`"},
+     "their loop, or their last `emit`, ends only where `out.pos` is `out.len`"},
     {ZF_SITE_CHECK, "V03", NULL, FITTING, "chunk programs that emit what has room",
      "each `emit` follows a test of `out.pos`, or takes the smaller of its size and the room"},
-    {ZF_SITE_CHECK, "V10", NULL, "^runs|^ramps_of_rows|^rows_of_floats|^rows_of_bytes|^summed",
+    {ZF_SITE_CHECK, "V10", NULL, "^runs|^ramps_of_rows|^rows_of_floats|^rows_of_bytes|^summed|^roaring|^delta_binary_packed",
      "chunk programs each of whose rounds reads or makes an element",
      "a chunk may take 64 rounds for each byte that it reads and each element that it makes"},
     {ZF_SITE_CHECK, "V01 of literals", NULL, "^window", "`window`", "the `skip` before it fails where the elements do not exist"},
     {ZF_SITE_CHECK, "V01 of src", NULL, "^packbits", "`packbits`", "the `skip` before it fails where the elements do not exist"},
     {ZF_SITE_CHECK, "V01 of counts", NULL, "^rows_of_floats", "`rows_of_floats`", "the index lies below `counts.len`"},
+    {ZF_SITE_CHECK, "V01", NULL, "^ring|^delta_binary_packed", "`ring`, `delta_binary_packed`",
+     "it is of `out`, which has grown by as much as the index goes back"},
+    {ZF_SITE_CHECK, "V05 of kinds", NULL, "^roaring", "`roaring`", "two reads of the element have the same check"},
     {ZF_SITE_CHECK, "V05 of widths", NULL, "^rice", "`rice`", "two reads of the element in one round have the same check"},
     {ZF_SITE_GUARD, "room of a table", "emu", NULL, "tables of lanes",
      "a table's length is a param's: a block with another is refused before"},

@@ -30,6 +30,8 @@ void zf_simt_readahead_begin(zf_simt_readahead *a, zf_kernel_build *lower, uint3
     uint32_t each = ZF_SIMT_PIECE / zf_kind_size(type.kind);
     *a = (zf_simt_readahead){
         .lower = lower, .type = type, .row = cg->wave * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
+    // A lane reads at most one element for each that it makes, and one before.
+    a->whole = lower->graph->nodes[lower->kernel->root].codec->chunk_size + cg->wave + each <= (uint64_t)ROWS * a->row;
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_piece = LLVMBuildUDiv(cg->builder, v_first, v_each, "");
     LLVMValueRef v_into = zf_cg_resize(cg, LLVMBuildURem(cg->builder, v_first, v_each, ""), cg->ty_i32, false);
     a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, ZF_SIMT_PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
@@ -47,7 +49,7 @@ void zf_simt_readahead_begin(zf_simt_readahead *a, zf_kernel_build *lower, uint3
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), a->v_row);
     for (uint32_t row = 0; row < ROWS; row++) {
         copy_row(a, zf_cg_i32(cg, row));
-        zf_simt_copy_wait(cg, row + 1 < ROWS ? ROWS : PENDING);
+        zf_simt_copy_wait(cg, row + 1 < ROWS ? ROWS : a->whole ? 0 : PENDING);
     }
     zf_simt_barrier_warp(lower, "rows before what reads them");
 }
@@ -56,7 +58,7 @@ LLVMValueRef zf_simt_readahead_read(zf_simt_readahead *a, LLVMValueRef v_before)
     zf_cg *cg = a->lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, a->type);
     LLVMValueRef v_at = zf_cg_add(cg, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), v_before);
-    LLVMValueRef v_place = zf_cg_mask(cg, v_at, zf_cg_i32(cg, ROWS * a->row - 1), "elements of a ring");
+    LLVMValueRef v_place = a->whole ? v_at : zf_cg_mask(cg, v_at, zf_cg_i32(cg, ROWS * a->row - 1), "elements of a ring");
     v_place = zf_cg_resize(cg, v_place, cg->ty_i64, false);
     return zf_cg_load(cg, ty, zf_cg_at(cg, ty, a->v_ring, v_place), zf_kind_size(a->type.kind));
 }
@@ -86,6 +88,7 @@ void zf_simt_readahead_move(zf_simt_readahead *a, LLVMValueRef v_count, bool str
     zf_cg *cg = a->lower->cg;
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, "");
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_count), a->v_at);
+    if (a->whole) return;
     if (++a->reads == a->row / cg->wave || !straight) ask(a);
 }
 

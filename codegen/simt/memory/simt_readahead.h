@@ -11,6 +11,7 @@ typedef struct zf_simt_readahead {
     zf_kernel_build *lower;
     zf_type type;
     uint32_t row;          ///< elements of a row
+    bool whole;            ///< the ring has all that a chunk may read
     unsigned reads;        ///< since the code last asked whether a row was read
     LLVMValueRef v_ring;   ///< where it lies
     LLVMValueRef v_pieces; ///< the 16 bytes of the stream that it begins with
