@@ -1,13 +1,13 @@
 // Delimited text, raw files and `.npy`: the first byte of the input says what it is, both of the first two say how it is read
 // (delimiter, header, options of `zfc encode`), and the rest is the file. It gives an error with a place, or columns. These are
-// printed as text, which is read as the same columns again.
+// printed as text, which is read as the same columns again. In batches of rows the file gives the same columns and errors.
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/base/arena.h"
 #include "tests/fuzz/fuzz.h"
-#include "zfc/data/table_data.h"
+#include "zfc/data/raw_column.h"
 #include "zfc/data/values.h"
 #include "zfc/data/write_columns.h"
 
@@ -142,6 +142,54 @@ static void print_again(const zf_table_data *data) {
     zf_text_free(&text);
 }
 
+// ---- Batches --------------------------------------------------------------------------------------------------
+
+static void same_outcome(zf_status whole, const zf_error *error, zf_status parts, const zf_error *other) {
+    FUZZ_DEMAND(whole == parts, "%d whole (%s), %d in batches (%s)", (int)whole, error->message, (int)parts, other->message);
+    FUZZ_DEMAND(whole == ZF_OK || (strcmp(error->code, other->code) == 0 && strcmp(error->place, other->place) == 0),
+                "%s %s, in batches %s %s", error->code, error->place, other->code, other->place);
+}
+
+/// Reads a text by a few rows at a time. `whole` and `error`: what reading all of it gave.
+static void text_in_batches(const zf_delimited_options *text, const table_options *options, const zf_table_data *data,
+                            zf_status whole, const zf_error *error) {
+    zf_table_data again;
+    zf_text_reader *reader = NULL;
+    zf_error other = {0};
+    uint64_t rows = 1;
+    FUZZ_DEMAND(make_table(&again, options), "a table");
+    zf_status status = zf_text_reader_open(path, text, &again, &reader, &other);
+    while (status == ZF_OK && rows > 0) {
+        status = zf_text_reader_rows(reader, 3, 40, &rows, &other);
+        FUZZ_DEMAND(rows <= 3, "%llu rows in a batch of 3", (unsigned long long)rows);
+    }
+    zf_text_reader_free(reader);
+    same_outcome(whole, error, status, &other);
+    for (size_t c = 0; status == ZF_OK && c < data->count; c++) compare(&data->columns[c], &again.columns[c]);
+    zf_table_data_free(&again);
+}
+
+/// Reads a column of numbers by a few elements at a time.
+static void raw_in_batches(const char *part, bool any_format, const zf_table_data *data, zf_status whole, const zf_error *error) {
+    zf_table_data again;
+    zf_raw_column columns[COLUMNS] = {{0}}, *raw = &columns[part[0] - 'a'];
+    zf_error other = {0};
+    uint64_t rows = 1, before = 0;
+    const zf_column_data *all = &data->columns[part[0] - 'a'];
+    unsigned size = zf_element_size(all->type.element);
+    FUZZ_DEMAND(make_table(&again, &(table_options){0}), "a table");
+    zf_status status = zf_raw_column_add(columns, part, strlen(part), path, any_format, &again, &other);
+    for (; status == ZF_OK && rows > 0; before += rows) {
+        status = zf_raw_column_read(raw, 64, &rows, &other);
+        if (status == ZF_OK && whole == ZF_OK)
+            FUZZ_DEMAND(before + rows <= all->rows && memcmp(raw->column->values, all->values + before * size, rows * size) == 0,
+                        "other elements from row %llu on", (unsigned long long)before);
+    }
+    bool is_decimal = all->type.logical == ZF_LOGICAL_DECIMAL; // whose digits are counted when all columns are there
+    if (!is_decimal) same_outcome(whole, error, status, &other);
+    zf_table_data_free(&again);
+}
+
 // ---- One input ------------------------------------------------------------------------------------------------
 
 /// Limits that end a text in its buffer, in a column, or nowhere. Under small ones the buffer grows by small steps.
@@ -167,7 +215,9 @@ static void run_text(uint8_t first, uint8_t how, const uint8_t *bytes, size_t si
     zf_error error = {0};
     put_file(bytes, size);
     if (make_table(&data, &options)) {
-        if (zf_read_delimited(path, &text, &data, &error) != ZF_OK)
+        zf_status status = zf_read_delimited(path, &text, &data, &error);
+        if (options.memory == 0) text_in_batches(&text, &options, &data, status, &error);
+        if (status != ZF_OK)
             check_error(&error);
         else
             print_again(&data);
@@ -187,6 +237,7 @@ static void run_raw(uint8_t first, uint8_t how, const uint8_t *bytes, size_t siz
     put_file(bytes, size);
     zf_status status = zf_read_raw(part, strlen(part), path, any_format, &data, &error);
     if (status != ZF_OK) check_error(&error);
+    if (part[1] == 0 && part[0] < 'l' && limits[first >> 5] == 0) raw_in_batches(part, any_format, &data, status, &error);
     // Strings take a second file: the same bytes, so that both agree now and then.
     if (status == ZF_OK && part[0] == 'h' && part[2] == 'o') zf_read_raw("h.bytes", 7, path, any_format, &data, &error);
     if (status == ZF_OK && part[0] == 'l' && part[1] == 0) zf_read_raw("l.valid", 7, path, any_format, &data, &error);
