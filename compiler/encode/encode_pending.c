@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/container/element.h"
 
 static zf_status no_memory(const zf_encode_pending *pending, zf_error *error) {
     return zf_raise(error, ZF_E_NO_MEMORY, "no memory for rows of column `%s` that wait for their block",
@@ -13,33 +13,37 @@ static zf_status no_memory(const zf_encode_pending *pending, zf_error *error) {
 
 static bool is_text(const zf_encode_pending *pending) { return pending->job->column->type.kind == ZF_K_STRING; }
 
-/// Appends bits `from_bit` on; NULL: ones. Bits of `to` behind `to_bit` are not kept.
-static void append_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
-    uint64_t k = 0;
-    for (; k < count && (to_bit + k) % 8 != 0; k++) {
-        uint8_t bit = (uint8_t)(1u << (to_bit + k) % 8), *byte = &to[(to_bit + k) / 8];
-        *byte = (uint8_t)(from == NULL || zf_bit_at(from, from_bit + k) ? *byte | bit : *byte & ~bit);
+static bool is_bool(const zf_encode_pending *pending) { return pending->job->column->type.kind == ZF_K_BOOL; }
+
+/// Appends validity from bit `from_bit` on; NULL: ones.
+static void append_validity(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
+    if (from != NULL) {
+        zf_place_bits(to, to_bit, from, from_bit, count);
+        return;
     }
-    for (; count - k >= 8; k += 8) {
-        uint64_t at = from_bit + k;
-        unsigned shift = at % 8, byte = 0xff;
-        if (from != NULL)
-            byte = shift == 0 ? from[at / 8] : (unsigned)from[at / 8] >> shift | (unsigned)from[at / 8 + 1] << (8 - shift);
+    if (to_bit % 8 != 0) to[to_bit / 8] |= (uint8_t)(0xffu << to_bit % 8);
+    memset(to + (to_bit + 7) / 8, 0xff, (to_bit + count + 7) / 8 - (to_bit + 7) / 8);
+    zf_clear_behind(to, to_bit + count);
+}
+
+/// Appends booleans of a byte each.
+static void append_booleans(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t count) {
+    for (uint64_t k = 0; k < count;) {
+        uint64_t bit = (to_bit + k) % 8, now = count - k < 8 - bit ? count - k : 8 - bit;
+        unsigned byte = bit == 0 ? 0 : to[(to_bit + k) / 8];
+        for (uint64_t b = 0; b < now; b++) byte |= (unsigned)(from[k + b] != 0) << (bit + b);
         to[(to_bit + k) / 8] = (uint8_t)byte;
-    }
-    if (k < count) to[(to_bit + k) / 8] = 0;
-    for (; k < count; k++) {
-        if (from == NULL || zf_bit_at(from, from_bit + k)) to[(to_bit + k) / 8] |= (uint8_t)(1u << (to_bit + k) % 8);
+        k += now;
     }
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/// Room for `rows` and `bytes` more. It doubles, so that a small table takes little.
+/// Room for `rows` more, and for `bytes` of values in all. It doubles, so that a small table takes little.
 static bool make_room(zf_encode_pending *p, uint64_t rows, size_t bytes) {
     zf_type type = p->job->column->type;
-    if (p->values == NULL || p->used + bytes > p->room) {
-        size_t room = larger(larger(2 * p->room, p->used + bytes), 4096);
+    if (p->values == NULL || bytes > p->room) {
+        size_t room = larger(larger(2 * p->room, bytes), 4096);
         uint8_t *values = realloc(p->values, room);
         if (values == NULL) return false;
         p->values = values;
@@ -62,21 +66,33 @@ static bool make_room(zf_encode_pending *p, uint64_t rows, size_t bytes) {
     return true;
 }
 
-zf_status zf_encode_pending_add(zf_encode_pending *pending, const zf_encode_column *data, uint64_t at, uint64_t rows,
-                                zf_error *error) {
+/// `packed`: booleans are bits.
+static zf_status add(zf_encode_pending *pending, const zf_encode_column *data, uint64_t at, uint64_t rows, bool packed,
+                     zf_error *error) {
     zf_type type = pending->job->column->type;
     bool text = is_text(pending);
     size_t element = text ? 1 : zf_kind_size(type.kind);
     size_t begin = text ? (size_t)data->offsets[at] : at * element;
-    size_t bytes = text ? (size_t)data->offsets[at + rows] - begin : rows * element;
-    if (!make_room(pending, rows, bytes)) return no_memory(pending, error);
-    if (bytes > 0) memcpy(pending->values + pending->used, (const uint8_t *)data->values + begin, bytes);
+    size_t bytes = text ? (size_t)data->offsets[at + rows] - begin : rows * element, used = pending->used;
+    size_t all = is_bool(pending) ? (pending->rows + rows + 7) / 8 : used + bytes;
+    if (!make_room(pending, rows, all)) return no_memory(pending, error);
+    if (is_bool(pending) && packed)
+        zf_place_bits(pending->values, pending->rows, data->values, at, rows);
+    else if (is_bool(pending))
+        append_booleans(pending->values, pending->rows, (const uint8_t *)data->values + at, rows);
+    else if (bytes > 0)
+        memcpy(pending->values + used, (const uint8_t *)data->values + begin, bytes);
     for (uint64_t k = 1; text && k <= rows; k++)
-        pending->offsets[pending->rows + k] = data->offsets[at + k] - data->offsets[at] + (int64_t)pending->used;
-    if (type.nullable) append_bits(pending->validity, pending->rows, data->validity, at, rows);
-    pending->used += bytes;
+        pending->offsets[pending->rows + k] = data->offsets[at + k] - data->offsets[at] + (int64_t)used;
+    if (type.nullable) append_validity(pending->validity, pending->rows, data->validity, at, rows);
+    pending->used = all;
     pending->rows += rows;
     return ZF_OK;
+}
+
+zf_status zf_encode_pending_add(zf_encode_pending *pending, const zf_encode_column *data, uint64_t at, uint64_t rows,
+                                zf_error *error) {
+    return add(pending, data, at, rows, false, error);
 }
 
 zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_encode_waiting *out, zf_error *error) {
@@ -86,7 +102,7 @@ zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_e
                                    .offsets = pending->offsets,
                                    .validity = pending->validity};
     if (rows < pending->rows) {
-        zf_status status = zf_encode_pending_add(&rest, &data, rows, pending->rows - rows, error);
+        zf_status status = add(&rest, &data, rows, pending->rows - rows, true, error);
         if (status != ZF_OK) {
             zf_encode_pending_free(&rest);
             return status;
@@ -94,7 +110,8 @@ zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_e
     }
     *out = (zf_encode_waiting){.job = pending->job,
                                .rows = {.block = pending->blocks, .first = pending->first, .rows = rows, .data = data},
-                               .owned = true};
+                               .owned = true,
+                               .packed = is_bool(pending)};
     *pending = rest;
     return ZF_OK;
 }

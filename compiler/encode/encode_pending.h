@@ -7,7 +7,7 @@
 /// Copies of rows. Zeroes: none.
 typedef struct zf_encode_pending {
     zf_encode_job *job;
-    uint8_t *values;
+    uint8_t *values;   ///< booleans: bits
     int64_t *offsets;  ///< strings: rows + 1, from 0 on
     uint8_t *validity; ///< nullable columns
     size_t used, room; ///< bytes of `values`

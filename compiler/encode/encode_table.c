@@ -12,6 +12,7 @@
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/container/element.h"
 #include "runtime/context/context.h"
 
 typedef unsigned long long ull;
@@ -271,6 +272,19 @@ void zf_encode_waiting_free(zf_encode_waiting *block) {
     block->owned = false;
 }
 
+/// Makes booleans bytes, as encode bodies take them.
+static zf_status unpack(zf_encode_waiting *block, zf_error *error) {
+    if (!block->packed) return ZF_OK;
+    const void *bits = block->rows.data.values;
+    uint8_t *bytes = malloc(block->rows.rows + 1);
+    if (bytes == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of booleans");
+    for (uint64_t k = 0; k < block->rows.rows; k++) bytes[k] = zf_bit_at(bits, k);
+    free((void *)(uintptr_t)bits);
+    block->rows.data.values = bytes;
+    block->packed = false;
+    return ZF_OK;
+}
+
 static void run_block(void *user, uint64_t index, unsigned worker) {
     run *r = user;
     (void)worker;
@@ -279,8 +293,9 @@ static void run_block(void *user, uint64_t index, unsigned worker) {
     zf_error error = {0};
     zf_passes *passes = zf_context_passes(zf_compiler_context(r->table->program->compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
-    zf_status status = ZF_OK;
-    if (stopped(r))
+    bool skipped = stopped(r);
+    zf_status status = skipped ? ZF_OK : unpack(block, &error);
+    if (skipped || status != ZF_OK)
         zf_encode_block_skip(block->job, block->rows.block);
     else
         status = zf_encode_block_run(block->job, &block->rows, &result, &error);

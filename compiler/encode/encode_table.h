@@ -33,7 +33,8 @@ typedef struct zf_encode_table {
 typedef struct zf_encode_waiting {
     zf_encode_job *job;
     zf_encode_rows rows;
-    bool owned; ///< the arrays of its rows are freed when it is encoded
+    bool owned;  ///< the arrays of its rows are freed when it is encoded
+    bool packed; ///< booleans that are bits; they are owned
 } zf_encode_waiting;
 
 /// Finds a table of a program without errors. `options` may be NULL: defaults. Free `out` with zf_encode_table_free, also after

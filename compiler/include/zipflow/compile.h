@@ -199,8 +199,8 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
 ///
 /// Memory: for each column the rows of the block that is not full, up to 16 MiB and a block of encoded blocks, and at most four
 /// full blocks (more where there are more than four threads for each column: a block a thread), at most four full blocks a thread
-/// together, or one a column if that is more; and that of zf_encode for each thread. Rows wait as they were given: a boolean
-/// takes a byte, a string eight bytes more.
+/// together, or one a column if that is more; and that of zf_encode for each thread. A string that waits takes
+/// eight bytes besides its characters, a boolean a bit.
 ///
 /// Errors: those of zf_encode that need no rows. `*out` is NULL then, and there is no file.
 ZF_API zf_status zf_table_writer_create(zf_program *program, const char *table, const zf_encode_column *columns,

@@ -15,7 +15,7 @@ enum { ROWS = 30011, COLUMNS = 6, BLOCK = 8192 };
 
 static const char text[] = "table t {\n"
                            "    id: i64 = delta(bitpack);\n"
-                           "    flag: bool = plain;\n"
+                           "    flag: bool? = nullable(values: plain);\n" // no batch has a validity
                            "    price: i32? = nullable(values: bitpack);\n"
                            "    name: string = strings(lengths: bitpack);\n"
                            "    note: string? = nullable(values: strings);\n"
