@@ -372,7 +372,10 @@ zf_status zf_cached_decoder_hold(zf_decoder_cache *cache, zf_codec_text *held, c
     zf_status status = ZF_OK;
     *out = NULL;
     identify(t, column, branches, branch_count, request, &key);
-    if (key.failed) return out_of_memory(error);
+    if (key.failed) {
+        zf_text_free(&key);
+        return out_of_memory(error);
+    }
     uint64_t hash = XXH3_64bits(key.data, key.length);
     entry *e = look_up(cache, hash, &key);
     if (e == NULL) {
