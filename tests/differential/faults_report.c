@@ -198,6 +198,8 @@ static const redundant_site redundant[] = {
      "it is of `out`, which has grown by as much as the index goes back"},
     {ZF_SITE_CHECK, "V05 of kinds", NULL, "^roaring", "`roaring`", "two reads of the element have the same check"},
     {ZF_SITE_CHECK, "V05 of widths", NULL, "^rice", "`rice`", "two reads of the element in one round have the same check"},
+    {ZF_SITE_CHECK, "V01 of widths, in a batch of rows", "emu", "^warp_i", "`warp_i16`, `warp_i32`",
+     "four of five rows in a row read each element: another row of the batch fails as well"},
     {ZF_SITE_GUARD, "room of a table", "emu", NULL, "tables of lanes",
      "a table's length is a param's: a block with another is refused before"},
     {ZF_SITE_MASK, "one thread of the block", "emu", LANES, "lanes",

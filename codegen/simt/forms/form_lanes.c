@@ -415,6 +415,7 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
     LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, v_batch);
     zf_cg_value values[4];
     w->in_batch = true;
+    cg->sites_in = "a batch of rows";
     for (w->row = 0; w->row < BATCH; w->row++) {
         LLVMValueRef v_row = zf_cg_add(cg, v_first, zf_cg_i64(cg, w->row));
         values[w->row % together] = make(w, v_row);
@@ -423,6 +424,7 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
         zf_simt_store_rows(lower, w->v_lane, zf_cg_add(cg, w->chunk.v_start, v_from), values);
     }
     w->in_batch = false;
+    cg->sites_in = NULL;
     if (w->readahead_slot != UINT32_MAX) zf_simt_readahead_settle(&w->readahead);
     zf_cg_loop_end(cg, &loop);
     return zf_cg_mul(cg, v_batches, v_batch);
