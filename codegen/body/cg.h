@@ -41,10 +41,11 @@ struct zf_cg {
     /// The condition under which the emitted code counts, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.
     LLVMValueRef v_guard;
-    uint32_t depth;    ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
-    uint64_t emitted;  ///< against hostile input (ZF0805)
-    uint64_t unrolled; ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
-    uint64_t stack;    ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
+    LLVMValueRef v_required; ///< v_guard where all it says is that a requirement holds, for the names of sites
+    uint32_t depth;          ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
+    uint64_t emitted;        ///< against hostile input (ZF0805)
+    uint64_t unrolled;       ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
+    uint64_t stack;          ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
     struct zf_cg_array *arrays;         ///< SIMT: the function's local arrays, which bodies use one after the other
     uint32_t nested;                    ///< bodies that are being evaluated, one within the other
     struct zf_cg_table_entry *tables;   ///< constant tables of the module (zf_cg_table)

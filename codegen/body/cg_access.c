@@ -16,9 +16,11 @@ LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned 
     }
     static const char *const names[] = {"check", "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10"};
     const char *name = names[violation < sizeof(names) / sizeof(names[0]) ? violation : 0];
+    if (violation == 1 && at != NULL && at->kind == ZF_X_BITS) name = "V01 of bits";
     v_ok = zf_cg_holds_of(cg, ZF_SITE_CHECK, v_ok, name, stream_name(at), env->precedes);
     if (cg->v_guard != NULL) {
-        LLVMValueRef v_counts = zf_cg_holds(cg, ZF_SITE_MASK, cg->v_guard, "checks that do not count");
+        const char *mask = cg->v_guard == cg->v_required ? "checks behind one that failed" : "checks that do not count";
+        LLVMValueRef v_counts = zf_cg_holds(cg, ZF_SITE_MASK, cg->v_guard, mask);
         v_ok = zf_cg_select(cg, v_counts, v_ok, zf_cg_i1(cg, true));
     }
     LLVMValueRef v_held = env->check(cg, env, v_ok, violation, span, at);

@@ -166,7 +166,7 @@ void zf_cg_mark_same(zf_cg *cg, LLVMValueRef v_load, LLVMValueRef v_pointer) {
 
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function) {
     cg->function = v_function;
-    cg->v_guard = NULL;
+    cg->v_guard = cg->v_required = NULL;
     cg->stack = 0;
     cg->arrays = NULL;
     cg->neighbours = NULL;

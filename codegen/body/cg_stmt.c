@@ -417,9 +417,11 @@ static void leave(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 static void require(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_held = zf_cg_expr(cg, frame, stmt->value).v;
     if (stmt->value->range.lo >= 1) return; // proved by ranges: there is no check to fail
+    bool alone = cg->v_guard == NULL;
     v_held = zf_cg_check(cg, frame->env, v_held, 6, stmt->span, NULL);
     // Later code was proved with the required condition. If a failure was only noted, those proofs do not hold.
     if (v_held != NULL) cg->v_guard = v_held;
+    cg->v_required = alone ? v_held : NULL;
 }
 
 static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {

@@ -130,10 +130,12 @@ LLVMBasicBlockRef zf_simt_make_beside(zf_kernel_build *lower, unsigned rows, uns
                       bb_made = zf_cg_block(cg, "beside_made");
     branch(lower, v_narrow, whole_warp, bb_beside, bb_apart);
     zf_cg_enter(cg, bb_beside);
+    cg->sites_in = "neighbours of the first";
     for (unsigned r = 0; r < rows; r++) {
         for (unsigned k = 1; k < count; k++) make(user, r, k, &places[r]);
         if (places[r].v_inside != NULL) v_inside = zf_cg_and(cg, v_inside, places[r].v_inside);
     }
+    cg->sites_in = NULL;
     branch(lower, v_inside, whole_warp, bb_made, bb_apart);
     zf_cg_enter(cg, bb_made);
     return bb_apart;
