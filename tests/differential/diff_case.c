@@ -324,11 +324,12 @@ static diff_verdict check_beside(diff_comparing *k, const diff_laid *laid, uint6
 
 // The tile that is damaged says so when it is decoded alone, and its neighbour makes its rows.
 static diff_verdict check_neighbour(diff_comparing *k, const diff_laid *laid, uint64_t rows) {
-    uint64_t tile = tile_of(k);
+    uint64_t tile = tile_of(k), guilty = k->c->guilty, innocent = k->c->innocent;
+    uint64_t bound = guilty > innocent ? guilty : innocent; // which ends a tile
     diff_call call = diff_call_of(k, laid);
-    for (unsigned n = 0; n < 2 && k->decoder->abi.kernel_count == 1; n++) {
+    for (unsigned n = 0; n < 2 && k->decoder->abi.kernel_count == 1 && bound % tile == 0; n++) {
         diff_result got;
-        call.begin = n == 0 ? k->c->innocent : k->c->guilty;
+        call.begin = (n == 0 ? innocent : guilty) == bound ? bound : bound - tile;
         call.end = call.begin + tile < rows ? call.begin + tile : rows;
         diff_run(&call, &got);
         k->c->tally->runs++;

@@ -283,6 +283,38 @@ static bool damage_stream(interp *in, const zf_graph *graph, unsigned d, interp_
     return true;
 }
 
+// A param that is the length of a stream becomes 1, and so does the stream, whose element is as large as can be.
+static bool shorten_measured(interp *in, const zf_graph *graph, unsigned which, interp_block *block) {
+    for (uint32_t p = 0; p < block->param_count; p++)
+        for (uint32_t s = 0; s < block->stream_count; s++) {
+            interp_stored *stream;
+            uint8_t *bytes;
+            uint32_t edge = graph->stored_edges[s];
+            if (block->params[p] < 2 || block->streams[s].elements != block->params[p]) continue;
+            if (block->counts[edge] != block->params[p] || graph->edges[edge].type.kind == ZF_K_BOOL || which-- > 0) continue;
+            stream = own_stream(in, block, s, &bytes);
+            stream->size /= stream->elements;
+            stream->elements = 1;
+            memset(bytes, 0xff, (size_t)stream->size);
+            diff_set_count(in, block, edge, 1);
+            diff_set_param(in, block, p, 1);
+            return true;
+        }
+    return false;
+}
+
+// Streams of one element have none, and a row needs one alone: its element of the first stream that has one a row is far away.
+static bool ask_for_none(interp *in, const zf_graph *graph, uint64_t row, interp_block *block) {
+    bool some = false;
+    if (row >= block->counts[0]) return false;
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        if (block->streams[s].elements != 1 || block->counts[0] == 1) continue;
+        empty_stream(in, graph, s, block);
+        some = true;
+    }
+    return some && damage_row_of(in, 0, row, block);
+}
+
 static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
     if (d < LANES) return damage_row(in, graph, 5 * LANES + d, block);                        // of whole rows
     if (d < 2 * LANES) return damage_row(in, graph, block->counts[0] - 2 * LANES + d, block); // of the last, which is cut
@@ -295,28 +327,57 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     if (d < LANES) return damage_row_of(in, 1, 5 * LANES + d, block);
     d -= LANES;
     // Outside any range; and by so much that a shift by it is none, though the type may have it.
-    if (d >= 2 * block->param_count) return false;
+    if (d >= 2 * block->param_count) {
+        d -= 2 * block->param_count;
+        if (d < LANES) return ask_for_none(in, graph, 5 * LANES + d, block);
+        if (d < 2 * LANES) return ask_for_none(in, graph, block->counts[0] - 2 * LANES + d, block);
+        return shorten_measured(in, graph, d - 2 * LANES, block);
+    }
     diff_set_param(in, block, d / 2, d % 2 == 0 ? UINT64_MAX : block->params[d / 2] + 64);
     return true;
 }
 
-// Sizes of the groups that make an edge: a group loses its elements to the next, or two are too large and add up modulo 2^32. On
-// each lane of a thread, in the middle of a tile and at its begin.
+// Places of groups that threads take together, on each lane of a thread: at a tile's begin, in its middle, at its end, at the
+// next tile's begin, at the end of all.
+enum {
+    AT_BEGIN,
+    IN_MIDDLE,
+    AT_END,
+    BEHIND_END,
+    AT_LAST,
+    STAGE_PLACES,
+    STAGE_LANES = 8,
+    STAGE_WAYS = 2 * STAGE_PLACES * STAGE_LANES
+};
+
+static uint64_t stage_group(const uint32_t *sizes, uint64_t count, uint64_t elements, unsigned place, unsigned lane) {
+    uint64_t into, bound = elements > STATES ? group_at(sizes, STATES, &into) : count; // of a tile
+    switch (place) {
+    case AT_BEGIN: return lane;
+    case IN_MIDDLE: return bound * 5 / 8 / STAGE_LANES * STAGE_LANES + lane; // of smaller tiles, too
+    case AT_END: return bound < lane + 2 ? count : bound - 2 - lane;
+    case BEHIND_END: return bound + 1 + lane;
+    default: return count < lane + 2 ? count : count - 2 - lane;
+    }
+}
+
+// Sizes of the groups that make an edge: a group loses its elements to the next, or two are too large and add up modulo 2^32.
 static bool damage_stage(interp *in, const zf_graph *graph, uint32_t edge, unsigned way, interp_block *block) {
-    uint64_t count = 0, lane = way % EACH;
+    uint64_t count = 0;
     if (edge >= graph->edge_count || block->counts[edge] < 16 * EACH) return false;
     if (edge > 0 && block->counts[edge] == block->counts[0]) return false; // the sizes of the column's groups would be found
     uint32_t *sizes = sizes_of(in, graph, block->counts[edge], block, 16 * EACH, 0, &count);
     if (sizes == NULL) return false;
-    uint64_t tile = count < STATES ? count : STATES, g = way / EACH % 2 == 0 ? EACH : tile / 2 / EACH * EACH;
-    g += lane;
-    return way / EACH < 2 ? merge(sizes, count, g) : wrap(sizes, count, g, g + EACH);
+    uint64_t g = stage_group(sizes, count, block->counts[edge], way / 2 / STAGE_LANES, way / 2 % STAGE_LANES);
+    if (way % 2 == 0) return merge(sizes, count, g);
+    return wrap(sizes, count, g, g + STAGE_LANES < count ? g + STAGE_LANES : g >= STAGE_LANES ? g - STAGE_LANES : count);
 }
+
+enum { DEEP = 8, DEEP_STAGES = 5 * DEEP }; // ways to damage anything deep; the first way to damage a stage
 
 // An edge has one element less, or half of them; an element in the middle, and the last, of each stream is as large as can be;
 // a stream has none at all; sizes of a stage are wrong.
 static bool damage_deep(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
-    enum { DEEP = 8, STAGE_WAYS = 4 * EACH };
     if (d >= 4 * DEEP) {
         d -= 4 * DEEP;
         if (d >= DEEP) return damage_stage(in, graph, (d - DEEP) / STAGE_WAYS, (d - DEEP) % STAGE_WAYS, block);
@@ -404,6 +465,12 @@ bool diff_trial_beside(const diff_trial *t, unsigned d) {
 }
 
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
+    if (t->kind == DIFF_DEEP && d >= DEEP_STAGES && d < DEEP_STAGES + STAGE_WAYS && d % 2 == DEEP_STAGES % 2) {
+        unsigned place = (d - DEEP_STAGES) / 2 / STAGE_LANES; // of groups that add up to the rows
+        *guilty = place == AT_END ? 0 : DIFF_STEP_ROWS;
+        *innocent = DIFF_STEP_ROWS - *guilty;
+        return place == AT_END || place == BEHIND_END;
+    }
     if ((t->kind != DIFF_STEPS && t->kind != DIFF_WIDE) || d >= 2 * (DIFF_STEP_TILES - 1)) return false;
     uint64_t bound = (1 + d / 2) * (uint64_t)DIFF_STEP_ROWS;
     *guilty = d % 2 == 0 ? bound - DIFF_STEP_ROWS : bound;
@@ -417,6 +484,74 @@ bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block) 
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block->counts[0], block, 2, 0, &count) != NULL)
             return true;
+    return false;
+}
+
+// ---- Streams without anything more ----------------------------------------------------------------------------
+
+// A stream that is what it says, and has so many elements alone.
+static bool cut_stream(interp *in, const zf_graph *graph, uint32_t s, uint64_t elements, interp_block *block) {
+    uint8_t *bytes;
+    interp_stored *stream = own_stream(in, block, s, &bytes);
+    uint32_t edge = graph->stored_edges[s];
+    if (stream->elements < elements || stream->elements == 0 || block->counts[edge] != stream->elements) return false;
+    if (graph->edges[edge].type.kind == ZF_K_BOOL) return false;
+    stream->size = stream->size / stream->elements * elements;
+    stream->elements = elements;
+    diff_set_count(in, block, edge, elements);
+    return true;
+}
+
+static bool decodes(interp *in, const zf_column *column, const interp_block *block) {
+    interp_report report;
+    interp_stream *out;
+    return interp_decode_stored(in, column, block, &out, &report) == INTERP_OK && !report.unreached;
+}
+
+bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block) {
+    const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
+    bool some = false;
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        uint64_t few = 0, enough = block->streams[s].elements;
+        interp_block cut = *block;
+        if (enough == 0 || !cut_stream(in, graph, s, enough - 1, &cut) || !decodes(in, column, &cut)) continue;
+        for (enough--; few < enough;) {
+            uint64_t middle = (few + enough) / 2;
+            cut = *block;
+            cut_stream(in, graph, s, middle, &cut);
+            if (decodes(in, column, &cut))
+                enough = middle;
+            else
+                few = middle + 1;
+        }
+        some = cut_stream(in, graph, s, enough, block) || some;
+    }
+    return some;
+}
+
+// An element becomes so large that it is the place of nothing, and is not at the end of its type, where one more would be 0.
+static bool go_far(interp *in, uint32_t s, uint64_t at, interp_block *block) {
+    uint8_t *bytes;
+    if (s >= block->stream_count || at >= block->streams[s].elements) return false;
+    interp_stored *stream = own_stream(in, block, s, &bytes);
+    size_t size = (size_t)(stream->size / stream->elements);
+    if (size == 0) return false;
+    memset(bytes + at * size, 0xff, size);
+    bytes[(at + 1) * size - 1] = 0x7f;
+    return true;
+}
+
+// A stream has one element less; each element of a stream that has few is far away.
+enum { MOST_WILD = 134 };
+
+static bool damage_tight(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
+    if (d < STREAMS) return d < block->stream_count && damage_stream(in, graph, 2 * d + 1, block);
+    d -= STREAMS;
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        if (block->streams[s].elements >= MOST_WILD) continue;
+        if (d < block->streams[s].elements) return go_far(in, s, d, block);
+        d -= (unsigned)block->streams[s].elements;
+    }
     return false;
 }
 
@@ -434,6 +569,7 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
     case DIFF_PATCHES: return damage_patches(in, graph, d, block);
     case DIFF_EQUAL:
     case DIFF_HUGE: return false;
+    case DIFF_TIGHT: return damage_tight(in, graph, d, block);
     case DIFF_LAST: return d < EDGES ? shorten_edge(in, graph, d, block) : damage_stream(in, graph, 2 * (d - EDGES) + 1, block);
     default: return damage_steps(in, graph, d, false, block);
     }

@@ -1,8 +1,11 @@
 #include "tests/differential/diff_trials.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/interp/interp_internal.h"
+
+enum { TIGHT_LEVEL, TIGHT_SLOPE, TIGHT_RANDOM }; // the data of DIFF_TIGHT
 
 // A tile of a map on a GPU is so many rows; those of other kernels divide it.
 static uint64_t tile_of(zf_type type) {
@@ -48,13 +51,13 @@ static unsigned lanes_of(zf_type type) {
 
 // The row is in the middle of a tile, on each lane of each of the rows of a warp that are made together, or in a block that is
 // shorter than such a row.
-static bool last_trial(unsigned number, unsigned k, const zf_column *column, diff_trial *out) {
+static bool last_trial(unsigned k, const zf_column *column, diff_trial *out) {
     enum { TOGETHER = 4 };
-    unsigned lanes = lanes_of(column->type), way = (k - (DIFF_TRIALS - DIFF_ALONE)) % (DIFF_ALONE / 2);
-    bool whole = k < DIFF_TRIALS - DIFF_ALONE / 2, strings = strncmp(column->codec_text, "strings", 7) == 0;
+    unsigned lanes = lanes_of(column->type), way = k % (DIFF_ALONE / 2);
+    bool whole = k < DIFF_ALONE / 2, strings = strncmp(column->codec_text, "strings", 7) == 0;
     if (way >= (whole ? TOGETHER * lanes : lanes) || (!strings && strncmp(column->codec_text, "nullable", 8) != 0)) return false;
     uint64_t tile = column->type.kind == ZF_K_STRING ? 1024 : tile_of(column->type), row = 32 * lanes;
-    *out = (diff_trial){.kind = DIFF_LAST, .seed = number * 1000 + k, .rows = 64 + way + 2, .last = 64 + way};
+    *out = (diff_trial){.kind = DIFF_LAST, .rows = 64 + way + 2, .last = 64 + way};
     if (whole) {
         out->rows = tile;
         out->last = tile / 2 + way / lanes * row + 64 + way % lanes;
@@ -62,11 +65,26 @@ static bool last_trial(unsigned number, unsigned k, const zf_column *column, dif
     return true;
 }
 
+// Whole rows of threads and a few elements more. Codes that are narrow, and cross a word at the last element; and wide ones.
+static bool tight_trial(unsigned k, zf_type type, diff_trial *out) {
+    static const uint64_t narrow[] = {7, 13, 20, 26}, wide[] = {1, 2, 3}; // of five bits: the last is element 6, 12, 19, 25
+    unsigned way = k / 3;
+    if (!zf_kind_is_integer(type.kind) || type.nullable || zf_kind_size(type.kind) < 4) return false;
+    *out = (diff_trial){.kind = DIFF_TIGHT, .last = k % 3, .rows = 512 + narrow[way]};
+    if (k % 3 == TIGHT_RANDOM) out->rows = way < 3 ? 512 + wide[way] : tile_of(type);
+    return true;
+}
+
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
-    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE] = {
+    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE - DIFF_CUTS] = {
         DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE, DIFF_DEEP, DIFF_FLOOD, DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
-    if (k >= DIFF_TRIALS - DIFF_ALONE) return last_trial(number, k, column, out);
+    if (k >= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS) {
+        k -= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS;
+        bool good = k < DIFF_ALONE ? last_trial(k, column, out) : tight_trial(k - DIFF_ALONE, column->type, out);
+        out->seed = number * 1000 + k;
+        return good;
+    }
     bool runs = strncmp(column->codec_text, "rle", 3) == 0, strides = strncmp(column->codec_text, "delta_stride", 12) == 0;
     if (column->type.kind == ZF_K_STRING) runs = false; // made of numbers
     *out = (diff_trial){.kind = kinds[k - DIFF_RANDOM_TRIALS], .seed = number * 1000 + k};
@@ -191,6 +209,16 @@ static void push_last(interp *in, interp_stream *out, zf_type type, const diff_t
     }
 }
 
+// Numbers that take five bits, or whose differences do; or any.
+static void push_tight(interp_stream *out, zf_type type, const diff_trial *t) {
+    data_random random = {.state = t->seed};
+    uint64_t value = 0;
+    for (uint64_t r = 0; r < t->rows; r++) {
+        value = t->last == TIGHT_RANDOM ? data_next(&random) : (t->last == TIGHT_SLOPE ? value : 0) + r * 11 % 32;
+        push_number(out, type, value);
+    }
+}
+
 static void push_equal(interp *in, interp_stream *out, zf_type type, const diff_trial *t) {
     for (uint64_t r = 0; r < t->rows; r++) {
         if (type.nullable)
@@ -204,9 +232,20 @@ static void push_equal(interp *in, interp_stream *out, zf_type type, const diff_
     }
 }
 
+// "Order#0004711-3", all of one length: the last byte alone differs where each row is a lane's in its turn.
+static void push_numbered(interp *in, interp_stream *out, const diff_trial *t) {
+    data_random random = {.state = t->seed};
+    for (uint64_t r = 0; r < t->rows; r++) {
+        enum { ROOM = 32 };
+        char *text = zf_arena_alloc(interp_arena(in), ROOM);
+        unsigned number = t->kind == DIFF_LAST ? 0 : (unsigned)data_below(&random, 10000000), last = (unsigned)r % 10;
+        interp_stream_push_string(out, text, (uint64_t)snprintf(text, ROOM, "Order#%07u-%u", number, last));
+    }
+}
+
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
-    bool made_to_measure = steps || t->lines || t->kind >= DIFF_PATCHES;
+    bool made_to_measure = steps || t->lines || t->numbered || t->kind >= DIFF_PATCHES;
     if (!made_to_measure) {
         interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);
         // Nulls behind the last value, of which there is no index.
@@ -215,7 +254,9 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
         return made;
     }
     interp_stream *out = interp_stream_new(in, type);
-    if (steps)
+    if (t->numbered)
+        push_numbered(in, out, t);
+    else if (steps)
         push_steps(out, type, t);
     else if (t->kind == DIFF_PATCHES)
         push_patches(out, type, t);
@@ -225,13 +266,25 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
         push_huge(in, out, t);
     else if (t->kind == DIFF_LAST)
         push_last(in, out, type, t);
+    else if (t->kind == DIFF_TIGHT)
+        push_tight(out, type, t);
     else
         push_lines(out, type, t);
     return out;
 }
 
+bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k) {
+    bool texts = type.kind == ZF_K_STRING && !type.nullable && k == 0;
+    if (k > 1) return false;
+    t->numbered = texts;
+    if (!texts) t->shape = DATA_CONSTANT;
+    t->lines = false;
+    return k == 0 || (type.kind == ZF_K_STRING && !type.nullable);
+}
+
 bool diff_trial_thorough(const diff_trial *t) { return t->kind != DIFF_RANDOM && t->kind < DIFF_HUGE; }
 
 bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
+    if (t->kind == DIFF_TIGHT) return diff_cut_streams(in, column, block);
     return t->kind != DIFF_WIDE || diff_widen_sizes(in, column, block);
 }

@@ -5,12 +5,13 @@
 
 #include "tests/interp/data.h"
 
-/// The random trials of a column come first, then one of each kind; of DIFF_LAST, DIFF_ALONE.
+/// The random trials of a column come first, then one of each kind; of DIFF_LAST, DIFF_ALONE; of DIFF_TIGHT, DIFF_CUTS.
 enum {
     DIFF_RANDOM_TRIALS = 24,
     DIFF_ALONE = 64,
-    DIFF_TRIALS = 33 + DIFF_ALONE,
-    DIFF_DAMAGES = 110
+    DIFF_CUTS = 12,
+    DIFF_TRIALS = 33 + DIFF_ALONE + DIFF_CUTS,
+    DIFF_DAMAGES = 300
 }; ///< of a column; of a trial, at most
 
 typedef enum diff_trial_kind {
@@ -25,6 +26,7 @@ typedef enum diff_trial_kind {
     DIFF_EQUAL, ///< numbers that are packed in no bits: the same number, or the same ramp over and over; nulls, or empty strings
     DIFF_HUGE,  ///< strings of a megabyte
     DIFF_LAST,  ///< one row is the last that has something, be it a value or characters: on each lane of a thread
+    DIFF_TIGHT, ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread
 } diff_trial_kind;
 
 typedef struct diff_trial {
@@ -33,12 +35,17 @@ typedef struct diff_trial {
     uint64_t rows, seed;
     bool narrow;   ///< with seek states every 256 rows, where the column has any
     bool lines;    ///< the data are straight lines, whatever the shape says
-    uint64_t last; ///< DIFF_LAST: that row
+    bool numbered; ///< they are texts of one form with a number, whatever the shape says
+    uint64_t last; ///< DIFF_LAST: that row. DIFF_TIGHT: what the data are
 } diff_trial;
 
 /// Trial k of column `number`: sizes are around those of tiles and blocks. False: the column has no such trial.
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out);
+/// Makes the trial another, whose data more algorithms take. False: there is no further one. `k`: how often it was asked before.
+bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k);
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
+/// Cuts the streams that have more than the rows need. False: none has.
+bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block);
 /// Whether its blocks are compared thoroughly (diff_case).
 bool diff_trial_thorough(const diff_trial *t);
 /// Packs the sizes of a block's groups anew without any saving. False: they are not packed.

@@ -122,12 +122,12 @@ static void make_trials(column_run *r) {
         interp_tree *tree;
         interp_report report;
         interp_block block;
-        if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) {
-            t.shape = DATA_CONSTANT;
-            t.lines = false;
+        bool taken = interp_encode(r->in, r->column, plain, &tree, &report) == INTERP_OK;
+        for (unsigned m = 0; !taken && diff_trial_milder(&t, r->column->type, m); m++) {
             plain = diff_trial_data(r->in, &t, r->column->type);
-            if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
+            taken = interp_encode(r->in, r->column, plain, &tree, &report) == INTERP_OK;
         }
+        if (!taken) continue;
         if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
         block.characters = diff_characters(plain);
         if (!diff_trial_settle(r->in, r->column, &t, &block)) continue;
