@@ -10,6 +10,8 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/container/zone.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "zipflow/emulator.h"
@@ -353,6 +355,42 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
     return ZF_OK;
 }
 
+static zf_status zones(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error) {
+    (void)stream;
+    uint8_t *written;
+    const uint64_t *spans = (const uint64_t *)(uintptr_t)args->spans, *words = (const uint64_t *)(uintptr_t)args->words;
+    zf_zone_found *found = (zf_zone_found *)(uintptr_t)args->found;
+    ZF_TRY(find_range(self, "the spans of zones", args->spans, args->count * 2 * sizeof *spans, &written, error));
+    if (args->values_bytes > 0)
+        ZF_TRY(find_range(self, "the values of zones", args->values, args->values_bytes, &written, error));
+    if (args->offsets_bytes > 0)
+        ZF_TRY(find_range(self, "the offsets of zones", args->offsets, args->offsets_bytes, &written, error));
+    if (args->validity_bytes > 0)
+        ZF_TRY(find_range(self, "the validity of zones", args->validity, args->validity_bytes, &written, error));
+    ZF_TRY(find_range(self, "the failure words of a decode", args->words, args->word_count * sizeof *words, &written, error));
+    ZF_TRY(find_range(self, "the results of zones", args->found, args->count * sizeof *found, &written, error));
+    for (uint32_t w = 0; w < args->word_count; w++) {
+        if (words[w] != ZF_ABI_NO_FAILURE) return ZF_OK;
+    }
+    bool text = args->element == ZF_STRING, bits = args->element == ZF_BOOL;
+    uint64_t size = text ? 0 : zf_element_bits((zf_element)args->element);
+    const zf_zone_rows rows = {.element = (zf_element)args->element,
+                               .values = (const void *)(uintptr_t)args->values,
+                               .offsets = (const int64_t *)(uintptr_t)args->offsets,
+                               .first_offset = text ? *(const int64_t *)(uintptr_t)args->offsets : 0,
+                               .validity = (const uint8_t *)(uintptr_t)args->validity,
+                               .validity_bit = args->validity_skip - (text ? 0 : args->skip)}; // rows count from `skip` on
+    for (uint32_t z = 0; z < args->count; z++) {
+        uint64_t first = spans[2 * z] + (text ? 0 : args->skip), end = first + spans[2 * z + 1];
+        bool fits = text ? (end + 1) * sizeof(int64_t) <= args->offsets_bytes
+                         : (bits ? (end + 7) / 8 : end * (size / 8)) <= args->values_bytes;
+        if (!fits) return zf_raise(error, ZF_E_INTERNAL, "zone %u leaves the rows", z);
+        zf_zone_find(&rows, first, end, &found[z]);
+    }
+    if (written != NULL) memset(written, 1, args->count * sizeof *found);
+    return ZF_OK;
+}
+
 static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
     (void)stream; // launches return when they are done
     return zf_emu_canaries(&((emulator *)self)->memory, error);
@@ -417,6 +455,7 @@ static const zf_accelerator_ops operations = {
     .unload = unload,
     .launch = launch,
     .move_bits = move_bits,
+    .zones = zones,
     .wait = wait_for,
     .stream_open = stream_open,
     .stream_close = stream_close,

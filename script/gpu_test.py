@@ -178,7 +178,8 @@ def uneven(s):
     for size, rows in ((1, 40), (7, 300), (1000, table.ROWS), (4095, table.ROWS), (4097, table.ROWS)):
         table.write(directory, rows, table.ANY_ROWS)
         container, out, middle = directory / "t.zfd", directory / "out", size * (rows // size // 2)
-        s.run("zfc", "encode", "-q", "-f", "-c", directory / "table.zf", "--rows-per-block", size, "-o", container, directory / "table.csv")
+        s.run("zfc", "encode", "-q", "-f", "-c", directory / "table.zf", "--rows-per-block", size, "--zones", "-o", container,
+              directory / "table.csv")
         for begin, end in ((0, rows), (max(0, middle - 3), min(rows, middle + 5)), (rows // 3, rows)):
             s.run("zfc", "decode", "-q", "-f", "--device", s.device, "-o", out, "--rows", f"{begin}..{end}", container)
             for name, content in table.raw_files(end, begin, table.ANY_ROWS).items():
@@ -402,6 +403,7 @@ STEPS = (
     ("tpch", tpch),
     ("golden", golden),
     ("uneven", uneven),
+    ("test_zones", unit("test_zones")),
     ("columns", columns),
     ("query", query),
     ("modules", modules),

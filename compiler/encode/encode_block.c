@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
+#include "runtime/container/zone.h"
 #include "runtime/context/context.h"
 
 typedef unsigned long long ull;
@@ -336,6 +337,24 @@ static void free_output(running *r) {
     free(r->offsets);
 }
 
+/// Makes the zones of a block that was decoded.
+static zf_status make_zones(const running *r, zf_zone **out, zf_error *error) {
+    uint64_t rows = r->source->rows, count = zf_zones_of(rows);
+    *out = NULL;
+    if (!r->job->zoned) return ZF_OK;
+    *out = calloc(count + 1, sizeof **out);
+    if (*out == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the zones of a block");
+    const zf_zone_rows all = {
+        .element = r->decoder->shape.edges[0].type, .values = r->out, .offsets = r->offsets, .validity = r->validity};
+    for (uint64_t z = 0, begin = 0, end; z < count; z++, begin = end) {
+        zf_zone_found found;
+        end = rows - begin < ZF_ZONE_ROWS ? rows : begin + ZF_ZONE_ROWS;
+        zf_zone_find(&all, begin, end, &found);
+        zf_zone_of(all.element, end - begin, &found, &(*out)[z]);
+    }
+    return ZF_OK;
+}
+
 static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
     const zf_decoder *decoder = r->decoder;
     seeks s = {0};
@@ -374,11 +393,13 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
         status = lay_and_run(r, &block, ZF_ABI_DECODE, NULL, &bytes, &size, error);
     }
     if (status == ZF_OK) status = compare(r, error);
+    if (status == ZF_OK) status = make_zones(r, &out->zones, error);
     out->verify_seconds += zf_clock_thread_seconds() - encoded;
     if (status == ZF_OK) { // the index keeps element counts and intervals
         for (uint32_t t = 0; t < s.count; t++) s.data[t].values = NULL;
         block.params = NULL;
         block.streams = NULL;
+        block.zones = out->zones;
         out->bytes = bytes;
         out->size = size;
         out->shape = shape;
@@ -396,6 +417,7 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
 
 void zf_encode_result_free(zf_encode_result *result) {
     free(result->bytes);
+    free(result->zones);
     free(result->counts);
     free(result->seeks);
 }

@@ -26,6 +26,7 @@ typedef struct zf_encode_job {
     uint64_t *starts;         ///< the first row of each block, and behind them the rows; NULL: blocks are even
     zf_encode_cutting cut;    ///< of rows that arrive in turn
     unsigned format;          ///< version of the container; 0: the newest
+    bool zoned;               ///< blocks have zones
     uint32_t seek_interval;   ///< 0: the default
     zf_text unfused;          ///< zf_plan_options.unfused; empty: none
     zf_encode_tuples *tuples; ///< NULL: every block keeps its own
@@ -46,6 +47,7 @@ typedef struct zf_encode_result {
     uint64_t size;
     uint32_t shape;
     zf_block_data block; ///< as the index needs it: without params, streams and states
+    zf_zone *zones;      ///< NULL: none
     uint64_t *counts;
     zf_seek_data *seeks;
     double encode_seconds, verify_seconds;

@@ -72,6 +72,7 @@ zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column 
                            .index = index,
                            .data = *data,
                            .format = table->options.format,
+                           .zoned = table->options.zones != 0,
                            .seek_interval = table->options.seek_interval};
     *out = job;
     return ZF_OK;
@@ -148,7 +149,8 @@ static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writ
                                         .type_name = type_name,
                                         .codec = column->codec_text,
                                         .rows_per_block = zf_encode_even_rows(&jobs[c]),
-                                        .full_name = jobs[c].data.full_name};
+                                        .full_name = jobs[c].data.full_name,
+                                        .zoned = jobs[c].zoned};
     }
     const zf_writer_table all = {.name = table->name,
                                  .unit = unit.data != NULL ? unit.data : "",

@@ -89,6 +89,7 @@ typedef struct zf_block_data {
     const zf_seek_data *seeks; ///< per tree
     unsigned version;          ///< of the format; 0: the newest
     uint64_t first_row;        ///< of the column; from version 2 on
+    const zf_zone *zones;      ///< zf_zones_of(rows), where the column has zones
 } zf_block_data;
 
 typedef struct zf_writer zf_writer;
@@ -99,6 +100,7 @@ typedef struct zf_writer_column {
     const char *type_name, *codec;
     uint64_t rows_per_block; ///< of every block but the last; 0: any number, from version 2 on
     const char *full_name;   ///< NULL: `name`. Another from version 2 on
+    bool zoned;              ///< its blocks have zones; from version 2 on
 } zf_writer_column;
 
 typedef struct zf_writer_table {
@@ -121,8 +123,9 @@ ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const
 /// Lays out a block exactly as it will stand in the file, in memory that the caller frees: for verification and for writing.
 ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size,
                                          zf_error *error);
-/// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Reads only rows and
-/// plain_bytes of `block`: the rest is in the bytes. Where blocks are even, one with fewer rows is the column's last.
+/// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Reads only rows,
+/// plain_bytes and zones of `block`, and copies the zones: the rest is in the bytes. Where blocks are even, one with fewer rows
+/// is the column's last.
 ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
                                          const zf_block_data *block, zf_error *error);
 /// Changes the rows per block of a column: before its first block, or to 0, from where on its blocks are uneven. Not to 0 in

@@ -6,8 +6,10 @@
 
 const char *zf_feature_name(bool required, unsigned bit) {
     static const char *const required_names[ZF_REQUIRED_COUNT] = {[ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks"};
-    static const char *const optional_names[ZF_OPTIONAL_COUNT] = {
-        [ZF_OPTIONAL_NAMES] = "names", [ZF_OPTIONAL_SCHEMA] = "schema", [ZF_OPTIONAL_METADATA] = "metadata"};
+    static const char *const optional_names[ZF_OPTIONAL_COUNT] = {[ZF_OPTIONAL_NAMES] = "names",
+                                                                  [ZF_OPTIONAL_SCHEMA] = "schema",
+                                                                  [ZF_OPTIONAL_METADATA] = "metadata",
+                                                                  [ZF_OPTIONAL_ZONES] = "zones"};
     if (required) return bit < ZF_REQUIRED_COUNT ? required_names[bit] : NULL;
     return bit < ZF_OPTIONAL_COUNT ? optional_names[bit] : NULL;
 }

@@ -76,8 +76,7 @@ static inline bool zf_align_up(uint64_t value, uint64_t alignment, uint64_t *out
 
 /// Features that a reader must know, by their bits.
 enum {
-    ZF_REQUIRED_UNEVEN_BLOCKS, ///< a column without rows per block: its blocks have any multiple of 4096 rows, the last any
-                               ///< number
+    ZF_REQUIRED_UNEVEN_BLOCKS, ///< a column without rows per block: its blocks have any number of rows
     ZF_REQUIRED_COUNT,
 };
 /// Features that a reader may skip, by their bits. Each has a section of the index.
@@ -85,7 +84,18 @@ enum {
     ZF_OPTIONAL_NAMES,    ///< names of columns that are no identifiers
     ZF_OPTIONAL_SCHEMA,   ///< the table's Arrow schema
     ZF_OPTIONAL_METADATA, ///< keys and values of the table
+    ZF_OPTIONAL_ZONES,    ///< what 65,536 rows of a block hold
     ZF_OPTIONAL_COUNT,
+};
+
+/// Flags of a zone in the index. Others are 0.
+enum {
+    ZF_ZONE_VALUES = 1,
+    ZF_ZONE_NAN = 2,
+    ZF_ZONE_MINIMUM = 4,
+    ZF_ZONE_MAXIMUM = 8,
+    ZF_ZONE_FLAGS = 15,
+    ZF_INDEX_ZONE_BYTES = 24
 };
 
 /// The fields of all trees of a shape.

@@ -4,6 +4,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/container/container.h"
+#include "runtime/container/zone.h"
 
 typedef struct zf_index_block {
     uint64_t offset, bytes; ///< in the file
@@ -11,7 +12,9 @@ typedef struct zf_index_block {
     uint64_t plain_bytes;
     uint64_t checksum; ///< as in the block's header
     uint32_t shape;
-    bool sound; ///< its bytes in memory were compared with the checksum (zf_container_load)
+    const zf_zone *zones; ///< zf_zones_of its rows; NULL: the file has none of the column
+    uint64_t first_zone;  ///< of the column
+    bool sound;           ///< its bytes in memory were compared with the checksum (zf_container_load)
 } zf_index_block;
 
 /// A shape with what holds for all blocks of it.
@@ -29,6 +32,8 @@ typedef struct zf_index_column {
     zf_index_block *blocks;
     uint32_t shape_count;
     uint64_t block_count;
+    bool zoned; ///< its blocks have zones
+    uint64_t zone_count;
     uint64_t plain_bytes, block_bytes; ///< sums over its blocks
     uint64_t at, at_blocks, at_end;    ///< its part of the index, from the index's start; its rows of blocks end it
 } zf_index_column;

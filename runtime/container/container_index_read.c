@@ -380,6 +380,42 @@ static void read_metadata(reader *r, zf_index *out) {
     if (fault != NULL) fail_at(r, fault, at);
 }
 
+static void read_zone(reader *r, zf_zone *zone, zf_column_type type) {
+    uint64_t at = r->at;
+    zone->nulls = read32(r);
+    uint32_t flags = read32(r);
+    zone->minimum = read64(r);
+    zone->maximum = read64(r);
+    if (flags > ZF_ZONE_FLAGS) fail_at(r, "a zone with flags that this build does not know", at);
+    zone->has_values = (flags & ZF_ZONE_VALUES) != 0;
+    zone->has_nan = (flags & ZF_ZONE_NAN) != 0;
+    zone->minimum_exact = (flags & ZF_ZONE_MINIMUM) != 0;
+    zone->maximum_exact = (flags & ZF_ZONE_MAXIMUM) != 0;
+    const char *fault = zf_zone_fault(zone, type);
+    if (fault != NULL) fail_at(r, fault, at);
+}
+
+static void read_zones(reader *r, zf_index *out) {
+    for (uint32_t c = 0; c < out->column_count && r->fault == NULL; c++) {
+        zf_index_column *column = &out->columns[c];
+        column->zoned = read_bool(r);
+        for (uint64_t b = 0; column->zoned && b < column->block_count && r->fault == NULL; b++) {
+            zf_index_block *block = &column->blocks[b];
+            uint64_t count = zf_zones_of(block->rows); // at most 2^15
+            zf_zone *zones = new_array(r, count, ZF_INDEX_ZONE_BYTES, sizeof *zones);
+            for (uint64_t z = 0; z < count && r->fault == NULL; z++) {
+                uint64_t first = z * ZF_ZONE_ROWS, left = block->rows - first;
+                zones[z].first_row = block->first_row + first;
+                zones[z].rows = left < ZF_ZONE_ROWS ? left : ZF_ZONE_ROWS;
+                read_zone(r, &zones[z], column->type);
+            }
+            block->zones = zones;
+            block->first_zone = column->zone_count;
+            column->zone_count += count;
+        }
+    }
+}
+
 /// Reads the sections of optional features, each of which says its bytes. Skips those that are unknown.
 static void read_sections(reader *r, zf_index *out) {
     for (unsigned b = 0; b < 64 && r->fault == NULL; b++) {
@@ -391,6 +427,7 @@ static void read_sections(reader *r, zf_index *out) {
         if (b == ZF_OPTIONAL_NAMES) read_full_names(r, out);
         if (b == ZF_OPTIONAL_SCHEMA) read_schema(r, out, bytes);
         if (b == ZF_OPTIONAL_METADATA) read_metadata(r, out);
+        if (b == ZF_OPTIONAL_ZONES) read_zones(r, out);
         if (b < ZF_OPTIONAL_COUNT && r->fault == NULL && r->at != end) fail_at(r, "a section with bytes behind its end", r->at);
         r->size = size;
         r->at = r->fault == NULL ? end : size;

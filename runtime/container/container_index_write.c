@@ -113,12 +113,32 @@ static void add_metadata(zf_text *out, const zf_index *index) {
     }
 }
 
+static void add_zone(zf_text *out, const zf_zone *zone) {
+    uint32_t flags = (zone->has_values ? ZF_ZONE_VALUES : 0) | (zone->has_nan ? ZF_ZONE_NAN : 0) |
+                     (zone->minimum_exact ? ZF_ZONE_MINIMUM : 0) | (zone->maximum_exact ? ZF_ZONE_MAXIMUM : 0);
+    add32(out, (uint32_t)zone->nulls);
+    add32(out, flags);
+    add64(out, zone->minimum);
+    add64(out, zone->maximum);
+}
+
+static void add_zones(zf_text *out, const zf_index *index) {
+    for (uint32_t c = 0; c < index->column_count; c++) {
+        const zf_index_column *column = &index->columns[c];
+        add8(out, column->zoned);
+        for (uint64_t b = 0; column->zoned && b < column->block_count; b++) {
+            for (uint64_t z = 0; z < zf_zones_of(column->blocks[b].rows); z++) add_zone(out, &column->blocks[b].zones[z]);
+        }
+    }
+}
+
 /// The section of an optional feature: its bytes, and their number before them.
 static void add_section(zf_text *out, const zf_index *index, unsigned feature) {
     zf_text section = {0};
     if (feature == ZF_OPTIONAL_NAMES) add_names(&section, index);
     if (feature == ZF_OPTIONAL_SCHEMA) zf_text_add(&section, index->schema, index->schema_bytes);
     if (feature == ZF_OPTIONAL_METADATA) add_metadata(&section, index);
+    if (feature == ZF_OPTIONAL_ZONES) add_zones(&section, index);
     out->failed = out->failed || section.failed;
     add64(out, section.length);
     zf_text_add(out, section.data, section.length);

@@ -301,6 +301,26 @@ zf_status zf_container_metadata(const zf_container *c, size_t index, zf_metadata
     return ZF_OK;
 }
 
+uint64_t zf_container_zones(const zf_container *c, size_t column) {
+    return c != NULL && column < c->index.column_count ? c->index.columns[column].zone_count : 0;
+}
+
+zf_status zf_container_zone(const zf_container *c, size_t column, uint64_t index, zf_zone *out, zf_error *error) {
+    if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_zone needs a container and a place");
+    ZF_TRY(ZF_CHECK_GIVEN(zf_zone, out, error));
+    uint64_t zones = zf_container_zones(c, column), low = 0;
+    if (index >= zones)
+        return zf_raise(error, ZF_E_ARGUMENT, "there is no zone %llu: column %zu has %llu", (ull)index, column, (ull)zones);
+    const zf_index_block *blocks = c->index.columns[column].blocks;
+    for (uint64_t high = c->index.columns[column].block_count; high - low > 1;) { // `low` begins at or before the zone
+        uint64_t middle = low + (high - low) / 2;
+        *(blocks[middle].first_zone <= index ? &low : &high) = middle;
+    }
+    zf_zone zone = blocks[low].zones[index - blocks[low].first_zone];
+    ZF_GIVE(zf_zone, out, &zone);
+    return ZF_OK;
+}
+
 const void *zf_container_schema(const zf_container *c, size_t *bytes) {
     if (bytes != NULL) *bytes = c != NULL ? c->index.schema_bytes : 0;
     return c != NULL ? c->index.schema : NULL;

@@ -55,6 +55,7 @@ static const char *newer_of(const zf_writer_table *table) {
     for (size_t c = 0; c < table->column_count; c++) {
         if (has_full_name(&table->columns[c])) return "names of columns that are not their identifiers";
         if (table->columns[c].rows_per_block == 0) return "blocks of any number of rows";
+        if (table->columns[c].zoned) return "zones";
     }
     if (table->schema != NULL) return "a schema";
     return table->metadata_count > 0 ? "metadata" : NULL;
@@ -130,6 +131,8 @@ static bool copy_columns(zf_writer *writer, const zf_writer_table *table) {
         column->full_name = has_full_name(&columns[c]) ? copy_text(writer->arena, columns[c].full_name) : column->name;
         if (has_full_name(&columns[c])) set(&writer->index.optional, ZF_OPTIONAL_NAMES);
         if (column->rows_per_block == 0) set(&writer->index.required, ZF_REQUIRED_UNEVEN_BLOCKS);
+        column->zoned = columns[c].zoned;
+        if (column->zoned) set(&writer->index.optional, ZF_OPTIONAL_ZONES);
         if (column->name == NULL || column->full_name == NULL || column->type_name == NULL || column->codec == NULL) return false;
     }
     return true;
@@ -325,6 +328,14 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
             return zf_raise(error, ZF_E_INTERNAL, "column %.128s has seek points at two intervals", entry->name);
         }
     }
+    const zf_zone *zones = NULL;
+    uint64_t zone_count = zf_zones_of(rows);
+    if (entry->zoned) {
+        zf_zone *copy = ZF_NEW_ARRAY(writer->arena, zf_zone, zone_count);
+        if (copy == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
+        memcpy(copy, block->zones, zone_count * sizeof *copy);
+        zones = copy;
+    }
     void *blocks = entry->blocks;
     bool memory = grow(writer->arena, &blocks, sizeof *entry->blocks, entry->block_count, &writer->room[column].blocks);
     entry->blocks = blocks;
@@ -341,6 +352,7 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         .plain_bytes = block->plain_bytes,
         .checksum = zf_load64(bytes),
         .shape = shape,
+        .zones = zones,
     };
     *offset = writer->end;
     writer->end += size;

@@ -197,6 +197,28 @@ static void give_bitmaps(job *j, const zf_block_run *run, uint64_t begin, uint64
     if (run->nullable) join_bits(j, j->validity, to, run->validity, from, rows);
 }
 
+/// Compares the zones within a run's rows with these. Its outputs begin with row `run->begin` of the block.
+static zf_status check_zones(const job *j, uint64_t block, const zf_block_run *run, zf_error *error) {
+    const zf_selection *s = &j->selection;
+    int64_t first_offset = (int64_t)run->offset_base; // of row 0, which the block before writes: maybe later
+    if (j->is_text && run->begin != 0) first_offset = run->offsets[0];
+    const zf_zone_rows rows = {.element = run->element,
+                               .values = j->is_text ? j->out : run->out,
+                               .offsets = run->offsets,
+                               .first_offset = first_offset,
+                               .validity = run->nullable ? run->validity : NULL,
+                               .validity_bit = run->validity_bit};
+    uint64_t zone, last;
+    for (zf_selection_zones(s, block, run->begin, run->end, &zone, &last); zone < last; zone++) {
+        const zf_zone *stated = &s->column->blocks[block].zones[zone];
+        uint64_t begin = zone * ZF_ZONE_ROWS - run->begin;
+        zf_zone_found found;
+        zf_zone_find(&rows, begin, begin + stated->rows, &found);
+        ZF_TRY(zf_selection_check_zone(s, block, zone, &found, error));
+    }
+    return ZF_OK;
+}
+
 static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_block_view *view, const char *where,
                            zf_error *error) {
     const zf_selection *s = &j->selection;
@@ -235,6 +257,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
     }
     if (j->joined) take_bitmaps(j, worker, &run);
     zf_status status = j->device.ops->run(j->state, &run, error);
+    if (status == ZF_OK) status = check_zones(j, block, &run, error);
     if (j->joined && status == ZF_OK) give_bitmaps(j, &run, begin - view->first_row, begin - s->begin);
     pthread_mutex_lock(&j->lock);
     j->stats.blocks_read++;

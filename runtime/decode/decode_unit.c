@@ -248,13 +248,14 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
         if (plan->works[w].characters) bytes = 0;
         fits = fits && zf_align_up(bytes, ALIGNMENT, &bytes) && !__builtin_add_overflow(work, bytes, &work);
     }
-    out->words = plan->kernel_count;
+    out->words = plan->kernel_count + zf_units_zone_words(column, entry->rows);
     uint64_t tables = zf_unit_words(plan) * 8 + UINT64_C(16) * plan->kernel_count; // of a unit of this block alone
     if (aside) {
         fits = fits && zf_aside_bytes(column, entry->rows, &values, &validity);
         tables += zf_aside_table_bytes(column, 1);
     }
-    fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, tables, &at);
+    fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, tables, &at) &&
+           zf_unit_place(&next, zf_units_span_bytes(column, entry->rows), &at);
     out->head = next;
     fits = fits && zf_unit_place(&next, entry->bytes, &at) && zf_unit_place(&next, work, &at);
     if (aside) fits = fits && zf_unit_place(&next, values, &at) && zf_unit_place(&next, validity, &at);
@@ -437,6 +438,10 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
     uint64_t words, device = 0, most = 0, staging = 0;
     bool fits =
         zf_unit_place(&device, units->words * UINT64_C(8), &words) && zf_unit_place(&staging, units->words * UINT64_C(8), &words);
+    if (units->zone_count > 0) {
+        uint64_t bytes = units->zone_count * sizeof *units->spans;
+        fits = fits && zf_unit_place(&device, bytes, &units->at_spans) && zf_unit_place(&staging, bytes, &units->staged_spans);
+    }
     uint64_t start = device;
     most = device;
     if (!units->owns_column) fits = fits && place_part(units, &device);
@@ -501,6 +506,7 @@ static zf_status arrange(zf_units *units, zf_error *error) {
     ZF_TRY(copy_blocks(units, error));
     for (uint64_t b = 0; b < units->block_count * units->column->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
+    ZF_TRY(zf_units_list_zones(units, error));
     count(units);
     bool apart = are_apart(units);
     ZF_TRY(lay_out(units, apart, error));
@@ -598,6 +604,8 @@ void zf_units_free(zf_units *units) {
         free(unit->even);
     }
     zf_side_streams_close(&units->side);
+    free(units->zones);
+    free(units->spans);
     free(units->blocks);
     free(units->units);
     if (units->owns_column) zf_units_column_free(units->column);

@@ -73,6 +73,16 @@ struct zf_units_column {
     zf_index_block own_block;
 };
 
+/// A zone of rows that are wanted whole.
+typedef struct zf_unit_zone {
+    uint64_t block, zone; ///< `block`: of the units
+} zf_unit_zone;
+
+/// As the accelerator needs it: rows from the first wanted one on.
+typedef struct zf_unit_zone_span {
+    uint64_t first, rows;
+} zf_unit_zone_span;
+
 struct zf_units {
     zf_units_column *column;
     bool owns_column; ///< no other units use the column
@@ -83,6 +93,9 @@ struct zf_units {
     uint64_t block_count;
     zf_unit *units;
     uint32_t unit_count, unit_room, words;
+    zf_unit_zone *zones;      ///< that are compared; behind the kernels' failure words there is a zf_zone_found for each
+    zf_unit_zone_span *spans; ///< the same
+    uint64_t zone_count, zone_word, at_spans, staged_spans;
     zf_side_streams side; ///< for units that have memory of their own
     zf_units_sizes sizes;
     zf_decode_stats stats;
@@ -109,6 +122,20 @@ uint64_t zf_aside_table_bytes(const zf_units_column *column, uint64_t blocks);
 void zf_aside_enter(const zf_units *units, zf_unit *unit, uint32_t index, uint64_t values, uint64_t validity);
 /// Enqueues the moves of a unit behind its kernels.
 zf_status zf_aside_move(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory, zf_error *error);
+
+// ---- Zones (decode_zones.c) ----
+
+/// Returns the words, and the bytes of spans, that the zones of a block of so many rows need at most.
+uint64_t zf_units_zone_words(const zf_units_column *column, uint64_t rows);
+uint64_t zf_units_span_bytes(const zf_units_column *column, uint64_t rows);
+/// Lists the zones of all blocks, and gives them words behind those of kernels, all of which are known.
+zf_status zf_units_list_zones(zf_units *units, zf_error *error);
+/// Enqueues the copy of the spans. Not for parts: those have them in their head.
+zf_status zf_units_upload_zones(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+/// Enqueues the search behind all kernels and moves.
+zf_status zf_units_find_zones(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+/// Compares what was found in the first `blocks` blocks, none of which failed.
+zf_status zf_units_check_zones(const zf_units *units, const uint64_t *words, uint64_t blocks, zf_error *error);
 
 // ---- Others ----
 

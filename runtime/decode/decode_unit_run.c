@@ -99,6 +99,7 @@ static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *s
 void zf_units_write_head(const zf_units *units, uint8_t *to) {
     memset(to, 0, units->sizes.head);
     memset(to, 0xff, units->words * UINT64_C(8));
+    if (units->zone_count > 0) memcpy(to + units->at_spans, units->spans, units->zone_count * sizeof *units->spans);
     for (uint32_t u = 0; u < units->unit_count; u++)
         memcpy(to + units->units[u].at_tables, units->units[u].tables, units->units[u].table_bytes);
 }
@@ -169,7 +170,7 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
 
 zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(upload_unit(units, &units->units[u], stream, memory, error));
-    return ZF_OK;
+    return zf_units_upload_zones(units, stream, memory, error);
 }
 
 /// The kernels of all units, or one of each, with `upload` behind its bytes. Without streams of their own they follow each other.
@@ -184,7 +185,9 @@ static zf_status run_units(zf_units *units, bool upload, uint32_t only, void *st
         if (status == ZF_OK) status = launch_unit(units, &units->units[u], only, own, memory, error);
     }
     zf_status joined = zf_side_streams_join(&units->side, stream, status == ZF_OK ? error : NULL);
-    return status != ZF_OK ? status : joined;
+    if (status == ZF_OK) status = joined;
+    if (status == ZF_OK && upload) status = zf_units_upload_zones(units, stream, memory, error);
+    return status == ZF_OK && only == ALL_KERNELS ? zf_units_find_zones(units, stream, memory, error) : status;
 }
 
 zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
@@ -243,6 +246,7 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
             failure = word;
         }
     }
+    ZF_TRY(zf_units_check_zones(units, words, least, error));
     if (unit == NULL) return ZF_OK;
     const zf_selection *s = &units->column->selection;
     uint64_t number = units->first_block + least % units->block_count;

@@ -114,6 +114,7 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
     out->column = &container->index.columns[column];
     out->bits = zf_element_bits(out->column->type.element);
     out->checksums = options == NULL || !options->skip_checksums;
+    out->zones = out->column->zoned && (options == NULL || !options->skip_zones);
     if (options != NULL) {
         out->cancelled = options->cancelled;
         out->cancelled_user = options->cancelled_user;
@@ -155,4 +156,26 @@ zf_status zf_selection_block(const zf_selection *s, uint64_t block, const uint8_
     zf_failure what = {.plan = s->plans[shape], .file = zf_selection_file(s)};
     zf_place_refused(&what, out->refused, error);
     return status;
+}
+
+void zf_selection_zones(const zf_selection *s, uint64_t block, uint64_t begin, uint64_t end, uint64_t *first, uint64_t *last) {
+    *first = *last = 0;
+    if (!s->zones) return;
+    *first = zf_zones_of(begin);
+    *last = end == s->column->blocks[block].rows ? zf_zones_of(end) : end / ZF_ZONE_ROWS;
+    if (*last < *first) *last = *first;
+}
+
+zf_status zf_selection_check_zone(const zf_selection *s, uint64_t block, uint64_t zone, const zf_zone_found *found,
+                                  zf_error *error) {
+    const zf_zone *stated = &s->column->blocks[block].zones[zone];
+    zf_zone true_zone;
+    zf_zone_of(s->column->type.element, stated->rows, found, &true_zone);
+    const char *lie = zf_zone_lie(stated, &true_zone, s->column->type.element);
+    if (lie == NULL) return ZF_OK;
+    char where[ZF_WHERE_BYTES];
+    zf_selection_where(s, block, where);
+    zf_status status = zf_raise(error, ZF_E_V26, "V26: the %s of rows %llu to %llu: their zone in the index says otherwise", lie,
+                                (ull)stated->first_row, (ull)(stated->first_row + stated->rows - 1));
+    return zf_fail_place(error, status, "%s", where);
 }

@@ -13,6 +13,7 @@ typedef struct zf_selection {
     uint64_t begin, end;              ///< rows
     uint64_t first_block, last_block; ///< first .. last - 1
     bool checksums;
+    bool zones;                    ///< compare rows with the column's zones
     const zf_abi_plan **plans;     ///< per shape; NULL where no block of the range has it
     zf_abi_provider *providers;    ///< per shape: of its plan
     double plan_seconds;           ///< wall time of getting the plans
@@ -38,6 +39,12 @@ void zf_selection_where(const zf_selection *selection, uint64_t block, char wher
 /// `stored`: its bytes; NULL: the container's.
 zf_status zf_selection_block(const zf_selection *selection, uint64_t block, const uint8_t *stored, zf_block_view *out,
                              zf_error *error);
+/// Finds the zones of a block that lie within its rows begin..end: *first .. *last - 1. None where zones are not compared.
+void zf_selection_zones(const zf_selection *selection, uint64_t block, uint64_t begin, uint64_t end, uint64_t *first,
+                        uint64_t *last);
+/// Compares zone `zone` of a block with what its rows hold. ZF1326 where they differ.
+zf_status zf_selection_check_zone(const zf_selection *selection, uint64_t block, uint64_t zone, const zf_zone_found *found,
+                                  zf_error *error);
 /// Returns the name of the text of the codecs in errors, or NULL.
 const char *zf_selection_file(const zf_selection *selection);
 

@@ -40,6 +40,17 @@ typedef struct zf_move_args {
     uint64_t from_bytes, to_bytes; ///< at these addresses, for accelerators that check every access
 } zf_move_args;
 
+/// Zones of rows in the device's memory.
+typedef struct zf_zones_args {
+    uint64_t spans;                      ///< address of the first row and the number of rows of each zone, u64 each
+    uint64_t values, offsets, validity;  ///< addresses; 0: there are none
+    uint64_t skip, validity_skip;        ///< elements before row 0 in `values` (booleans: bits), and bits in `validity`
+    uint64_t words;                      ///< address of the failure words of the kernels that made the rows
+    uint64_t found;                      ///< address of a zf_zone_found for each zone. Not written where one of those failed
+    uint32_t count, word_count, element; ///< zones, words, zf_element
+    uint64_t values_bytes, offsets_bytes, validity_bytes; ///< at these addresses, for accelerators that check every access
+} zf_zones_args;
+
 /// Properties of a kernel after the device's driver compiled it.
 typedef struct zf_kernel_facts {
     uint32_t threads;   ///< of a thread block; 0: code has no such kernel
@@ -88,6 +99,8 @@ typedef struct zf_accelerator_ops {
     /// Queues moves of bits. Runs have different bits at `to`, but may share words with each other and with runs of calls that
     /// run at the same time: those words are joined by atomic operations.
     zf_status (*move_bits)(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error);
+    /// Queues a search for what zones hold (runtime/container/zone.h).
+    zf_status (*zones)(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error);
     /// Describes a kernel and the device, by the driver. NULL: both are unknown.
     zf_status (*kernel_facts)(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
                               zf_error *error);

@@ -37,7 +37,7 @@ class Numbers(Case):
             self.assertEqual((out / name).read_bytes(), content, f"{name}, rows {begin} to {end} of {rows} on {device}")
 
     def test_every_place_of_a_row(self):
-        for size, rows in ((1, 40), (7, 300), (1000, 5000), (4095, 5000), (4097, 5000)):
+        for size, rows in ((1, 40), (7, 300), (4095, 5000), (4097, 5000)):
             self.encode(rows, "--rows-per-block", size)
             shown = json.loads(self.good("inspect", self.dir / "t.zfd", "--json"))
             self.assertEqual(shown["features"], ["uneven blocks"])

@@ -318,8 +318,8 @@ static void *lie_in_block(fuzz_random *random, const zf_block_view *view, uint64
     lie_in_counts(random, shape, &content);
     lie_in_states(random, view, &content);
     content.counts[0] = view->rows;
-    zf_block_data block = {view->rows,    view->plain_bytes, 0, content.params, content.counts, content.streams, content.seeks,
-                           view->version, view->first_row};
+    zf_block_data block = {view->rows,    view->plain_bytes, 0,   content.params, content.counts, content.streams, content.seeks,
+                           view->version, view->first_row,   NULL};
     block.shape = zf_load32(view->base + 12);
     void *bytes = NULL;
     zf_error error = {0};

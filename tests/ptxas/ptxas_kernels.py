@@ -210,11 +210,14 @@ def use_all(pool, ptxas, directory, wanted, lines=True):
 
 def assemble_own(ptxas, archs, directory):
     """The kernels that the library has as text."""
-    for path in sorted((SOURCE / "runtime/device/cuda").glob("*.ptx")):
+    for path in sorted((SOURCE / "runtime/device/cuda/kernels").glob("*.ptx")):
         for arch in archs:
             said = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", path, "-o", f"{directory}/own.cubin"], capture_output=True, text=True, timeout=300)
             if said.returncode != 0 or "0 bytes spill stores" not in said.stderr + said.stdout:
                 fault(f"sm_{arch}: {path.name} is refused, or spills:\n{said.stderr}")
+    check = subprocess.run([SOURCE / "script/kernels", "--check"], capture_output=True, text=True, timeout=300)
+    if check.returncode not in (0, 77):
+        fault(check.stdout + check.stderr)
 
 
 # ---- Judgement ----------------------------------------------------------------------------------------------------

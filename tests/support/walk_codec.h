@@ -207,7 +207,7 @@ static inline zf_status walk_layout(uint32_t branch, uint32_t shape, uint64_t fi
     counts[0] = counts[1] = counts[2] = rows;
     *stream = (zf_stream_data){values, rows * 4, rows};
     *seek = (zf_seek_data){WALK_INTERVAL, entries, states, 0};
-    *data = (zf_block_data){rows, rows * 4, shape, params, counts, stream, seek, 0, first};
+    *data = (zf_block_data){rows, rows * 4, shape, params, counts, stream, seek, 0, first, NULL};
     return zf_block_layout(&walk_shapes[branch], data, bytes, size, error);
 }
 
@@ -219,7 +219,7 @@ static inline zf_status bits_layout(uint32_t shape, uint64_t first, uint64_t row
     for (uint64_t i = 0; i < rows; i++) packed[i / 8] |= (uint8_t)(walk_bit(first + i) << (i % 8));
     counts[0] = counts[1] = rows;
     *stream = (zf_stream_data){packed, (rows + 7) / 8, rows};
-    *data = (zf_block_data){rows, (rows + 7) / 8, shape, NULL, counts, stream, NULL, 0, first};
+    *data = (zf_block_data){rows, (rows + 7) / 8, shape, NULL, counts, stream, NULL, 0, first, NULL};
     return zf_block_layout(&bits_shape, data, bytes, size, error);
 }
 

@@ -376,6 +376,7 @@ int zf_run_encode(zf_arguments *arguments) {
     options.unfused = zf_argument(arguments, "unfused");
     const char *format = zf_argument(arguments, "format");
     if (format) options.format = (unsigned)strtoul(format, NULL, 10);
+    options.zones = zf_argument(arguments, "zones") != NULL;
     zf_metadata metadata[MOST_GIVEN];
     options.metadata = metadata;
     int status = check_output(path, options.overwrite);

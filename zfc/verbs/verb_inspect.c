@@ -14,6 +14,7 @@
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 #include "zfc/shape_text.h"
+#include "zfc/verbs/inspect_zones.h"
 
 enum {
     MOST_KINDS = 32,
@@ -172,9 +173,12 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
         zf_block_view view;
         ZF_TRY(zf_container_block(container, column, b, true, &view, error));
         zf_status status = ZF_OK;
+        const zf_index_column *of = &container->index.columns[column];
+        json_t *json = list ? block_json(&view) : NULL;
+        if (json && of->zoned) json_object_set_new(json, "zones", zf_zones_json(of->type, &of->blocks[b]));
         if (list)
-            status = zf_json_append(list, block_json(&view), error);
-        else if (!print_block(b, &view))
+            status = zf_json_append(list, json, error);
+        else if (!print_block(b, &view) || !zf_print_zones(of->type, &of->blocks[b]))
             status = zf_fail_no_memory(error);
         zf_block_view_free(&view);
         ZF_TRY(status);

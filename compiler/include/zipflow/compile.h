@@ -153,6 +153,9 @@ typedef struct zf_encode_options {
     size_t schema_bytes;
     const zf_metadata *metadata; ///< keys and values that the file keeps, at most 65,536 and 16 MiB
     size_t metadata_count;
+    /// Not 0: the file keeps zones of all columns (zf_container_zone), 24 bytes for 65,536 rows. A decode then also compares its
+    /// rows with them. Not in version 1 of the format.
+    size_t zones;
 } zf_encode_options;
 
 /// Statistics of encoding one column.

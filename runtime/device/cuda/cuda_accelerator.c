@@ -263,6 +263,7 @@ static const zf_accelerator_ops operations = {
     .unload = zf_cuda_unload,
     .launch = zf_cuda_launch,
     .move_bits = zf_cuda_move_bits,
+    .zones = zf_cuda_zones,
     .kernel_facts = zf_cuda_kernel_facts,
     .multiprocessor_facts = multiprocessor_facts,
     .wait = wait_for,

@@ -237,9 +237,7 @@ void zf_cuda_unload_all(zf_cuda *cuda, bool current) {
         cuda->codes = code->next;
         free_code(cuda, code, current);
     }
-    if (cuda->move_module != NULL && current && atomic_load(&cuda->lost) == ZF_CU_SUCCESS)
-        cuda->driver->module_unload(cuda->move_module);
-    cuda->move_module = NULL;
+    zf_cuda_unload_own(cuda, current);
 }
 
 zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,

@@ -9,6 +9,9 @@
 #include "runtime/device/accelerator.h"
 #include "runtime/device/cuda/cuda_driver.h"
 
+/// The library's own kernels (kernels/).
+enum { ZF_CUDA_MOVE_BITS, ZF_CUDA_ZONES, ZF_CUDA_OWN_KERNELS };
+
 typedef struct zf_cuda {
     zf_accelerator base;          ///< first
     const zf_cuda_driver *driver; ///< of the context's list of devices
@@ -20,8 +23,10 @@ typedef struct zf_cuda {
     atomic_int lost;       ///< the result that destroyed the context; 0 while it lives
     pthread_mutex_t lock;  ///< guards what follows
     zf_accelerator_code *codes;
-    zf_cu_module move_module; ///< of cuda_move.c; NULL: not loaded yet
-    zf_cu_function move_function;
+    struct {
+        zf_cu_module module; ///< NULL: not loaded yet
+        zf_cu_function function;
+    } own[ZF_CUDA_OWN_KERNELS]; ///< the library's own kernels
 } zf_cuda;
 
 /// Opens a GPU that is present.
@@ -43,8 +48,10 @@ zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code
                          const zf_simt_args *args, zf_error *error);
 /// Loads an image (cuda_code.c). Within the context.
 zf_status zf_cuda_load_image(zf_cuda *cuda, const void *image, zf_abi_image_kind kind, zf_cu_module *module, zf_error *error);
-/// zf_accelerator_ops.move_bits (cuda_move.c).
+/// zf_accelerator_ops.move_bits and .zones (cuda_own.c), and freeing their kernels, as zf_cuda_unload_all does.
 zf_status zf_cuda_move_bits(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error);
+zf_status zf_cuda_zones(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error);
+void zf_cuda_unload_own(zf_cuda *cuda, bool current);
 /// zf_accelerator_ops.kernel_facts.
 void zf_cuda_unload(zf_accelerator *self, zf_accelerator_code *code);
 zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,

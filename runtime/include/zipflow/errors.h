@@ -264,6 +264,8 @@ typedef enum zf_error_code {
     ZF_ERROR_V24 = 1324,
     /// more groups or elements than a block may have
     ZF_ERROR_V25 = 1325,
+    /// rows that contradict their zone in the index
+    ZF_ERROR_V26 = 1326,
     /// no module and no compiler with code for the decode
     ZF_ERROR_NO_CODE = 1401,
     /// seek points at an interval that the code does not support

@@ -186,6 +186,21 @@ typedef struct zf_column_info {
     const char *full_name;   ///< the column's name where it came from: any UTF-8 of one line. `name` where it had no other
 } zf_column_info;
 
+/// The contents of a column's rows first_row .. first_row + rows - 1: 65,536 rows of a block, or those that it has left.
+///
+/// Values are 64 bits: integers extended, floats as the bits of an f64, booleans 0 or 1; of strings their first eight bytes, the
+/// first the most significant, with zeros behind their end. They are in the order of the type (-0.0 before 0.0; strings as
+/// unsigned bytes), without nulls and NaNs.
+typedef struct zf_zone {
+    size_t size; ///< ZF_INIT
+    uint64_t first_row, rows;
+    uint64_t nulls;
+    uint64_t minimum, maximum;         ///< no value is below or above; 0 where there is none
+    bool has_values;                   ///< else every row is null or NaN
+    bool has_nan;                      ///< a row is NaN
+    bool minimum_exact, maximum_exact; ///< a row has this value; a string of at most eight bytes has it
+} zf_zone;
+
 /// A key of a table's metadata, UTF-8 of one line, and its value: any bytes.
 typedef struct zf_metadata {
     const char *key;
@@ -286,6 +301,14 @@ ZF_API zf_status zf_container_metadata(const zf_container *container, size_t ind
 /// Returns the table's Arrow schema, the bytes of an encapsulated IPC message, and their number; NULL and 0 where the file has
 /// none. The message's frame was checked, its contents were not. Lives as long as the container.
 ZF_API const void *zf_container_schema(const zf_container *container, size_t *bytes);
+/// Returns the number of zones of a column; 0 where the file has none of it, for a column that does not exist, and for NULL.
+ZF_API uint64_t zf_container_zones(const zf_container *container, size_t column);
+/// Copies zone `index` of a column to `*out`. `index`: 0 to zf_container_zones - 1; others are ZF_ERR_USAGE (ZF1101).
+///
+/// Zones were checked against the type. They are compared with the rows when those are decoded: unless
+/// zf_decode_options.skip_zones is set, a decode fails (ZF1326) where whole zones of the rows wanted say something else than the
+/// rows. Any thread.
+ZF_API zf_status zf_container_zone(const zf_container *container, size_t column, uint64_t index, zf_zone *out, zf_error *error);
 /// Finds a column by its name or full name. An unknown name is ZF_ERR_USAGE (ZF1105), with the nearest name as a hint. Any
 /// thread.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
@@ -318,6 +341,7 @@ typedef struct zf_decode_options {
     uint64_t row_begin;  ///< first row, 0 to the column's rows
     uint64_t row_count;  ///< number of rows; UINT64_MAX: to the end
     bool skip_checksums; ///< do not verify the checksums of blocks
+    bool skip_zones;     ///< do not compare rows with the zones of the file (zf_container_zone)
     unsigned threads;    ///< for CPUs and for checking blocks; more than 256 count as 256; 0: the context's number
     /// Returns true to cancel the call, which then returns ZF_ERR_CANCELLED (ZF1115). NULL: never.
     ///
