@@ -2,7 +2,7 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/device/cuda/cuda_internal.h"
 
-enum { THREADS = 256, WORDS_A_THREAD = 4, GROUPS_MOST = 65535 };
+enum { MOVE_THREADS = 256, ZONE_THREADS = 1024, WORDS_A_THREAD = 4, GROUPS_MOST = 65535 };
 
 // The text of a file, with a zero byte behind it.
 #define PTX(symbol, file)                                                                                                        \
@@ -50,14 +50,14 @@ void zf_cuda_unload_own(zf_cuda *cuda, bool current) {
     }
 }
 
-/// Launches a kernel with thread blocks (0 .. groups - 1, 0 .. rows - 1).
-static zf_status launch(zf_cuda *cuda, void *stream, unsigned kernel, unsigned groups, unsigned rows, void **arguments,
-                        zf_error *error) {
+/// Launches a kernel with thread blocks (0 .. groups - 1, 0 .. rows - 1) of `threads` threads.
+static zf_status launch(zf_cuda *cuda, void *stream, unsigned kernel, unsigned groups, unsigned rows, unsigned threads,
+                        void **arguments, zf_error *error) {
     zf_cu_function function;
     ZF_TRY(zf_cuda_enter(cuda, error));
     zf_status status = load_kernel(cuda, kernel, &function, error);
     if (status == ZF_OK) {
-        zf_cu_result result = cuda->driver->launch(function, groups, rows, 1, THREADS, 1, 1, 0, stream, arguments, NULL);
+        zf_cu_result result = cuda->driver->launch(function, groups, rows, 1, threads, 1, 1, 0, stream, arguments, NULL);
         status = zf_cuda_check(cuda, result, "launching a kernel", error);
     }
     zf_cuda_leave(cuda);
@@ -67,11 +67,11 @@ static zf_status launch(zf_cuda *cuda, void *stream, unsigned kernel, unsigned g
 zf_status zf_cuda_move_bits(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error) {
     if (args->count == 0 || args->count > ZF_SIMT_MOST_BLOCKS || args->from % 4 != 0 || args->to % 4 != 0)
         return zf_raise(error, ZF_E_INTERNAL, "a move of %u runs of bits", args->count);
-    uint64_t words = args->longest / 32 + 2, each = (uint64_t)THREADS * WORDS_A_THREAD, groups = (words + each - 1) / each;
+    uint64_t words = args->longest / 32 + 2, each = (uint64_t)MOVE_THREADS * WORDS_A_THREAD, groups = (words + each - 1) / each;
     if (groups > GROUPS_MOST) groups = GROUPS_MOST;
     zf_move_args copy = *args;
     void *arguments[] = {&copy.runs, &copy.from, &copy.to};
-    return launch((zf_cuda *)self, stream, ZF_CUDA_MOVE_BITS, (unsigned)groups, args->count, arguments, error);
+    return launch((zf_cuda *)self, stream, ZF_CUDA_MOVE_BITS, (unsigned)groups, args->count, MOVE_THREADS, arguments, error);
 }
 
 zf_status zf_cuda_zones(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error) {
@@ -80,5 +80,5 @@ zf_status zf_cuda_zones(zf_accelerator *self, void *stream, const zf_zones_args 
     zf_zones_args copy = *args;
     void *arguments[] = {&copy.spans,         &copy.values, &copy.offsets, &copy.validity,   &copy.skip,
                          &copy.validity_skip, &copy.words,  &copy.found,   &copy.word_count, &copy.element};
-    return launch((zf_cuda *)self, stream, ZF_CUDA_ZONES, args->count, 1, arguments, error);
+    return launch((zf_cuda *)self, stream, ZF_CUDA_ZONES, args->count, 1, ZONE_THREADS, arguments, error);
 }

@@ -1,7 +1,7 @@
 // Computes zones (zf_accelerator_ops.zones). Thread block x computes zone x, by the rules of runtime/container/zone.c.
 #include "runtime/device/cuda/kernels/nvptx.h"
 
-enum { THREADS = 256 };
+enum { THREADS = 1024 };
 enum { U8, U16, U32, U64, I8, I16, I32, I64, F32, F64, BOOL, STRING }; // zf_element
 
 #define SIGN ((u64)1 << 63)
