@@ -222,9 +222,11 @@ zf_status zf_table_batches_next(zf_table_batches *b, zf_encode_column *columns, 
     for (size_t c = 0; c < b->data->count; c++) {
         const zf_column_data *column = &b->data->columns[c];
         uint64_t taken = b->sources[b->of[c]].taken;
-        columns[c] = (zf_encode_column){.name = column->name,
-                                        .values = column->values + taken * zf_element_size(column->type.element),
-                                        .offsets = column->type.element == ZF_STRING ? column->offsets + taken : NULL};
+        bool text = column->type.element == ZF_STRING; // which may have no characters, and no memory for them
+        columns[c] =
+            (zf_encode_column){.name = column->name,
+                               .values = text ? column->values : column->values + taken * zf_element_size(column->type.element),
+                               .offsets = text ? column->offsets + taken : NULL};
         ZF_TRY(validity_from(b, c, taken, *rows, &columns[c].validity, error));
     }
     for (size_t k = 0; k < b->source_count; k++) b->sources[k].taken += *rows;
