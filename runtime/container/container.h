@@ -128,9 +128,8 @@ ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_d
 /// is the column's last.
 ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
                                          const zf_block_data *block, zf_error *error);
-/// Changes the rows per block of a column: before its first block, or to 0, from where on its blocks are uneven. Not to 0 in
-/// version
-/// 1. No block may be written meanwhile.
+/// Changes the rows per block of a column: before its first block, or to 0, from where on its blocks are uneven. Version 1 has no
+/// such blocks. No block may be written meanwhile.
 ZF_PRIVATE_API void zf_writer_rows_per_block(zf_writer *writer, size_t column, uint64_t rows);
 /// Writes the index, syncs, renames. Each column must have `rows` rows. On any failure the temporary file is gone.
 ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, uint64_t rows, zf_error *error);

@@ -101,8 +101,8 @@ static bool has_state(const zf_abi_plan *plan, uint64_t rows, uint64_t row, bool
 static zf_status look(const zf_selection *s, uint64_t block, zf_text_extent *out, zf_error *error) {
     const zf_index_block *entry = &s->column->blocks[block];
     const zf_abi_plan *plan = s->plans[entry->shape];
-    uint64_t begin = s->begin > entry->first_row ? s->begin - entry->first_row : 0, end = s->end - entry->first_row;
-    if (end > entry->rows) end = entry->rows;
+    uint64_t begin, end;
+    zf_selection_rows(s, block, &begin, &end);
     *out = (zf_text_extent){.last_byte = characters(s, block)};
     if (plan == NULL) return ZF_OK; // any tiles of the rows lie within the block
     if (!has_state(plan, entry->rows, begin, false) && !has_state(plan, entry->rows, end, true)) return ZF_OK;

@@ -108,8 +108,8 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     block->words = calloc(zf_unit_words(plan), sizeof *block->words);
     block->tiles = calloc((size_t)plan->kernel_count + 1, sizeof *block->tiles);
     if (block->words == NULL || block->tiles == NULL) return no_memory(error);
-    uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
-    if (s->end - view->first_row < end) end = s->end - view->first_row;
+    uint64_t *words = block->words, begin, end;
+    zf_selection_rows(s, number, &begin, &end);
     bool whole = units->column->whole;
     if (zf_block_is_aside(units->column, number)) { // its places follow from those of the unit's other blocks
         ZF_TRY(zf_aside_describe(units->column, block, view->rows, begin, end, error));

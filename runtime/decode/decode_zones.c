@@ -15,13 +15,6 @@ uint64_t zf_units_span_bytes(const zf_units_column *column, uint64_t rows) {
     return column->selection.zones ? zf_zones_of(rows) * sizeof(zf_unit_zone_span) : 0;
 }
 
-/// The wanted rows of a block.
-static void wanted(const zf_selection *s, uint64_t block, uint64_t *begin, uint64_t *end) {
-    const zf_index_block *entry = &s->column->blocks[block];
-    *begin = s->begin > entry->first_row ? s->begin - entry->first_row : 0;
-    *end = s->end - entry->first_row < entry->rows ? s->end - entry->first_row : entry->rows;
-}
-
 zf_status zf_units_list_zones(zf_units *units, zf_error *error) {
     const zf_selection *s = &units->column->selection;
     uint64_t most = 0, begin, end, zone, last;
@@ -34,7 +27,7 @@ zf_status zf_units_list_zones(zf_units *units, zf_error *error) {
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the zones of a decode");
     for (uint64_t b = 0; b < units->block_count; b++) {
         const zf_index_block *block = &s->column->blocks[units->first_block + b];
-        wanted(s, units->first_block + b, &begin, &end);
+        zf_selection_rows(s, units->first_block + b, &begin, &end);
         for (zf_selection_zones(s, units->first_block + b, begin, end, &zone, &last); zone < last; zone++) {
             units->zones[units->zone_count] = (zf_unit_zone){b, zone};
             units->spans[units->zone_count++] =

@@ -136,6 +136,12 @@ zf_status zf_selection_go_on(const zf_selection *s, zf_error *error) {
     return zf_fail_place(error, status, "%s: column %.64s", zf_container_short_path(s->container), s->column->name);
 }
 
+void zf_selection_rows(const zf_selection *s, uint64_t block, uint64_t *begin, uint64_t *end) {
+    const zf_index_block *entry = &s->column->blocks[block];
+    *begin = s->begin > entry->first_row ? s->begin - entry->first_row : 0;
+    *end = s->end - entry->first_row < entry->rows ? s->end - entry->first_row : entry->rows;
+}
+
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {
     if (selection->container == NULL) {
         snprintf(where, ZF_WHERE_BYTES, "block");

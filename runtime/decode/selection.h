@@ -31,6 +31,9 @@ void zf_selection_free(zf_selection *selection);
 /// Returns ZF_ERR_CANCELLED if the caller cancelled the decode. Any thread.
 zf_status zf_selection_go_on(const zf_selection *selection, zf_error *error);
 
+/// Finds the wanted rows of a block of the range, *begin .. *end - 1, counted from its first one.
+void zf_selection_rows(const zf_selection *selection, uint64_t block, uint64_t *begin, uint64_t *end);
+
 enum { ZF_WHERE_BYTES = 256 };
 /// Prints how errors name a block: "lines.zfd: column a, block 3".
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]);
