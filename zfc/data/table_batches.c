@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/container/element.h"
 #include "zfc/data/raw_column.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
@@ -205,8 +205,7 @@ static zf_status validity_from(zf_table_batches *b, size_t c, uint64_t taken, ui
         b->moved[c] = moved;
         b->moved_bytes[c] = bytes;
     }
-    memset(b->moved[c], 0, bytes);
-    for (uint64_t k = 0; k < rows; k++) b->moved[c][k / 8] |= (uint8_t)(zf_bit_at(bits, taken + k) << (k % 8));
+    zf_place_bits(b->moved[c], 0, bits, taken, rows);
     *out = b->moved[c];
     return ZF_OK;
 }

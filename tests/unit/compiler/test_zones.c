@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_open.h"
+#include "tests/hostile/mutate.h"
 #include "tests/support/emulated.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
@@ -208,25 +208,6 @@ static void test_right(uint64_t rows_per_block) {
 
 // ---- Lies -----------------------------------------------------------------------------------------------------
 
-static uint8_t *read_file(const char *name, size_t *size) {
-    FILE *file = fopen(place(name), "rb");
-    fseek(file, 0, SEEK_END);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *bytes = malloc(*size);
-    CHECK(fread(bytes, 1, *size, file) == *size, "%s", name);
-    fclose(file);
-    return bytes;
-}
-
-/// Makes the checksums of index and footer right.
-static void mend(uint8_t *bytes, size_t size) {
-    uint8_t *footer = bytes + size - ZF_FORMAT_FOOTER_BYTES;
-    uint64_t index = zf_load64(footer);
-    zf_store64(footer + 16, XXH3_64bits(bytes + index, size - ZF_FORMAT_FOOTER_BYTES - index));
-    zf_store64(footer + 48, XXH3_64bits(footer, 48));
-}
-
 /// Changes of a zone's entry: a word of it, and what is added to it or flipped.
 static const struct {
     unsigned at;
@@ -238,14 +219,14 @@ static const struct {
             {16, true, false, 1}, {16, true, false, UINT64_MAX}, {16, true, true, UINT64_C(1) << 63}};
 
 /// A change is refused when the file opens, or when the rows decode; or it is no lie.
-static void check_lie(uint8_t *bytes, size_t size, unsigned column, uint64_t zone, size_t lie, uint64_t counts[3]) {
+static void check_lie(mutated *file, unsigned column, uint64_t zone, size_t lie, uint64_t counts[3]) {
     zf_error error = {0};
     zf_container *container = NULL;
     uint64_t begin = zone * ZF_ZONE_ROWS, end = zone == 0 ? ZF_ZONE_ROWS : ROWS;
     zf_zone wanted = expected(column, begin, end), zone_read = {ZF_INIT(zf_zone)};
-    mend(bytes, size);
-    zf_status status = zf_container_open_memory(context, bytes, size, &(zf_open_options){ZF_INIT(zf_open_options), .copy = true},
-                                                &container, &error);
+    mutate_repair(file);
+    zf_status status = zf_container_open_memory(context, file->bytes, file->size,
+                                                &(zf_open_options){ZF_INIT(zf_open_options), .copy = true}, &container, &error);
     if (status != ZF_OK) {
         CHECK(strcmp(error.code, "ZF1207") == 0 && strstr(error.message, "zone") != NULL, "%s %s", error.code, error.message);
         counts[0]++;
@@ -285,20 +266,20 @@ static void check_lie(uint8_t *bytes, size_t size, unsigned column, uint64_t zon
 }
 
 static void test_lies(void) {
-    size_t size;
+    static mutated file;
     zf_error error = {0};
     zf_container *container = NULL;
     uint64_t counts[3] = {0}, turn = 0;
     encode("lies.zfd", 131072);
-    uint8_t *bytes = read_file("lies.zfd", &size);
+    CHECK(mutate_read(place("lies.zfd"), &file), "the file cannot be read");
     CHECK(zf_container_open(context, place("lies.zfd"), &container, &error) == ZF_OK, "%s", error.message);
-    size_t at = zf_load64(bytes + size - ZF_FORMAT_FOOTER_BYTES) + container->index.at_sections + 8;
+    size_t at = file.index + container->index.at_sections + 8;
     zf_container_close(container);
     for (unsigned c = 0; c < COLUMNS; c++, at += 1 + 2 * ZF_INDEX_ZONE_BYTES) {
-        CHECK(bytes[at] == 1, "column %u has no zones", c);
+        CHECK(file.bytes[at] == 1, "column %u has no zones", c);
         for (uint64_t zone = 0; zone < 2; zone++) {
             for (size_t lie = 0; lie < sizeof lies / sizeof *lies; lie++, turn++) {
-                uint8_t *entry = bytes + at + 1 + zone * ZF_INDEX_ZONE_BYTES, before_it[ZF_INDEX_ZONE_BYTES];
+                uint8_t *entry = file.bytes + at + 1 + zone * ZF_INDEX_ZONE_BYTES, before_it[ZF_INDEX_ZONE_BYTES];
                 uint64_t word = lies[lie].wide ? zf_load64(entry + lies[lie].at) : zf_load32(entry + lies[lie].at);
                 memcpy(before_it, entry, sizeof before_it);
                 word = lies[lie].flips ? word ^ lies[lie].by : word + lies[lie].by;
@@ -306,14 +287,14 @@ static void test_lies(void) {
                     zf_store64(entry + lies[lie].at, word);
                 else
                     zf_store32(entry + lies[lie].at, (uint32_t)word);
-                check_lie(bytes, size, c, zone, lie, counts);
+                check_lie(&file, c, zone, lie, counts);
                 memcpy(entry, before_it, sizeof before_it);
             }
         }
     }
     printf("%llu refused at opening, %llu at decoding, %llu no lies\n", (ull)counts[0], (ull)counts[1], (ull)counts[2]);
     CHECK(counts[0] > 50 && counts[1] > 50 && counts[2] > 10, "too few of a kind");
-    free(bytes);
+    mutate_free(&file);
 }
 
 int main(void) {
