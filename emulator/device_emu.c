@@ -312,15 +312,27 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
     return r.status;
 }
 
-/// Marks the bytes of a run as written where those that it comes from are, or where its bits become 0.
+/// Marks the bytes of a run as written where those that it comes from are, or where its bits become 0. Words that the run does
+/// not fill are read and written: they were known before.
 static void note_run(const zf_bit_run *run, const uint8_t *written_from, uint8_t *written) {
-    uint64_t end = run->to + run->bits + run->cleared;
-    for (uint64_t byte = run->to / 8; byte * 8 < end; byte++) {
-        uint64_t first = byte * 8 > run->to ? byte * 8 - run->to : 0; // bit of the run
-        bool known = written_from == NULL || first >= run->bits || written_from[(run->from + first) / 8] != 0;
-        bool whole = byte * 8 >= run->to && byte * 8 + 8 <= end;
-        if (known || whole) written[byte] = known;
+    uint64_t end = (run->to + run->bits + run->cleared) / 32 * 32;
+    for (uint64_t byte = (run->to + 31) / 32 * 4; byte * 8 < end; byte++) {
+        uint64_t first = byte * 8 - run->to; // bit of the run
+        written[byte] = written_from == NULL || first >= run->bits || written_from[(run->from + first) / 8] != 0;
     }
+}
+
+/// Demands that the first and the last word of a run were written, unless the run fills them.
+static zf_status check_joined(const zf_bit_run *run, const uint8_t *written, uint32_t number, zf_error *error) {
+    const uint64_t places[] = {run->to, run->to + run->bits + run->cleared};
+    for (unsigned k = 0; k < 2 && places[0] != places[1]; k++) {
+        for (uint64_t byte = places[k] / 32 * 4; places[k] % 32 != 0 && byte < places[k] / 32 * 4 + 4; byte++) {
+            if (written[byte] != 0) continue;
+            return zf_raise(error, ZF_E_KERNEL_FAULT, "run %u of a move joins a word, of which nothing wrote byte %llu", number,
+                            (unsigned long long)byte);
+        }
+    }
+    return ZF_OK;
 }
 
 static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error) {
@@ -340,8 +352,11 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
             return zf_raise(error, ZF_E_INTERNAL, "run %u of a move leaves its memory", r);
     }
     static const uint8_t zeroes[8] = {0};
+    zf_status status = ZF_OK;
     pthread_mutex_lock(&((emulator *)self)->lock); // bytes may be shared with moves of other threads
-    for (uint32_t r = 0; r < args->count; r++) {
+    for (uint32_t r = 0; r < args->count && status == ZF_OK && written != NULL; r++)
+        status = check_joined(&runs[r], written, r, error);
+    for (uint32_t r = 0; r < args->count && status == ZF_OK; r++) {
         const zf_bit_run *run = &runs[r];
         uint8_t *to = (uint8_t *)(uintptr_t)args->to;
         zf_copy_bits(to, run->to, (const uint8_t *)(uintptr_t)args->from, run->from, run->bits);
@@ -352,7 +367,7 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
         if (written != NULL) note_run(run, written_from, written);
     }
     pthread_mutex_unlock(&((emulator *)self)->lock);
-    return ZF_OK;
+    return status;
 }
 
 static zf_status zones(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error) {

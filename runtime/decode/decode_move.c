@@ -6,7 +6,10 @@
 #include "runtime/container/element.h"
 #include "runtime/decode/decode_unit_internal.h"
 
-enum { ALIGNMENT = 256, WORD_BITS = 32 };
+enum { ALIGNMENT = 256, WORD_BITS = 32, WORD_BYTES = 4 };
+
+/// Words with fewer bytes between them are cleared by one fill: to start another one takes about as long as to fill these.
+#define FILL_GAP (UINT64_C(4) << 20)
 
 bool zf_block_is_aside(const zf_units_column *column, uint64_t number) {
     const zf_index_column *of = column->selection.column;
@@ -29,19 +32,75 @@ bool zf_aside_bytes(const zf_units_column *column, uint64_t rows, uint64_t *valu
     return fits;
 }
 
-zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t rows, uint64_t begin, uint64_t end,
-                            zf_error *error) {
+/// The runs of a block of the container's column.
+static void runs_of(const zf_units_column *column, uint64_t number, zf_bit_run *values, zf_bit_run *validity) {
     const zf_selection *s = &column->selection;
+    uint64_t first_row = zf_index_first_row(s->column, number), rows = s->column->blocks[number].rows, begin, end;
+    zf_selection_rows(s, number, &begin, &end);
     uint64_t bits = column->is_text ? 0 : s->bits, from = column->whole ? 0 : begin, to = column->whole ? rows : end;
+    // Bits behind the output's last row become 0 up to the end of their word.
+    bool last = number + 1 == s->last_block;
+    uint64_t place = first_row - zf_units_origin(column), behind = (0 - (place + rows)) % WORD_BITS;
+    *validity = (zf_bit_run){.to = place, .bits = column->nullable ? rows : 0};
+    *values = (zf_bit_run){.from = from * bits, .bits = (to - from) * bits};
+    values->to = column->whole ? place * bits : column->sizes.skip * 8 + (first_row + from - s->begin) * bits;
+    if (last && column->nullable) validity->cleared = behind;
+    if (last && bits == 1) values->cleared = behind;
+}
+
+zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t number, zf_error *error) {
+    uint64_t rows = column->selection.column->blocks[number].rows;
     if (!zf_aside_bytes(column, rows, &block->aside_values, &block->aside_validity))
         return zf_raise(error, ZF_E_TOO_LARGE, "a block is larger than can be addressed");
-    // Bits behind the output's last row become 0 up to the end of their word.
-    bool last = block->first_row + rows >= zf_index_first_row(s->column, s->last_block);
-    uint64_t place = block->first_row - zf_units_origin(column), behind = (0 - (place + rows)) % WORD_BITS;
-    block->move_validity = (zf_bit_run){.to = place, .bits = rows, .cleared = last ? behind : 0};
-    block->move_values = (zf_bit_run){.from = from * bits, .bits = (to - from) * bits};
-    block->move_values.to = column->whole ? place * bits : column->sizes.skip * 8 + (block->first_row + from - s->begin) * bits;
-    if (bits == 1) block->move_values.cleared = block->move_validity.cleared;
+    runs_of(column, number, &block->move_values, &block->move_validity);
+    return ZF_OK;
+}
+
+/// A range of bytes that is not cleared yet.
+typedef struct unclear {
+    zf_accelerator *accelerator;
+    void *stream;
+    uint64_t at, begin, end; ///< bytes `begin` to `end` from address `at`; none where they are equal
+} unclear;
+
+static zf_status clear(unclear *range, zf_error *error) {
+    uint64_t bytes = range->end - range->begin, to = range->at + range->begin;
+    range->begin = range->end;
+    return bytes > 0 ? range->accelerator->ops->fill(range->accelerator, range->stream, to, 0, bytes, error) : ZF_OK;
+}
+
+/// Adds the words that a run shares with others. Runs come in the order of their words.
+static zf_status clear_ends(unclear *range, const zf_bit_run *run, zf_error *error) {
+    const uint64_t places[] = {run->to, run->to + run->bits + run->cleared};
+    if (places[0] == places[1]) return ZF_OK;
+    for (unsigned k = 0; k < 2; k++) {
+        if (places[k] % WORD_BITS == 0) continue;
+        uint64_t begin = places[k] / WORD_BITS * WORD_BYTES;
+        if (range->begin == range->end || begin > range->end + FILL_GAP) {
+            ZF_TRY(clear(range, error));
+            range->begin = begin;
+        }
+        range->end = begin + WORD_BYTES;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_units_column_clear(const zf_units_column *column, void *stream, const zf_units_memory *memory, zf_error *error) {
+    const zf_selection *s = &column->selection;
+    for (uint32_t copy = 0; column->moves && copy < column->options.copies; copy++) {
+        uint64_t away = copy * column->options.copy_stride;
+        unclear values = {column->accelerator, stream, memory->values + away, 0, 0},
+                validity = {column->accelerator, stream, memory->validity + away, 0, 0};
+        for (uint64_t b = s->first_block; b < s->last_block; b++) {
+            if (!zf_block_is_aside(column, b)) continue;
+            zf_bit_run of_values, of_validity;
+            runs_of(column, b, &of_values, &of_validity);
+            ZF_TRY(clear_ends(&values, &of_values, error));
+            ZF_TRY(clear_ends(&validity, &of_validity, error));
+        }
+        ZF_TRY(clear(&values, error));
+        ZF_TRY(clear(&validity, error));
+    }
     return ZF_OK;
 }
 

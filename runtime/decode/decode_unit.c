@@ -112,7 +112,7 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     zf_selection_rows(s, number, &begin, &end);
     bool whole = units->column->whole;
     if (zf_block_is_aside(units->column, number)) { // its places follow from those of the unit's other blocks
-        ZF_TRY(zf_aside_describe(units->column, block, view->rows, begin, end, error));
+        ZF_TRY(zf_aside_describe(units->column, block, number, error));
     } else {
         uint64_t row = zf_units_origin(units->column);                                    // of the first bit of bitmaps
         uint64_t from = whole ? row : s->begin;                                           // of the output's first element

@@ -60,6 +60,11 @@ ZF_PRIVATE_API zf_status zf_units_column_make(zf_container *container, size_t co
 ZF_PRIVATE_API void zf_units_column_free(zf_units_column *column);
 /// Returns the sizes of the output; workspace and staging are 0.
 ZF_PRIVATE_API zf_units_sizes zf_units_column_sizes(const zf_units_column *column);
+/// Enqueues zeros for the words of the output in which moved blocks meet, and which moves join. Nothing where no block is moved.
+///
+/// Before the first launch of a part; `zf_units_start` does it for units without parts.
+ZF_PRIVATE_API zf_status zf_units_column_clear(const zf_units_column *column, void *stream, const zf_units_memory *memory,
+                                               zf_error *error);
 /// Returns how many blocks hold wanted rows.
 ZF_PRIVATE_API uint64_t zf_units_column_blocks(const zf_units_column *column);
 

@@ -113,9 +113,8 @@ bool zf_block_is_aside(const zf_units_column *column, uint64_t number);
 uint64_t zf_units_origin(const zf_units_column *column);
 /// Computes the bytes of a block's own places. False if they cannot be addressed.
 bool zf_aside_bytes(const zf_units_column *column, uint64_t rows, uint64_t *values, uint64_t *validity);
-/// Gives a block that is decoded aside its places and runs: `rows` from row `first_row` on, of which begin..end are wanted.
-zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t rows, uint64_t begin, uint64_t end,
-                            zf_error *error);
+/// Gives block `number` of the container's column, which is decoded aside, its places and runs.
+zf_status zf_aside_describe(const zf_units_column *column, zf_unit_block *block, uint64_t number, zf_error *error);
 /// Returns the bytes of the runs of `blocks` blocks in a unit's tables.
 uint64_t zf_aside_table_bytes(const zf_units_column *column, uint64_t blocks);
 /// Enters block `index` of a unit, whose places begin `values` and `validity` bytes behind the unit's, into its tables.

@@ -13,6 +13,7 @@ zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *m
     if (units->column->is_text &&
         units->column->selection.begin == units->column->selection.end) // no row says where the first begins
         ZF_TRY(ops->fill(units->accelerator, stream, memory->offsets, 0, sizeof(int64_t), error));
+    if (units->owns_column) ZF_TRY(zf_units_column_clear(units->column, stream, memory, error));
     if (units->words == 0) return ZF_OK;
     return ops->fill(units->accelerator, stream, zf_units_head(memory), 0xff, units->words * UINT64_C(8), error);
 }

@@ -10,7 +10,7 @@ static void reset(zf_batch *batch) {
     for (size_t r = 0; r < batch->request_count; r++) {
         zf_requested *request = &batch->requests[r];
         request->left = request->unqueued = request->units;
-        request->done = request->left_out = false;
+        request->done = request->left_out = request->cleared = false;
         request->failed = UINT64_MAX;
         request->status = ZF_OK;
         request->error = (zf_error){0};

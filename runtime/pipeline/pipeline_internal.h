@@ -108,6 +108,7 @@ struct zf_requested {
     size_t left, unqueued;
     bool done;
     bool left_out;   ///< a unit was, because the batch was cancelled
+    bool cleared;    ///< accelerators: words where moved blocks meet
     uint64_t failed; ///< block of the first failure; UINT64_MAX
     zf_status status;
     zf_error error;

@@ -59,10 +59,13 @@ static zf_units_memory memory_of(const zf_pipeline *p, const zf_transfer *transf
 /// until the link has nothing else to do, since a GPU's copies are not taken in turn from streams (measured on an H200).
 static zf_status copy_parts(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     zf_accelerator *a = p->accelerator;
+    zf_requested *request = zf_transfer_request(transfer);
     zf_units_memory memory = memory_of(p, transfer);
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
     transfer->queued_at = zf_clock_seconds() - transfer->batch->begun;
     if (transfer->waited) ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
+    if (!request->cleared) ZF_TRY(zf_units_column_clear(request->column, p->copies, &memory, error)); // before all its decodes
+    request->cleared = true;
     if (transfer->first == transfer->last) {
         ZF_TRY(zf_units_start(transfer->units, p->copies, &memory, error));
     } else if (transfer->joined) {

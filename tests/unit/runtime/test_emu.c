@@ -661,10 +661,34 @@ static void test_moves(void) {
         zf_status status = m.emu->ops->move_bits(m.emu, NULL, &args, &error);
         CHECK(status == (k == 2 ? ZF_OK : ZF_ERR_INTERNAL), "case %u: %s", k, error.message);
     }
-    zf_emu_forget(m.emu, m.base + 100, 4);
+    // A word that a run joins was written before, at both of its ends; what it was joined to stays.
+    const struct {
+        zf_bit_run run;
+        uint64_t forgotten;
+        const char *message;
+    } joined[] = {{{.from = 8, .to = 801, .bits = 31}, 103, "nothing wrote byte 103"},
+                  {{.from = 8, .to = 800, .bits = 33}, 107, "nothing wrote byte 107"},
+                  {{.from = 8, .to = 800, .bits = 8, .cleared = 3}, 102, "nothing wrote byte 102"},
+                  {{.from = 8, .to = 800, .bits = 32}, 104, NULL},
+                  {{.from = 8, .to = 800, .bits = 8, .cleared = 24}, 100, NULL},
+                  {{.from = 8, .to = 801}, 100, NULL}};
+    args.to_bytes = 400;
+    args.longest = 64;
+    for (size_t k = 0; k < sizeof joined / sizeof *joined; k++) {
+        CHECK(m.emu->ops->copy_in(m.emu, NULL, m.base, m.values, sizeof m.values, &error) == ZF_OK, "%s", error.message);
+        CHECK(m.emu->ops->copy_in(m.emu, NULL, m.out, &joined[k].run, sizeof run_of, &error) == ZF_OK, "%s", error.message);
+        zf_emu_forget(m.emu, m.base + joined[k].forgotten, 1);
+        zf_status status = m.emu->ops->move_bits(m.emu, NULL, &args, &error);
+        CHECK(joined[k].message == NULL ? status == ZF_OK : status == ZF_ERR_INTERNAL && strstr(error.message, joined[k].message),
+              "case %zu: %s", k, error.message);
+    }
+    // A word that it fills is as much written as the bytes that it comes from.
+    run_of = (zf_bit_run){.from = 8, .to = 800, .bits = 32};
+    CHECK(m.emu->ops->copy_in(m.emu, NULL, m.base, m.values, sizeof m.values, &error) == ZF_OK, "%s", error.message);
+    CHECK(m.emu->ops->copy_in(m.emu, NULL, m.out, &run_of, sizeof run_of, &error) == ZF_OK, "%s", error.message);
     zf_emu_forget(m.emu, m.base + 1, 1);
     CHECK(m.emu->ops->move_bits(m.emu, NULL, &args, &error) == ZF_OK, "%s", error.message);
-    CHECK(run(&m, load_base, THREADS, &error) == ZF_ERR_INTERNAL && strstr(error.message, "nothing wrote byte 100") != NULL, "%s",
+    CHECK(run(&m, load_base, THREADS, &error) == ZF_ERR_INTERNAL && strstr(error.message, "nothing wrote byte") != NULL, "%s",
           error.message);
     stop(&m);
 }

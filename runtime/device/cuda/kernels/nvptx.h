@@ -18,6 +18,8 @@ static inline u32 thread_number(void) { return (u32)__nvvm_read_ptx_sreg_tid_x()
 static inline u32 block_number(void) { return (u32)__nvvm_read_ptx_sreg_ctaid_x(); }
 static inline u32 block_row(void) { return (u32)__nvvm_read_ptx_sreg_ctaid_y(); }
 static inline u32 grid_width(void) { return (u32)__nvvm_read_ptx_sreg_nctaid_x(); }
+static inline u32 load_word(const u32 *at) { return *at; }
+static inline u8 load_byte(const u8 *at) { return *at; }
 static inline void barrier(void) { __nvvm_bar_sync(0); }
 
 #endif
