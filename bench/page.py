@@ -32,6 +32,10 @@ def is_uncommitted(record):
     return record.get("commit", "").endswith("-dirty")
 
 
+def refuse_uncommitted(what, record):
+    sys.exit(f"{what} is of {record['commit']}: nobody has the changes that it measured")
+
+
 class Records:
     def __init__(self, root):
         self.all = []
@@ -40,7 +44,7 @@ class Records:
         self.root, fuzz = root, root / "tests/fuzz/results"
         self.fuzz = sorted((json.loads(path.read_text()) for path in fuzz.glob("2*.json")), key=lambda record: record["date"])
         for record in filter(is_uncommitted, self.fuzz):
-            sys.exit(f"tests/fuzz/results: the record of {record['date']} is of {record['commit']}: nobody has the changes that it measured")
+            refuse_uncommitted(f"tests/fuzz/results: the record of {record['date']}", record)
         self.mended = json.loads((fuzz / "mended.json").read_text()) if (fuzz / "mended.json").exists() else []
 
     def newest(self, device, has):
@@ -48,7 +52,8 @@ class Records:
         fits = [(p, r) for p, r in self.all if p.parent.name == device and "date" in r and has(r)]
         found = max(fits, key=lambda pair: pair[1]["date"], default=None)
         if found and is_uncommitted(found[1]):
-            sys.exit(f"{found[0].relative_to(self.root)} is of {found[1]['commit']}: nobody has the changes that it measured")
+            path = found[0]
+            refuse_uncommitted(path.relative_to(self.root) if path.is_relative_to(self.root) else path, found[1])
         return found
 
 

@@ -343,14 +343,30 @@ def shown(report, wanted):
         check("nan" not in text and text.count("<title>") > 0, name)
 
 
+def refused(records, what):
+    """The reason that a page gives for a refusal."""
+    try:
+        what(records)
+    except SystemExit as why:
+        return str(why)
+    return ""
+
+
 def on_a_page(report):
-    """A page takes each part from the newest record that has it."""
+    """A page takes each part from the newest record that has it, and refuses one of a tree with changes."""
+    report = {**report, "commit": report["commit"].removesuffix("-dirty")}  # this tree may have some
     older = {**report, "date": "2020-01-01", "results": [r for r in report["results"] if r["part"] == "table2"]}
     records = page.Records(pathlib.Path("/nonexistent"))
     check(page.at_the_limit(records) is None and page.ratios(records) is None, "a page without records")
     measured = {**report, "date": "2020-01-01", "results": [r for r in report["results"] if r["part"] == "ratios"]}
     records.all = [(pathlib.Path("bench/results/h200/a.json"), older), (pathlib.Path("bench/results/h200/c.json"), measured), (pathlib.Path("bench/results/cpu/b.json"), {**report, "date": "2020-01-02"})]
     check("l_shipdate" in page.at_the_limit(records)[2] and "92%" in page.at_the_limit(records)[2], page.at_the_limit(records))
+    path, good = records.all.pop()
+    for place in (path, records.root / path):
+        records.all.append((place, {**good, "commit": "0123456789ab-dirty"}))
+        check(refused(records, page.ratios) == f"{path} is of 0123456789ab-dirty: nobody has the changes that it measured", refused(records, page.ratios))
+        records.all.pop()
+    records.all.append((path, good))
     check(page.ratios(records)[0].name == "b.json" and "Parquet" in page.ratios(records)[2], "ratios")
     rows = [{"part": "ratios", "data": data, "by": by, "name": by, "codec": "c", "plain_bytes": 9, "ratio": of, "verified": True} for data, by, of in (("a", "zipflow", 2), ("a", "P", 3), ("b", "zipflow", 2), ("b", "P", 1))]
     records.all.append((pathlib.Path("bench/results/cpu/d.json"), {**report, "date": "2020-01-03", "results": rows}))
