@@ -139,17 +139,19 @@ bool zf_plan_add_checks(zf_plan *plan, const zf_sites *sites, zf_diags *diags) {
                                                                 .reduces = site->reduces,
                                                                 .reduce_count = site->reduce_count};
         }
-        for (uint32_t k = 0; k < plan->kernel_count; k++) {
-            if (plan->kernels[k].root != n || plan->kernels[k].tree < 0) continue;
-            if (plan->kernels[k].domain == ZF_DOMAIN_CHUNKS) continue; // what a directory says is checked on the host (V22)
-            int32_t number = zf_plan_check(plan, n, node->codec->span, 9);
-            if (number < 0) {
-                number = (int32_t)plan->check_count++;
-                plan->checks[number] =
-                    (zf_check){.violation = 9, .node = n, .span = node->codec->span, .text = "state at a tile's end"};
-            }
-            plan->kernels[k].end_check = number;
-        }
+    }
+    // A tile that is wrong often ends in another state, too. Of several failures in one place the one of the lowest number is
+    // reported, so that these are the last.
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        zf_kernel *kernel = &plan->kernels[k];
+        if (kernel->tree < 0 || kernel->domain == ZF_DOMAIN_CHUNKS)
+            continue; // what a directory says is checked on the host (V22)
+        zf_span span = graph->nodes[kernel->root].codec->span;
+        kernel->end_check = zf_plan_check(plan, kernel->root, span, 9);
+        if (kernel->end_check >= 0) continue;
+        kernel->end_check = (int32_t)plan->check_count++;
+        plan->checks[kernel->end_check] =
+            (zf_check){.violation = 9, .node = kernel->root, .span = span, .text = "state at a tile's end"};
     }
     return true;
 }
