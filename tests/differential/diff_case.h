@@ -31,6 +31,13 @@ typedef struct diff_tally {
 
 typedef struct diff_decoder diff_decoder;
 
+/// How damage is reported.
+typedef enum diff_demand {
+    DIFF_ANY,   ///< as any violation
+    DIFF_FIRST, ///< as the interpreter does: its number and path
+    DIFF_SUM,   ///< GPUs: as sizes that do not add up, V09, since such a tile's elements are not made; else as any
+} diff_demand;
+
 typedef struct diff_case {
     diff_machine *machine;
     zf_spec *spec;
@@ -44,6 +51,7 @@ typedef struct diff_case {
     bool full_groups; ///< no group of the column is empty
     const interp_block *undamaged; ///< the blocks that are compared are this one, damaged in one place each; NULL: they are not
     bool beside;                   ///< and the tile behind the damaged place has nothing of it
+    diff_demand demand;            ///< and code reports it so
     bool thorough;                 ///< every way to cut a tile, every kind of lie and field, instead of some
     bool neighbour; ///< the damage is in the tile that begins with row `guilty`, and that of row `innocent` has nothing of it
     uint64_t guilty, innocent;

@@ -157,6 +157,10 @@ static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, inte
     return NULL;
 }
 
+uint32_t *diff_sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count) {
+    return sizes_of(in, graph, rows, block, least, 0, count);
+}
+
 // The group that holds row `row`, which is less than all of them.
 static uint64_t group_at(const uint32_t *sizes, uint64_t row, uint64_t *into) {
     uint64_t g = 0;
@@ -464,7 +468,12 @@ bool diff_trial_beside(const diff_trial *t, unsigned d) {
     return t->kind == DIFF_RANDOM && d == 5 && !t->narrow; // damage_sizes, 3
 }
 
+diff_demand diff_trial_demand(const diff_trial *t, unsigned d) {
+    return t->kind == DIFF_STAGES ? diff_stage_demand(d) : DIFF_ANY;
+}
+
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
+    if (t->kind == DIFF_STAGES) return diff_stage_neighbour(t, d, guilty, innocent);
     if (t->kind == DIFF_DEEP && d >= DEEP_STAGES && d < DEEP_STAGES + STAGE_WAYS && d % 2 == DEEP_STAGES % 2) {
         unsigned place = (d - DEEP_STAGES) / 2 / STAGE_LANES; // of groups that add up to the rows
         *guilty = place == AT_END ? 0 : DIFF_STEP_ROWS;
@@ -564,6 +573,7 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
         return d < 2 + SIZE_DAMAGES && damage_sizes(in, graph, number, k, d - 2, block);
     case DIFF_LANES: return damage_lane(in, graph, d, block);
     case DIFF_SLOPES: return d < 2 * STREAMS && damage_stream(in, graph, d, block);
+    case DIFF_STAGES: return diff_stage_damage(in, graph, t, d, block);
     case DIFF_DEEP: return damage_deep(in, graph, d, block);
     case DIFF_FLOOD: return d == 0 && flood(in, block);
     case DIFF_PATCHES: return damage_patches(in, graph, d, block);

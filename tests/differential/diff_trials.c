@@ -6,6 +6,7 @@
 #include "tests/interp/interp_internal.h"
 
 enum { TIGHT_LEVEL, TIGHT_SLOPE, TIGHT_RANDOM }; // the data of DIFF_TIGHT
+enum { STAGES_FIRST = 9 };                       // the first trial of DIFF_STAGES, behind the random ones
 
 // A tile of a map on a GPU is so many rows; those of other kernels divide it.
 static uint64_t tile_of(zf_type type) {
@@ -77,7 +78,8 @@ static bool tight_trial(unsigned k, zf_type type, diff_trial *out) {
 
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
     static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE - DIFF_CUTS] = {
-        DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE, DIFF_DEEP, DIFF_FLOOD, DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE};
+        DIFF_LANES,   DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,  DIFF_FLOOD,
+        DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE,   DIFF_STAGES, DIFF_STAGES};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     if (k >= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS) {
         k -= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS;
@@ -99,6 +101,10 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
         out->shape = DATA_UNIFORM;
         out->rows = 2 * 4096 + 133;
         return ordered_stages(column->codec_text) > 1 || strstr(column->codec_text, "entries: strings") != NULL;
+    case DIFF_STAGES: // the last tile is whole
+        out->last = k - (DIFF_RANDOM_TRIALS + STAGES_FIRST);
+        out->rows = 2 * 4096;
+        return ordered_stages(column->codec_text) > 1;
     case DIFF_FLOOD: // which takes a while
         out->shape = DATA_CONSTANT;
         out->rows = DIFF_STEP_ROWS;
@@ -185,11 +191,13 @@ static void push_patches(interp_stream *out, zf_type type, const diff_trial *t) 
     }
 }
 
-static void push_text(interp *in, interp_stream *out, uint64_t length) {
+static void push_text_from(interp *in, interp_stream *out, uint64_t first, uint64_t length) {
     char *text = zf_arena_alloc(interp_arena(in), (size_t)length + 1);
-    for (uint64_t k = 0; k < length; k++) text[k] = (char)('a' + k % 23);
+    for (uint64_t k = 0; k < length; k++) text[k] = (char)('a' + (first + k) % 23);
     interp_stream_push_string(out, text, length);
 }
+
+static void push_text(interp *in, interp_stream *out, uint64_t length) { push_text_from(in, out, 0, length); }
 
 // One string of a megabyte among those of the first warp's row, and one in the next, which is cut.
 static void push_huge(interp *in, interp_stream *out, const diff_trial *t) {
@@ -216,6 +224,20 @@ static void push_tight(interp_stream *out, zf_type type, const diff_trial *t) {
     for (uint64_t r = 0; r < t->rows; r++) {
         value = t->last == TIGHT_RANDOM ? data_next(&random) : (t->last == TIGHT_SLOPE ? value : 0) + r * 11 % 32;
         push_number(out, type, value);
+    }
+}
+
+// Groups of one value each, or of none in their turn. Strings are of one length: they begin where they would without the damage.
+static void push_stages(interp *in, interp_stream *out, zf_type type, const diff_trial *t) {
+    for (uint64_t g = 0, r = 0; r < t->rows; g++) {
+        for (uint32_t left = diff_stage_rows(t, g); left > 0 && r < t->rows; left--, r++) {
+            if (type.nullable && g % 2 == 1)
+                interp_stream_push_null(out);
+            else if (type.kind == ZF_K_STRING)
+                push_text_from(in, out, g, 5);
+            else
+                push_number(out, type, type.kind == ZF_K_BOOL ? g : 5 + g % 7);
+        }
     }
 }
 
@@ -260,6 +282,8 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
         push_steps(out, type, t);
     else if (t->kind == DIFF_PATCHES)
         push_patches(out, type, t);
+    else if (t->kind == DIFF_STAGES)
+        push_stages(in, out, type, t);
     else if (t->kind == DIFF_EQUAL)
         push_equal(in, out, type, t);
     else if (t->kind == DIFF_HUGE)
@@ -286,5 +310,6 @@ bool diff_trial_thorough(const diff_trial *t) { return t->kind != DIFF_RANDOM &&
 
 bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
     if (t->kind == DIFF_TIGHT) return diff_cut_streams(in, column, block);
+    if (t->kind == DIFF_STAGES) return diff_stages_widen(in, column, block);
     return t->kind != DIFF_WIDE || diff_widen_sizes(in, column, block);
 }

@@ -3,14 +3,17 @@
 #ifndef ZF_TESTS_DIFF_TRIALS_H
 #define ZF_TESTS_DIFF_TRIALS_H
 
+#include "patterns/graph/graph.h"
+#include "tests/differential/diff_case.h"
 #include "tests/interp/data.h"
 
-/// The random trials of a column come first, then one of each kind; of DIFF_LAST, DIFF_ALONE; of DIFF_TIGHT, DIFF_CUTS.
+/// The random trials of a column come first, then one of each kind, two of DIFF_STAGES; of DIFF_LAST, DIFF_ALONE; of DIFF_TIGHT,
+/// DIFF_CUTS.
 enum {
     DIFF_RANDOM_TRIALS = 24,
     DIFF_ALONE = 64,
     DIFF_CUTS = 12,
-    DIFF_TRIALS = 33 + DIFF_ALONE + DIFF_CUTS,
+    DIFF_TRIALS = 35 + DIFF_ALONE + DIFF_CUTS,
     DIFF_DAMAGES = 300
 }; ///< of a column; of a trial, at most
 
@@ -23,10 +26,11 @@ typedef enum diff_trial_kind {
     DIFF_DEEP,    ///< nests: so many elements on every edge that each tree has states, all of which lie; every edge is shortened
     DIFF_FLOOD,   ///< one tile, which damage gives more groups than 32 bits can add up
     DIFF_PATCHES, ///< the groups of DIFF_STEPS, each of which ends with an exception
-    DIFF_EQUAL, ///< numbers that are packed in no bits: the same number, or the same ramp over and over; nulls, or empty strings
-    DIFF_HUGE,  ///< strings of a megabyte
-    DIFF_LAST,  ///< one row is the last that has something, be it a value or characters: on each lane of a thread
-    DIFF_TIGHT, ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread
+    DIFF_EQUAL,  ///< numbers that are packed in no bits: the same number, or the same ramp over and over; nulls, or empty strings
+    DIFF_HUGE,   ///< strings of a megabyte
+    DIFF_STAGES, ///< nests: so many groups in a tile that threads inside it take only groups of the tile; sizes without saving
+    DIFF_LAST,   ///< one row is the last that has something, be it a value or characters: on each lane of a thread
+    DIFF_TIGHT,  ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread
 } diff_trial_kind;
 
 typedef struct diff_trial {
@@ -36,7 +40,8 @@ typedef struct diff_trial {
     bool narrow;   ///< with seek states every 256 rows, where the column has any
     bool lines;    ///< the data are straight lines, whatever the shape says
     bool numbered; ///< they are texts of one form with a number, whatever the shape says
-    uint64_t last; ///< DIFF_LAST: that row. DIFF_TIGHT: what the data are
+    uint64_t last; ///< DIFF_LAST: that row. DIFF_TIGHT: what the data are. DIFF_STAGES: 0: short groups, for tiles of 1024 rows;
+                   ///< 1: longer ones, for tiles of 4096
 } diff_trial;
 
 /// Trial k of column `number`: sizes are around those of tiles and blocks. False: the column has no such trial.
@@ -66,9 +71,25 @@ void diff_set_param(interp *in, interp_block *block, uint32_t p, uint64_t value)
 
 /// Whether such damage stays within one tile of a kernel with the default seek interval.
 bool diff_trial_beside(const diff_trial *t, unsigned d);
-/// The first rows of the tile that such damage is in and of its neighbour, which shares a thread's groups with it and has nothing
-/// of the damage. False: that is not known.
+/// Rows of the tile that such damage is in and of its neighbour, which shares a thread's groups with it and has nothing of the
+/// damage: the one behind their border is the first there. False: that is not known.
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent);
+
+/// How code reports such damage.
+diff_demand diff_trial_demand(const diff_trial *t, unsigned d);
+
+// ---- Sizes of groups, and damage to those of stages (diff_damage.c, diff_stages.c) ------------------------------
+
+/// The sizes of groups that add up to `rows`, of `least` groups at least: a copy that is the block's. Packed ones are packed anew
+/// without any saving. NULL: the block has none.
+uint32_t *diff_sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count);
+/// The rows of group g: it ends with a row that no group begins at.
+uint32_t diff_stage_rows(const diff_trial *t, uint64_t g);
+bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, unsigned d, interp_block *block);
+bool diff_stage_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent);
+diff_demand diff_stage_demand(unsigned d);
+/// Packs the sizes of all stages anew without any saving. False: there are none.
+bool diff_stages_widen(interp *in, const zf_column *column, interp_block *block);
 
 // ---- Groups that are made to measure (diff_steps.c) ------------------------------------------------------------
 

@@ -211,6 +211,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         f->c.undamaged = t->undamaged;
         f->c.thorough = t->thorough;
         f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
+        f->c.demand = !given->chunks && t->undamaged != NULL ? diff_trial_demand(&t->trial, t->damage) : DIFF_ANY;
         f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
         zf_text message = {0};
         diff_verdict v = diff_check_form(&f->c, &t->expected, &f->form, t->trial.seed, &message);

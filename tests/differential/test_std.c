@@ -48,6 +48,7 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
         if (t->kind != DIFF_RANDOM && (number + d) % DAMAGES_EACH != 0) continue;
         if (!diff_trial_damage(in, c->column, number, k, t, d, &damaged)) continue;
         c->beside = diff_trial_beside(t, d);
+        c->demand = diff_trial_demand(t, d);
         c->neighbour = diff_trial_neighbour(t, d, &c->guilty, &c->innocent);
         diff_verdict verdict = diff_check_block(c, in, &damaged, number * 1000 + k, &message);
         CHECK(verdict != DIFF_DISAGREE && verdict != DIFF_UNSUPPORTED, "%s = %s, trial %u, damage %u: %s", c->column->name,
@@ -57,6 +58,7 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
     }
     c->undamaged = NULL;
     c->beside = c->neighbour = false;
+    c->demand = DIFF_ANY;
 }
 
 static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
