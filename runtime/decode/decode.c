@@ -31,7 +31,8 @@ typedef struct job {
     zf_split split;       ///< of the threads over the blocks
     uint64_t work_bytes;  ///< per worker
     uint64_t block_bytes; ///< of the largest block
-    bool joined; ///< blocks begin within bytes: each worker decodes bits to bitmaps of its own, from where they are moved
+    bool joined; ///< blocks begin within bytes of the first one's: each worker decodes bits to bitmaps of its own, from where
+                 ///< they are moved
     uint64_t bitmap_bytes; ///< of a worker's bitmap of a block, or of the bitmap that must be shifted, before the shift
     unsigned bitmaps;      ///< how many of them lie before the workspace, for each worker if `joined`
     // while it runs
@@ -75,10 +76,11 @@ static zf_status size_text(job *j, zf_error *error) {
     return j->is_text ? zf_text_extent_make(&j->selection, &j->text, error) : ZF_OK;
 }
 
-/// Whether a block behind the first begins within a byte of the column's bits.
+/// Whether a block behind the first begins within a byte of bits that begin with the first block's.
 static bool begins_within_byte(const zf_selection *s) {
+    uint64_t first_row = zf_index_first_row(s->column, s->first_block);
     for (uint64_t b = s->first_block + 1; b < s->last_block; b++) {
-        if (zf_index_first_row(s->column, b) % 8 != 0) return true;
+        if ((zf_index_first_row(s->column, b) - first_row) % 8 != 0) return true;
     }
     return false;
 }
@@ -87,9 +89,9 @@ static bool begins_within_byte(const zf_selection *s) {
 static void size_bitmaps(job *j) {
     const zf_selection *s = &j->selection;
     bool nullable = s->column->type.nullable, bits = s->bits == 1;
-    if (!bits && !nullable) return;
+    if ((!bits && !nullable) || s->first_block == s->last_block) return;
     j->joined = begins_within_byte(s);
-    if (!j->joined) j->lead = (unsigned)(s->begin % 8);
+    if (!j->joined) j->lead = (unsigned)((s->begin - zf_index_first_row(s->column, s->first_block)) % 8);
     j->shift = bits ? j->lead : 0;
     if (!j->joined && j->lead == 0) return;
     uint64_t rows = j->joined ? 0 : s->end - s->begin;

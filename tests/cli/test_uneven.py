@@ -47,6 +47,7 @@ class Numbers(Case):
                 self.check(rows, device, 0, rows, "--threads", 3)
                 middle = size * (rows // size // 2)
                 self.check(rows, device, max(0, middle - 3), min(rows, middle + 5))
+                self.check(rows, device, size, min(rows, 2 * size))  # one block, which begins within a byte
 
     def test_pipeline(self):
         self.encode(900, "--rows-per-block", 41)

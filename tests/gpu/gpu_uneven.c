@@ -141,8 +141,10 @@ static void check_alike(zf_container *container, size_t column, const decoded *e
 
 static void check_ranges(zf_container *container, uint64_t rows, uint64_t size) {
     uint64_t border = rows / size / 2 * size;
-    const uint64_t ranges[][2] = {
-        {0, rows}, {border > 3 ? border - 3 : 0, border + 5 < rows ? border + 5 : rows}, {rows / 3, rows}};
+    const uint64_t ranges[][2] = {{0, rows},
+                                  {border > 3 ? border - 3 : 0, border + 5 < rows ? border + 5 : rows},
+                                  {rows / 3, rows},
+                                  {border, border + (size + 1) / 2}};
     for (size_t c = 0; c < COLUMNS; c++) {
         for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
             char what[80];
