@@ -66,11 +66,16 @@ bool container_find(const uint8_t *bytes, size_t size, container_places *out) {
     skip(&w, 8);
     uint32_t columns = (uint32_t)number(&w, 4);
     skip(&w, 4);
-    uint64_t optional = 0;
+    uint64_t bits[2] = {0}; // required, optional
     if (zf_load32(bytes + 8) >= 2) {
-        uint64_t required = number(&w, 8);
-        optional = number(&w, 8);
-        for (int n = __builtin_popcountll(required) + __builtin_popcountll(optional); n > 0 && w.at <= w.end; n--) skip_text(&w);
+        out->features = w.at;
+        for (int k = 0; k < 2; k++) bits[k] = number(&w, 8);
+        for (unsigned b = 0; b < 128 && w.at <= w.end; b++) {
+            if ((bits[b / 64] >> b % 64 & 1) == 0) continue;
+            if (out->feature_count < PLACES_FEATURES)
+                out->names[out->feature_count++] = (container_feature){.required = b < 64, .bit = b % 64, .name = w.at};
+            skip_text(&w);
+        }
     }
     out->name_length = (uint32_t)number(&w, 4);
     out->name = w.at;
@@ -83,7 +88,9 @@ bool container_find(const uint8_t *bytes, size_t size, container_places *out) {
         skip_text(&w);
         skip_text(&w);
         skip_text(&w);
-        skip(&w, 16);
+        skip(&w, 8);
+        if (out->column_count < PLACES_COLUMNS) out->rows_per_block[out->column_count++] = w.at;
+        skip(&w, 8);
         uint64_t blocks = number(&w, 8);
         uint32_t shapes = (uint32_t)number(&w, 4);
         skip(&w, 4);
@@ -94,7 +101,14 @@ bool container_find(const uint8_t *bytes, size_t size, container_places *out) {
             if (w.at <= w.end && out->row_count < PLACES_ROWS) out->rows[out->row_count++] = row;
         }
     }
-    for (int n = __builtin_popcountll(optional); n > 0 && w.at <= w.end; n--) skip(&w, number(&w, 8));
+    uint32_t known = 0;
+    for (unsigned b = 0; b < 64 && w.at <= w.end; b++) {
+        if ((bits[1] >> b & 1) == 0) continue;
+        size_t section = w.at;
+        skip(&w, number(&w, 8));
+        while (known < out->feature_count && (out->names[known].required || out->names[known].bit != b)) known++;
+        if (known < out->feature_count && w.at <= w.end) out->names[known].section = section;
+    }
     out->content = w.at <= w.end ? w.at : w.end;
     return true;
 }
@@ -122,23 +136,22 @@ void container_mend(uint8_t *bytes, size_t size, const container_places *places)
     mend_footer(bytes, size);
 }
 
-uint8_t *container_with_text(const uint8_t *bytes, size_t size, const container_places *places, const char *text, size_t length,
-                             size_t *out_size) {
+uint8_t *container_with_bytes(const uint8_t *bytes, size_t size, const container_places *places, size_t at, size_t old_length,
+                              const void *content, size_t length, size_t *out_size) {
     // Behind its content the index has zeros up to a multiple of 8 bytes. Other bytes there are kept.
-    size_t before = places->text + 4, behind = before + places->text_length, padding = places->end - places->content;
+    size_t behind = at + old_length, padding = places->end - places->content;
     for (size_t i = places->content; i < places->end; i++) padding = bytes[i] != 0 ? SIZE_MAX : padding;
     size_t tail = (padding < 8 ? places->content : places->end) - behind, old_index = places->end - places->index;
-    size_t zeros = padding < 8 ? (8 - (before + length + tail) % 8) % 8 : 0;
+    size_t zeros = padding < 8 ? (8 - (at + length + tail) % 8) % 8 : 0;
     const uint8_t *old_footer = bytes + size - ZF_FORMAT_FOOTER_BYTES;
     bool index_right = zf_load64(old_footer + 16) == XXH3_64bits(bytes + places->index, old_index);
     bool footer_right = zf_load64(old_footer + 48) == XXH3_64bits(old_footer, 48);
-    size_t new_size = before + length + tail + zeros + ZF_FORMAT_FOOTER_BYTES;
+    size_t new_size = at + length + tail + zeros + ZF_FORMAT_FOOTER_BYTES;
     uint8_t *out = calloc(1, new_size);
     if (out == NULL) exit(2);
-    memcpy(out, bytes, before);
-    if (length > 0) memcpy(out + before, text, length);
-    memcpy(out + before + length, bytes + behind, tail);
-    zf_store32(out + places->text, (uint32_t)length);
+    memcpy(out, bytes, at);
+    if (length > 0) memcpy(out + at, content, length);
+    memcpy(out + at + length, bytes + behind, tail);
     uint8_t *footer = out + new_size - ZF_FORMAT_FOOTER_BYTES;
     memcpy(footer, old_footer, ZF_FORMAT_FOOTER_BYTES);
     if (zf_load64(footer + 8) == old_index) zf_store64(footer + 8, new_size - ZF_FORMAT_FOOTER_BYTES - places->index);
@@ -147,6 +160,26 @@ uint8_t *container_with_text(const uint8_t *bytes, size_t size, const container_
     if (footer_right) mend_footer(out, new_size);
     *out_size = new_size;
     return out;
+}
+
+uint8_t *container_with_text(const uint8_t *bytes, size_t size, const container_places *places, const char *text, size_t length,
+                             size_t *out_size) {
+    uint8_t *content = malloc(4 + length);
+    if (content == NULL) exit(2);
+    zf_store32(content, (uint32_t)length);
+    if (length > 0) memcpy(content + 4, text, length);
+    uint8_t *out =
+        container_with_bytes(bytes, size, places, places->text, 4 + (size_t)places->text_length, content, 4 + length, out_size);
+    free(content);
+    return out;
+}
+
+size_t container_block_end(const uint8_t *bytes, const container_places *places, uint32_t row) {
+    static const uint64_t sizes[] = {8, 8, ZF_BLOCK_STREAM_BYTES, ZF_BLOCK_TREE_BYTES, ZF_BLOCK_FIELD_BYTES};
+    uint64_t block = zf_load64(bytes + places->rows[row]), end = ZF_BLOCK_FIXED_BYTES;
+    if (block > places->index || places->index - block < ZF_FORMAT_ALIGNMENT) return 0;
+    for (int k = 0; k < 5; k++) end += sizes[k] * zf_load32(bytes + block + 40 + 4 * k);
+    return end <= places->index - block - ZF_BLOCK_END_BYTES ? block + end : 0;
 }
 
 uint8_t *container_with_block(const uint8_t *bytes, size_t size, const container_places *places, uint32_t row,

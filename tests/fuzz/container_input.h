@@ -7,7 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLACES_ROWS = 64 };
+enum { PLACES_ROWS = 64, PLACES_FEATURES = 16, PLACES_COLUMNS = 4 };
+
+/// A feature that the index names.
+typedef struct container_feature {
+    bool required;
+    unsigned bit;
+    size_t name;    ///< of the length word of its name
+    size_t section; ///< of the number of bytes before its section; 0: none, as for every required one
+} container_feature;
 
 /// Where the parts of a container's index are, in bytes of the file.
 typedef struct container_places {
@@ -17,6 +25,11 @@ typedef struct container_places {
     uint32_t name_length;
     size_t text; ///< of the length word of the text
     uint32_t text_length;
+    size_t features; ///< of the two words with the bits of features; 0: version 1
+    uint32_t feature_count;
+    container_feature names[PLACES_FEATURES];
+    uint32_t column_count;
+    size_t rows_per_block[PLACES_COLUMNS];
     uint32_t row_count;
     size_t rows[PLACES_ROWS]; ///< of the index's row of each block
 } container_places;
@@ -29,6 +42,11 @@ void container_mend(uint8_t *bytes, size_t size, const container_places *places)
 /// wrong one wrong.
 uint8_t *container_with_text(const uint8_t *bytes, size_t size, const container_places *places, const char *text, size_t length,
                              size_t *out_size);
+/// Returns a copy with other bytes in place of some of the index's content, which the caller frees. Checksums as above.
+uint8_t *container_with_bytes(const uint8_t *bytes, size_t size, const container_places *places, size_t at, size_t old_length,
+                              const void *content, size_t length, size_t *out_size);
+/// Returns where the words at the end of a block's header stand, in bytes of the file, or 0 where its header is too long.
+size_t container_block_end(const uint8_t *bytes, const container_places *places, uint32_t row);
 /// Returns a copy with another block, which the caller frees. Checksums are wrong afterwards.
 uint8_t *container_with_block(const uint8_t *bytes, size_t size, const container_places *places, uint32_t row,
                               const uint8_t *block, size_t block_size, size_t *out_size);

@@ -1,9 +1,10 @@
 // `.zfd`: the input is a container without its text (container_input.h), of a table of container.zf. It is opened, accounted for
 // byte by byte, and its columns are decoded on the CPU and on an emulated GPU: both make the same bytes, or both report an error
-// with a code and a place. A range of rows is a part of the whole column.
+// with a code and a place. A range of rows is a part of the whole column. Zones, names, keys and the schema are read; without a
+// comparison with its zones a column decodes to the same, or is refused for its zones alone.
 //
-// The mutator makes files of random data, and lies in files: in headers, in values that are laid out again, in the index. It
-// mends the checksums of most.
+// The mutator makes files of random data, with all features of the format, and lies in files: in headers, in values that are laid
+// out again, in the index, in each feature, section and block. It mends the checksums of most.
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -99,9 +100,9 @@ static void compare(const fuzz_decoded *a, const fuzz_decoded *b, zf_element ele
 
 /// Whether rows `begin` on of a whole column are those of a range.
 static void compare_range(const fuzz_decoded *whole, const fuzz_decoded *part, const zf_column_type *type, uint64_t begin,
-                          uint64_t rows) {
+                          uint64_t rows, const char *device) {
     if (whole->status != ZF_OK) return; // a part may be good
-    FUZZ_DEMAND(part->status == ZF_OK, "rows from %llu: %s %s (%s)", (unsigned long long)begin, part->error.code,
+    FUZZ_DEMAND(part->status == ZF_OK, "%s, rows from %llu: %s %s (%s)", device, (unsigned long long)begin, part->error.code,
                 part->error.message, part->error.place);
     fuzz_data data = {.type = *type, .rows = begin + rows, .values = whole->buffers.values};
     if (type->nullable) data.validity = whole->buffers.validity;
@@ -110,13 +111,40 @@ static void compare_range(const fuzz_decoded *whole, const fuzz_decoded *part, c
         const uint8_t *one = whole->buffers.values, *other = part->buffers.values;
         for (uint64_t k = 0; k < rows; k++) {
             uint64_t r = begin + k;
-            FUZZ_DEMAND((one[r / 8] >> (r % 8) & 1) == (other[k / 8] >> (k % 8) & 1), "rows from %llu: another bit",
+            FUZZ_DEMAND((one[r / 8] >> (r % 8) & 1) == (other[k / 8] >> (k % 8) & 1), "%s, rows from %llu: another bit", device,
                         (unsigned long long)begin);
         }
         return;
     }
     const char *differs = fuzz_data_differs(&data, begin, rows, &part->buffers);
-    FUZZ_DEMAND(differs == NULL, "rows from %llu: %s", (unsigned long long)begin, differs);
+    FUZZ_DEMAND(differs == NULL, "%s, rows from %llu: %s", device, (unsigned long long)begin, differs);
+}
+
+/// Decodes on the CPU without a comparison with zones: as with it, unless the zones alone are wrong.
+static void compare_without_zones(zf_container *container, size_t column, const fuzz_decoded *host, const zf_column_info *info) {
+    zf_decode_options options = {.threads = 1, .skip_zones = true};
+    fuzz_decoded other;
+    if (fuzz_decode(container, column, "cpu", &options, &other)) {
+        if (other.status != ZF_OK) fuzz_check_error(&other.error);
+        bool lied = host->status != ZF_OK && other.status == ZF_OK;
+        FUZZ_DEMAND(!lied || strcmp(host->error.code, "ZF1326") == 0, "only with zones: %s %s", host->error.code,
+                    host->error.message);
+        if (!lied) compare(host, &other, info->type.element, info->rows, "without zones");
+    }
+    fuzz_decoded_free(&other);
+}
+
+static void decode_range(zf_container *container, size_t column, const char *device, uint64_t hash, const fuzz_decoded *host,
+                         const zf_column_info *info) {
+    zf_decode_options options = {.threads = 1, .some_rows = true, .skip_zones = (hash >> 7 & 1) != 0};
+    fuzz_decoded part;
+    options.row_begin = info->rows > 0 ? (hash >> 8) % info->rows : 0;
+    options.row_count = info->rows > 0 ? (hash >> 32) % (info->rows - options.row_begin) : 0;
+    if (fuzz_decode(container, column, device, &options, &part)) {
+        if (part.status != ZF_OK) fuzz_check_error(&part.error);
+        compare_range(host, &part, &info->type, options.row_begin, options.row_count, device);
+    }
+    fuzz_decoded_free(&part);
 }
 
 static void decode_column(zf_container *container, size_t column, uint64_t hash) {
@@ -133,16 +161,56 @@ static void decode_column(zf_container *container, size_t column, uint64_t hash)
             compare(&host, &other, info.type.element, info.rows, device);
         }
         fuzz_decoded_free(&other);
-        options.some_rows = true;
-        options.row_begin = info.rows > 0 ? (hash >> 8) % info.rows : 0;
-        options.row_count = info.rows > 0 ? (hash >> 32) % (info.rows - options.row_begin) : 0;
-        if (fuzz_decode(container, column, "cpu", &options, &other)) {
-            if (other.status != ZF_OK) fuzz_check_error(&other.error);
-            compare_range(&host, &other, &info.type, options.row_begin, options.row_count);
-        }
-        fuzz_decoded_free(&other);
+        if (zf_container_zones(container, column) > 0) compare_without_zones(container, column, &host, &info);
+        decode_range(container, column, "cpu", hash, &host, &info);
+        if (hash >> 4 & 1) decode_range(container, column, device, XXH3_64bits(&hash, sizeof hash), &host, &info);
     }
     fuzz_decoded_free(&host);
+}
+
+/// Reads every zone of a column: they lie one behind the other, and say what is possible.
+static void read_zones(const zf_container *container, size_t column, const zf_column_info *info) {
+    uint64_t zones = zf_container_zones(container, column), next = 0;
+    zf_error error = {0};
+    for (uint64_t k = 0; k < zones; k++) {
+        zf_zone zone = {0};
+        FUZZ_DEMAND(zf_container_zone(container, column, k, &zone, &error) == ZF_OK, "%s", error.message);
+        bool possible = zone.first_row == next && zone.rows > 0 && zone.rows <= 65536 && zone.nulls <= zone.rows;
+        FUZZ_DEMAND(possible, "zone %llu: rows %llu and %llu more, %llu nulls", (unsigned long long)k,
+                    (unsigned long long)zone.first_row, (unsigned long long)zone.rows, (unsigned long long)zone.nulls);
+        FUZZ_DEMAND(zone.nulls == 0 || info->type.nullable, "a zone with nulls of a column without");
+        FUZZ_DEMAND(zone.has_values || (zone.minimum == 0 && zone.maximum == 0), "a zone without values has a minimum");
+        next += zone.rows;
+    }
+    FUZZ_DEMAND(zones == 0 || next == info->rows, "zones of %llu rows", (unsigned long long)next);
+    zf_zone zone = {0};
+    FUZZ_DEMAND(zf_container_zone(container, column, zones, &zone, &error) == ZF_ERR_USAGE, "a zone behind the last");
+}
+
+/// Reads what the sections say. Every column is found by both of its names.
+static void read_sections(const zf_container *container) {
+    zf_error error = {0};
+    size_t bytes = 0, columns = zf_container_columns(container), found;
+    uint64_t sum = 0;
+    const uint8_t *schema = zf_container_schema(container, &bytes);
+    if (schema != NULL) sum += XXH3_64bits(schema, bytes);
+    for (size_t k = 0; k < zf_container_metadata_count(container); k++) {
+        zf_metadata pair = {0};
+        FUZZ_DEMAND(zf_container_metadata(container, k, &pair, &error) == ZF_OK, "%s", error.message);
+        FUZZ_DEMAND(pair.key[0] != 0, "an empty key");
+        sum += XXH3_64bits(pair.value, pair.bytes);
+    }
+    volatile uint64_t kept = sum; // a sanitizer sees the reads
+    (void)kept;
+    for (size_t c = 0; c < columns && c < MOST_COLUMNS; c++) {
+        zf_column_info info = {0};
+        FUZZ_DEMAND(zf_container_column(container, c, &info, &error) == ZF_OK, "%s", error.message);
+        FUZZ_DEMAND(zf_container_find(container, info.name, &found, &error) == ZF_OK && found == c, "column %s is not found",
+                    info.name);
+        FUZZ_DEMAND(zf_container_find(container, info.full_name, &found, &error) == ZF_OK, "column %s is not found",
+                    info.full_name);
+        read_zones(container, c, &info);
+    }
 }
 
 static void run(const uint8_t *bytes, size_t size, bool is_known, uint64_t hash) {
@@ -157,6 +225,7 @@ static void run(const uint8_t *bytes, size_t size, bool is_known, uint64_t hash)
     if (status != ZF_OK) fuzz_check_error(&error);
     FUZZ_DEMAND(status != ZF_OK || (parts.ordered && parts.next == size), "%llu of %zu bytes are accounted for",
                 (unsigned long long)parts.next, size);
+    read_sections(container);
     size_t columns = zf_container_columns(container);
     for (size_t c = 0; c < columns && c < MOST_COLUMNS && is_known; c++) {
         if (is_cheap(container, c)) decode_column(container, c, hash);
@@ -187,6 +256,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 // ---- Files of random data -------------------------------------------------------------------------------------
 
+/// Rows of a block: few, so that many blocks begin within words; as many as a tile; the default.
+static uint64_t some_block(fuzz_random *random, uint64_t rows) {
+    switch (fuzz_below(random, 4)) {
+    case 0: return 4096;
+    case 1: return 0;
+    default: return 1 + rows / (1 + fuzz_below(random, 8)) + fuzz_below(random, 3);
+    }
+}
+
 /// A container of a table without its text. NULL where the codec refuses the data, or it is larger than `most`.
 static uint8_t *make_file(fuzz_random *random, size_t most, size_t *size) {
     const known_table *known = &tables[fuzz_below(random, table_count)];
@@ -196,7 +274,16 @@ static uint8_t *make_file(fuzz_random *random, size_t most, size_t *size) {
     fuzz_data data;
     fuzz_data_made(&data, known->type, (unsigned)fuzz_next(random), fuzz_next(random), rows);
     zf_encode_column column = {.name = "c", .values = data.values, .offsets = data.offsets, .validity = data.validity};
-    zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = 4096};
+    zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = some_block(random, rows)};
+    static const uint8_t schema[24] = {0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0, 1, 2, 3};
+    static const zf_metadata pairs[] = {{.key = "source", .value = "a = b", .bytes = 5}, {.key = "k", .value = "", .bytes = 0}};
+    options.format = fuzz_below(random, 8) == 0 ? 1 : 0;
+    if (options.format == 1) options.rows_per_block = 4096;
+    uint64_t features = options.format == 1 ? 0 : fuzz_below(random, 16);
+    options.zones = features & 1;
+    if (features & 2) column.full_name = "Spalte \u00e4";
+    if (features & 4) options.metadata = pairs, options.metadata_count = 1 + fuzz_below(random, 2);
+    if (features & 8) options.schema = schema, options.schema_bytes = sizeof schema;
     options.seek_interval = fuzz_below(random, 2) == 0 ? 256 : 0;
     options.unfused = fuzz_below(random, 4) == 0 ? "all" : NULL;
     zf_error error = {0};
@@ -354,6 +441,171 @@ static uint8_t *lie_in_values(fuzz_random *random, const uint8_t *data, size_t s
     return out;
 }
 
+// ---- Lies in features, sections and the ends of blocks --------------------------------------------------------
+
+static const container_feature *feature_of(const container_places *places, bool required, unsigned bit) {
+    for (uint32_t k = 0; k < places->feature_count; k++) {
+        if (places->names[k].required == required && places->names[k].bit == bit) return &places->names[k];
+    }
+    return NULL;
+}
+
+/// A file whose index changes, from its end to its start: places before a change stay.
+typedef struct rewriting {
+    uint8_t *bytes;
+    size_t size;
+    container_places places;
+} rewriting;
+
+static void rewrite(rewriting *r, size_t at, size_t old_length, const void *content, size_t length) {
+    size_t size;
+    uint8_t *made = container_with_bytes(r->bytes, r->size, &r->places, at, old_length, content, length, &size);
+    free(r->bytes);
+    r->bytes = made;
+    r->size = size;
+    r->places.content += length - old_length; // modulo 2^64
+    r->places.end = size - ZF_FORMAT_FOOTER_BYTES;
+}
+
+static void set_bit(rewriting *r, bool required, unsigned bit, bool value) {
+    uint8_t *word = r->bytes + r->places.features + (required ? 0 : 8);
+    uint64_t bits = zf_load64(word) & ~(UINT64_C(1) << bit);
+    zf_store64(word, bits | (uint64_t)value << bit);
+}
+
+/// Takes a feature away, with its name and its section.
+static void remove_feature(rewriting *r, bool required, unsigned bit) {
+    const container_feature *feature = feature_of(&r->places, required, bit);
+    if (feature == NULL) return;
+    if (feature->section != 0) rewrite(r, feature->section, 8 + zf_load64(r->bytes + feature->section), NULL, 0);
+    rewrite(r, feature->name, 4 + (size_t)zf_load32(r->bytes + feature->name), NULL, 0);
+    set_bit(r, required, bit, false);
+}
+
+/// Adds a feature at its place among the others. A section has `length` bytes.
+static void add_feature(rewriting *r, bool required, unsigned bit, const char *name, const uint8_t *section, size_t length) {
+    if (feature_of(&r->places, required, bit) != NULL) return;
+    uint8_t text[64];
+    size_t at = r->places.features + 16, end = r->places.content, letters = strlen(name);
+    for (uint32_t k = r->places.feature_count; k-- > 0;) { // what stands behind it
+        const container_feature *other = &r->places.names[k];
+        bool behind = other->required == required ? other->bit > bit : required;
+        if (!behind) {
+            at = other->name + 4 + zf_load32(r->bytes + other->name);
+            break;
+        }
+        if (other->section != 0 && !required) end = other->section;
+    }
+    if (!required) {
+        uint8_t *content = calloc(1, 8 + length);
+        if (content == NULL) exit(2);
+        zf_store64(content, length);
+        if (length > 0) memcpy(content + 8, section, length);
+        rewrite(r, end, 0, content, 8 + length);
+        free(content);
+    }
+    zf_store32(text, (uint32_t)letters);
+    memcpy(text + 4, name, letters);
+    set_bit(r, required, bit, true);
+    rewrite(r, at, 0, text, 4 + letters);
+}
+
+/// Changes the bytes of a section, their number, or both.
+static void lie_in_section(fuzz_random *random, rewriting *r) {
+    const container_feature *feature = &r->places.names[fuzz_below(random, r->places.feature_count)];
+    if (feature->section == 0) return;
+    enum { ROOM = 64 };
+    size_t section = feature->section, length = zf_load64(r->bytes + section);
+    uint8_t *content = calloc(1, 8 + length + ROOM);
+    if (content == NULL) exit(2);
+    memcpy(content, r->bytes + section, 8 + length);
+    size_t now = length, at = length > 0 ? fuzz_below(random, length) : 0, width = fuzz_below(random, 2) == 0 ? 8 : 4;
+    bool zones = !feature->required && feature->bit == ZF_OPTIONAL_ZONES;
+    if (zones && length > ZF_INDEX_ZONE_BYTES) { // a number of a zone, behind the byte of the only column
+        static const size_t fields[] = {0, 4, 8, 16};
+        size_t field = fuzz_below(random, 4);
+        at = 1 + fuzz_below(random, (length - 1) / ZF_INDEX_ZONE_BYTES) * ZF_INDEX_ZONE_BYTES + fields[field];
+        width = field < 2 ? 4 : 8;
+    }
+    switch (fuzz_below(random, 8)) {
+    case 0: now = LLVMFuzzerMutate(content + 8, length, length + ROOM); break;
+    case 1: now = length - (length > 0 ? 1 + fuzz_below(random, length) : 0); break;
+    case 2: now = length + 1 + fuzz_below(random, ROOM); break;
+    default:
+        if (at + width <= length) {
+            uint64_t value = 0;
+            memcpy(&value, content + 8 + at, width);
+            value = other_number(random, value);
+            memcpy(content + 8 + at, &value, width);
+        }
+    }
+    if (fuzz_below(random, 16) != 0) zf_store64(content, now); // else: other bytes than it says
+    rewrite(r, section, 8 + length, content, 8 + now);
+    free(content);
+}
+
+/// Blocks of any number of rows: a number of rows per block becomes 0, with or without the feature.
+static void lie_in_rows_per_block(fuzz_random *random, rewriting *r) {
+    if (r->places.column_count == 0) return;
+    uint8_t *rows = r->bytes + r->places.rows_per_block[fuzz_below(random, r->places.column_count)];
+    zf_store64(rows, zf_load64(rows) != 0 ? 0 : UINT64_C(4096) * (1 + fuzz_below(random, 2)));
+    if (fuzz_below(random, 8) == 0) return;
+    if (zf_load64(rows) == 0)
+        add_feature(r, true, ZF_REQUIRED_UNEVEN_BLOCKS, "uneven blocks", NULL, 0);
+    else
+        remove_feature(r, true, ZF_REQUIRED_UNEVEN_BLOCKS);
+}
+
+/// A row goes from a block to its neighbour, in the index and in the headers of the blocks.
+static void lie_in_borders(fuzz_random *random, rewriting *r) {
+    if (r->places.row_count < 2) return;
+    uint32_t second = 1 + (uint32_t)fuzz_below(random, r->places.row_count - 1);
+    bool up = fuzz_below(random, 2) == 0, headers = fuzz_below(random, 4) != 0;
+    for (uint32_t k = 0; k < 2; k++) {
+        uint8_t *row = r->bytes + r->places.rows[second - k];
+        uint64_t block = zf_load64(row), rows = zf_load64(row + 16) + ((k == 1) == up ? 1 : UINT64_MAX);
+        size_t end = container_block_end(r->bytes, &r->places, second - k);
+        zf_store64(row + 16, rows);
+        if (!headers || end == 0) continue;
+        zf_store64(r->bytes + block + 24, rows);
+        if (k == 0) zf_store64(r->bytes + end + 16, zf_load64(r->bytes + end + 16) + (up ? 1 : UINT64_MAX));
+    }
+}
+
+/// Features and first row of a block.
+static void lie_in_block_end(fuzz_random *random, rewriting *r) {
+    if (r->places.row_count == 0) return;
+    size_t end = container_block_end(r->bytes, &r->places, (uint32_t)fuzz_below(random, r->places.row_count));
+    if (end == 0) return;
+    uint8_t *word = r->bytes + end + 8 * fuzz_below(random, 4);
+    zf_store64(word, other_number(random, zf_load64(word)));
+}
+
+/// A file of version 2 with another feature, section or block's end. NULL for other files.
+static uint8_t *lie_in_features(fuzz_random *random, const uint8_t *data, size_t size, const container_places *places,
+                                size_t *made) {
+    if (places->features == 0) return NULL;
+    rewriting r = {malloc(size), size, *places};
+    if (r.bytes == NULL) exit(2);
+    memcpy(r.bytes, data, size);
+    uint8_t noise[40];
+    for (size_t k = 0; k < sizeof noise; k++) noise[k] = (uint8_t)fuzz_next(random);
+    unsigned any = (unsigned)fuzz_below(random, 64), unknown = ZF_OPTIONAL_COUNT + any % (64 - ZF_OPTIONAL_COUNT);
+    switch (fuzz_below(random, 10)) {
+    case 0: set_bit(&r, fuzz_below(random, 2) == 0, any % 8, fuzz_below(random, 2) == 0); break;
+    case 1: add_feature(&r, false, unknown, "of tomorrow", noise, fuzz_below(random, sizeof noise)); break;
+    case 2: add_feature(&r, true, 1 + any % 63, "of tomorrow", NULL, 0); break;
+    case 3: remove_feature(&r, false, any % ZF_OPTIONAL_COUNT); break;
+    case 4: lie_in_rows_per_block(random, &r); break;
+    case 5: lie_in_borders(random, &r); break;
+    case 6: lie_in_block_end(random, &r); break;
+    default:
+        if (r.places.feature_count > 0) lie_in_section(random, &r);
+    }
+    *made = r.size;
+    return r.bytes;
+}
+
 /// A number of a header, the index or the footer.
 static void lie_in_number(fuzz_random *random, uint8_t *data, size_t size, const container_places *places) {
     size_t at = places->index, width = fuzz_below(random, 2) == 0 ? 8 : 4;
@@ -380,6 +632,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     bool is_container = container_find(data, size, &places);
     if (!is_container || fuzz_below(&random, 64) == 0) {
         made = make_file(&random, most, &made_size);
+    } else if (fuzz_below(&random, 4) == 0) {
+        made = lie_in_features(&random, data, size, &places, &made_size);
     } else if (fuzz_below(&random, 2) == 0) {
         made = lie_in_values(&random, data, size, &places, &made_size);
     }
