@@ -57,16 +57,34 @@ void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes) {
     return memory;
 }
 
-void zf_encode_clear(zf_encode_frame *frame) {
-    while (frame->garbage != NULL) {
-        zf_encode_block *block = frame->garbage;
-        frame->garbage = block->next;
+/// Whether memory is that of a buffer now.
+static bool has_memory(const zf_encode_buffer *buffer, const void *memory) {
+    const void *parts[] = {buffer->data, buffer->validity, buffer->text, buffer->starts, buffer->parts};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        if (parts[k] == memory) return true;
+    }
+    return false;
+}
+
+void zf_encode_clear_but(zf_encode_frame *frame, const zf_encode_buffer *const *kept, uint32_t count) {
+    zf_encode_block **at = &frame->garbage;
+    while (*at != NULL) {
+        zf_encode_block *block = *at;
+        bool keep = false;
+        for (uint32_t k = 0; k < count && !keep; k++) keep = has_memory(kept[k], block + 1);
+        if (keep) {
+            at = &block->next;
+            continue;
+        }
+        *at = block->next;
         if (block->mapped > 0)
             munmap(block, block->mapped);
         else
             free(block);
     }
 }
+
+void zf_encode_clear(zf_encode_frame *frame) { zf_encode_clear_but(frame, NULL, 0); }
 
 /// A larger copy of `used` bytes with room for `bytes`; NULL on failure.
 static uint8_t *enlarge(zf_encode_frame *frame, const uint8_t *old, uint64_t used, uint64_t bytes) {
@@ -157,6 +175,12 @@ uint64_t zf_cg_push_null(zf_encode_frame *frame, zf_encode_buffer *buffer, uint6
     return 1;
 }
 
+/// Bytes of text that a buffer has room for at first: as many as the input has, which most bodies push, or `least`.
+static uint64_t at_first(const zf_encode_frame *frame, uint64_t least) {
+    uint64_t all = frame->offsets != NULL ? frame->offsets[frame->rows] - frame->offsets[0] : 0;
+    return all > least && all <= frame->bytes_left / 4 ? all : least;
+}
+
 static bool grow_text(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
     uint64_t need = buffer->text_length + more;
     if (need < more || need > UINT64_MAX / 4) {
@@ -165,6 +189,7 @@ static bool grow_text(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t
     }
     if (need <= buffer->text_capacity) return true;
     uint64_t capacity = buffer->text_capacity * 2 > need ? buffer->text_capacity * 2 : need + 4096;
+    if (buffer->text == NULL) capacity = at_first(frame, capacity);
     uint8_t *text = enlarge(frame, buffer->text, buffer->text_length, capacity);
     if (text == NULL) return false;
     buffer->text = text;
@@ -214,7 +239,9 @@ uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const ui
                       uint64_t count) {
     zf_encode_finish(buffer);
     uint64_t start = buffer->length;
-    if (!zf_cg_grow(frame, buffer, count) || !work_of_bytes(frame, count * buffer->element)) return 0;
+    bool characters = buffer->data == NULL && buffer->element == 1 && count > 0;
+    if (!zf_cg_grow(frame, buffer, characters ? at_first(frame, count) : count)) return 0;
+    if (!work_of_bytes(frame, count * buffer->element)) return 0;
     if (count > 0) memmove(buffer->data + start * buffer->element, data, count * buffer->element);
     if (buffer->nullable && count > 0) {
         if (validity != NULL)

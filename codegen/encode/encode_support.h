@@ -108,6 +108,8 @@ bool zf_encode_work(zf_encode_frame *frame, uint64_t count);
 zf_encode_hash zf_encode_hash_draw(void);
 /// Frees all memory of the frame.
 void zf_encode_clear(zf_encode_frame *frame);
+/// Frees the frame's memory except that of these `count` buffers: earlier memory of theirs, too.
+void zf_encode_clear_but(zf_encode_frame *frame, const zf_encode_buffer *const *kept, uint32_t count);
 /// Forgets what was interned: numbers of elements have changed, or a chunk began.
 void zf_encode_index_reset(zf_encode_buffer *buffer);
 /// An element of a buffer as a word.

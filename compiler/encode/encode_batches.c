@@ -137,6 +137,7 @@ static zf_status take_blocks(zf_table_writer *writer, zf_encode_pending *column,
 /// Whether blocks keep all threads busy, or some column has as many as it may.
 static bool has_enough(const zf_table_writer *writer) {
     uint64_t threads = writer->table.threads, most = (threads + writer->count - 1) / writer->count;
+    if (threads == 1 && writer->waiting_count > 0) return true; // it has nothing to choose from
     if (most < COLUMN_WAITING) most = COLUMN_WAITING;
     if (writer->waiting_count >= THREAD_WAITING * threads) return true;
     if (writer->waiting_bytes >= THREAD_WAITING * threads * ZF_ENCODE_BLOCK_BYTES) return true; // of long strings

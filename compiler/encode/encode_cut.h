@@ -6,7 +6,7 @@
 
 enum {
     ZF_ENCODE_BLOCK_BYTES = 16 << 20,                    ///< of plain data, unless the caller says otherwise
-    ZF_ENCODE_WAITING_BYTES = 4 * ZF_ENCODE_BLOCK_BYTES, ///< of strings that wait for their block: more can always be cut
+    ZF_ENCODE_WAITING_BYTES = 2 * ZF_ENCODE_BLOCK_BYTES, ///< of strings that wait for their block: more can always be cut
 };
 
 /// Decides the blocks of a column, whose data, column and rows the job has: as many rows as `options` say, or 16 MiB of plain

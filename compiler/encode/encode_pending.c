@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/encode/encode_cut.h"
 #include "runtime/base/bits.h"
 #include "runtime/base/error_codes.h"
 
@@ -39,11 +40,18 @@ static void append_booleans(uint8_t *to, uint64_t to_bit, const uint8_t *from, u
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/// Room for `rows` more, and for `bytes` of values in all. It doubles, so that a small table takes little.
+/// The next size of memory that grows: twice as much, so that a small table takes little, but little more than is needed of a
+/// large one.
+static uint64_t grown(uint64_t room) {
+    uint64_t step = ZF_ENCODE_BLOCK_BYTES / 4;
+    return room + (room < step ? room : step);
+}
+
+/// Room for `rows` more, and for `bytes` of values in all.
 static bool make_room(zf_encode_pending *p, uint64_t rows, size_t bytes) {
     zf_type type = p->job->column->type;
     if (p->values == NULL || bytes > p->room) {
-        size_t room = larger(larger(2 * p->room, bytes), 4096);
+        size_t room = larger(larger(grown(p->room), bytes), 4096);
         uint8_t *values = realloc(p->values, room);
         if (values == NULL) return false;
         p->values = values;
@@ -95,18 +103,28 @@ zf_status zf_encode_pending_add(zf_encode_pending *pending, const zf_encode_colu
     return add(pending, data, at, rows, false, error);
 }
 
+/// Gives back the memory of values behind the first `rows` rows.
+static void shrink(const zf_encode_pending *pending, zf_encode_column *data, uint64_t rows) {
+    size_t bytes = is_text(pending)   ? (size_t)data->offsets[rows]
+                   : is_bool(pending) ? (rows + 7) / 8
+                                      : rows * zf_kind_size(pending->job->column->type.kind);
+    void *values = realloc((void *)(uintptr_t)data->values, bytes + 1);
+    if (values != NULL) data->values = values;
+}
+
 zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_encode_waiting *out, zf_error *error) {
     zf_encode_pending rest = {.job = pending->job, .first = pending->first + rows, .blocks = pending->blocks + 1};
-    const zf_encode_column data = {.name = pending->job->column->name,
-                                   .values = pending->values,
-                                   .offsets = pending->offsets,
-                                   .validity = pending->validity};
+    zf_encode_column data = {.name = pending->job->column->name,
+                             .values = pending->values,
+                             .offsets = pending->offsets,
+                             .validity = pending->validity};
     if (rows < pending->rows) {
         zf_status status = add(&rest, &data, rows, pending->rows - rows, true, error);
         if (status != ZF_OK) {
             zf_encode_pending_free(&rest);
             return status;
         }
+        shrink(pending, &data, rows);
     }
     *out = (zf_encode_waiting){.job = pending->job,
                                .rows = {.block = pending->blocks, .first = pending->first, .rows = rows, .data = data},

@@ -36,12 +36,15 @@ void zf_encode_tree_free(zf_encode_node *node) {
 }
 
 void zf_encode_tree_release(zf_encode_node *node) {
-    bool needed = false;
-    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
+    uint32_t streams = node->codec->inst->stream_count, count = 0;
+    const zf_encode_buffer **kept = calloc(streams + 1u, sizeof *kept);
+    for (uint32_t s = 0; s < streams; s++) {
         if (node->children[s] != NULL) zf_encode_tree_release(node->children[s]);
-        needed = needed || node->children[s] == NULL || node->streams[s].start_count > 0;
+        bool needed = node->children[s] == NULL || node->streams[s].start_count > 0;
+        if (needed && kept != NULL) kept[count++] = &node->streams[s];
     }
-    if (!needed) zf_encode_clear(&node->frame);
+    if (kept != NULL) zf_encode_clear_but(&node->frame, kept, count); // else its memory lives as long as the node
+    free(kept);
 }
 
 /// Iterations of all loops of a body together.

@@ -59,8 +59,8 @@ typedef struct zf_encode_task {
 /// Encodes an input by a choice of a codec, and its children. Free `*out` with zf_encode_tree_free.
 /// Errors: ZF_ERR_INPUT with task->refusals where every alternative refused or a body failed, ZF_ERR_MEMORY. Any thread.
 zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input, zf_encode_node **out);
-/// Frees the elements that children have encoded: of nodes without stored streams and directories of chunks. Their streams cannot
-/// be read any more.
+/// Frees the elements that children have encoded, and what bodies kept for themselves. Stored streams and those with directories
+/// of chunks stay; others cannot be read any more.
 void zf_encode_tree_release(zf_encode_node *node);
 void zf_encode_tree_free(zf_encode_node *node);
 

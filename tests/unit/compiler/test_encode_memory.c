@@ -3,101 +3,15 @@
 // type of element, as docs/memory.md says.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "compiler/program.h"
+#include "tests/support/counted_memory.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
 
-enum { ROWS = 1 << 17, CHARACTERS = 12, SMALL = 1024, MOST = 4096, CONSTANT = 1 << 18 };
-
-// ---- Counting -------------------------------------------------------------------------------------------------
-
-static struct {
-    void *memory;
-    size_t bytes;
-} counted[MOST]; ///< what is allocated, but for small pieces
-static size_t live, now, peak;
-
-static void add(void *memory, size_t bytes) {
-    if (memory == NULL || bytes < SMALL) return;
-    if (live == MOST) { // without an allocation
-        static const char text[] = "more live allocations than are counted\n";
-        _exit(write(STDOUT_FILENO, text, sizeof text - 1) > 0 ? 1 : 2);
-    }
-    counted[live].memory = memory;
-    counted[live++].bytes = bytes;
-    now += bytes;
-    if (now > peak) peak = now;
-}
-
-static void take_away(const void *memory) {
-    for (size_t k = live; memory != NULL && k-- > 0;) {
-        if (counted[k].memory != memory) continue;
-        now -= counted[k].bytes;
-        counted[k] = counted[--live];
-        return;
-    }
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-int __real_munmap(void *at, size_t size);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-int __wrap_munmap(void *at, size_t size);
-void __wrap_free(void *memory);
-
-void *__wrap_malloc(size_t size) {
-    void *memory = __real_malloc(size);
-    add(memory, size);
-    return memory;
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-    void *memory = __real_calloc(count, size);
-    add(memory, count * size);
-    return memory;
-}
-
-void *__wrap_realloc(void *old, size_t size) {
-    take_away(old);
-    void *memory = __real_realloc(old, size);
-    add(memory, size);
-    return memory;
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    void *memory = __real_aligned_alloc(alignment, size);
-    add(memory, size);
-    return memory;
-}
-
-void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset) {
-    void *memory = __real_mmap(at, size, access, flags, fd, offset);
-    if (memory != MAP_FAILED) now += size;
-    if (now > peak) peak = now;
-    return memory;
-}
-
-int __wrap_munmap(void *at, size_t size) {
-    now -= size;
-    return __real_munmap(at, size);
-}
-
-void __wrap_free(void *memory) {
-    take_away(memory);
-    __real_free(memory);
-}
+enum { ROWS = 1 << 17, CHARACTERS = 12, CONSTANT = 1 << 18 };
 
 // ---- Limits of a codec ------------------------------------------------------------------------------------------
 
