@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
+#include "compiler/container_spec.h"
 #include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
+#include "runtime/base/sized.h"
 #include "runtime/context/context.h"
 
 zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...) {
@@ -77,10 +79,45 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     return load(&(loading){.path = path}, out, error);
 }
 
-zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, bool alone,
-                               zf_program **out, zf_error *error) {
+zf_status zf_program_read(zf_compiler *compiler, const char *name, const char *text, size_t length, bool alone, zf_program **out,
+                          zf_error *error) {
     ZF_TRY(create(compiler, alone, out, error));
     return load(&(loading){.path = name, .text = text, .length = length}, out, error);
+}
+
+zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t bytes, zf_program **out,
+                               zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (out == NULL || compiler == NULL || name == NULL || (text == NULL && bytes > 0)) {
+        return zf_raise(error, ZF_E_ARGUMENT,
+                        "zf_program_load_text needs a compiler, a name, a text and a place for the program");
+    }
+    return zf_program_read(compiler, name, text != NULL ? text : "", bytes, false, out, error);
+}
+
+size_t zf_program_columns(const zf_program *program, const char *table) {
+    const zf_table *found = program != NULL && program->checked ? zf_spec_find_table(program->spec, table) : NULL;
+    return found != NULL ? found->column_count : 0;
+}
+
+zf_status zf_program_column(zf_program *program, const char *table, size_t index, zf_column_info *out, zf_error *error) {
+    if (program == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_program_column needs a program and a place");
+    ZF_TRY(ZF_CHECK_GIVEN(zf_column_info, out, error));
+    size_t count = zf_program_columns(program, table);
+    if (index >= count) return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the table has %zu", index, count);
+    const zf_column *column = zf_spec_find_table(program->spec, table)->columns;
+    for (size_t k = 0; k < index; k++) column = column->next;
+    pthread_mutex_lock(&program->lock);
+    const char *type_name = zf_type_name(zf_spec_arena(program->spec), column->type);
+    pthread_mutex_unlock(&program->lock);
+    if (type_name == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the name of a type");
+    const zf_column_info info = {.name = column->name,
+                                 .type = zf_column_type_of(column->type),
+                                 .type_name = type_name,
+                                 .codec = column->codec_text,
+                                 .full_name = column->name};
+    ZF_GIVE(zf_column_info, out, &info);
+    return ZF_OK;
 }
 
 void zf_program_free(zf_program *program) {

@@ -28,10 +28,9 @@ struct zf_program {
     zf_encoder *encoders;
 };
 
-/// Loads a program whose text is in memory, as zf_program_load does from a file. `name` stands for the file in diagnostics; it
-/// and the text may go afterwards. `alone`: a text that a file carries, which needs no standard library and sees none.
-zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t length, bool alone,
-                               zf_program **out, zf_error *error);
+/// Does what zf_program_load_text does. `alone`: a text that a file carries, which needs no standard library and sees none.
+zf_status zf_program_read(zf_compiler *compiler, const char *name, const char *text, size_t length, bool alone, zf_program **out,
+                          zf_error *error);
 
 /// Returns the program's spec; it lives as long as the program.
 static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }

@@ -306,7 +306,7 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
     zf_program *library = NULL;
     zf_text text = {0};
     *out = NULL;
-    zf_status status = zf_program_load_text(session->compiler, "library", any, sizeof any - 1, false, &library, error);
+    zf_status status = zf_program_read(session->compiler, "library", any, sizeof any - 1, false, &library, error);
     zf_text_puts(&text, "codec example: ");
     bool found = status == ZF_OK && zf_spec_algorithm_use(zf_program_spec(library), name, &text);
     zf_text_puts(&text, ";\n");
@@ -315,7 +315,7 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
     if (found && text.failed)
         status = zf_fail_no_memory(error);
     else if (found)
-        status = zf_program_load_text(session->compiler, "library", text.data, text.length, false, out, error);
+        status = zf_program_read(session->compiler, "library", text.data, text.length, false, out, error);
     zf_text_free(&text);
     return status;
 }
@@ -330,8 +330,8 @@ static zf_status load_container(const zf_session *session, const char *path, zf_
     zf_text_printf(&name, "%s.zf", zf_container_table(*container)); // as errors of decodes name it
     zf_lay_out_text(unit, length, &text);
     bool made = !name.failed && !text.failed;
-    zf_status status = made ? zf_program_load_text(session->compiler, name.data, text.data, text.length, true, out, error)
-                            : zf_fail_no_memory(error);
+    zf_status status =
+        made ? zf_program_read(session->compiler, name.data, text.data, text.length, true, out, error) : zf_fail_no_memory(error);
     zf_text_free(&name);
     zf_text_free(&text);
     return status;

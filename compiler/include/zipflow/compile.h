@@ -91,6 +91,20 @@ ZF_API const char *zf_compiler_targets(void);
 /// Errors: ZF_ERR_INPUT with the first error of the text, also for a file that cannot be read; ZF_ERR_USAGE and ZF_ERR_MEMORY,
 /// where `*out` is NULL.
 ZF_API zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error);
+/// Loads a program from `bytes` bytes of text in memory, as zf_program_load does from a file.
+///
+/// `name` stands for the path in diagnostics, and imports are found beside it, else in the standard library. It and the text may
+/// go afterwards. Errors as for zf_program_load. Any thread.
+ZF_API zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t bytes, zf_program **out,
+                                      zf_error *error);
+/// Returns the number of columns of a table; 0 for a table that does not exist, for a program with errors, and for NULL.
+///
+/// `table`: its name; NULL: the program's only one. Any thread.
+ZF_API size_t zf_program_columns(const zf_program *program, const char *table);
+/// Describes a column of a table: `name`, `full_name`, `type`, `type_name` and `codec`; other members are 0.
+///
+/// `index`: 0 to zf_program_columns - 1; others are ZF_ERR_USAGE (ZF1105). Strings live as long as the program. Any thread.
+ZF_API zf_status zf_program_column(zf_program *program, const char *table, size_t index, zf_column_info *out, zf_error *error);
 /// Frees a program, before its compiler. No call may use it meanwhile. Files and modules that were made of it stay valid.
 ZF_API void zf_program_free(zf_program *program);
 

@@ -168,7 +168,7 @@ static void test_failure(void) {
     static volatile double zero;
     zf_program *other = NULL;
     zf_error error = {0};
-    CHECK(zf_program_load_text(compiler, "p.zf", text, sizeof text - 1, false, &other, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_read(compiler, "p.zf", text, sizeof text - 1, false, &other, &error) == ZF_OK, "%s", error.message);
     for (uint64_t k = 0; k < ROWS; k++) prices[k] = (double)(k % 100) / 4;
     for (uint64_t bad = 0; bad < BLOCKS; bad += 5) {
         prices[bad * BLOCK + 7] = 0.0 / zero;
@@ -202,8 +202,8 @@ int main(void) {
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .optimise = 1};
     CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_program_load_text(compiler, "t.zf", program_text, sizeof program_text - 1, false, &program, &error) == ZF_OK,
-          "%s %s", error.message, error.place);
+    CHECK(zf_program_read(compiler, "t.zf", program_text, sizeof program_text - 1, false, &program, &error) == ZF_OK, "%s %s",
+          error.message, error.place);
     if (check_failures == 0) {
         make_values();
         test_params();
