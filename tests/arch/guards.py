@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
-ROOMS = "scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc tests bench examples".split()
+ROOMS = "scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc python tests bench examples".split()
 GUARD = re.compile(r"^#ifndef (\w+)\n#define (\w+)\n", re.M)
 
 

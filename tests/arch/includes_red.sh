@@ -14,6 +14,10 @@ while read -r file include; do
     fi
 done <<'END'
 scheduler/order/a.c "runtime/base/arena.h"
+python/extension/a.c "runtime/base/arena.h"
+python/extension/a.c "compiler/program.h"
+python/extension/a.c <llvm-c/Core.h>
+runtime/base/a.c <Python.h>
 scheduler/order/a.c "scheduler/search/search.h"
 scheduler/order/a.c "zipflow/zipflow.h"
 scheduler/search/a.c "runtime/base/text.h"

@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
-TREES = ("bench", "cmake", "codegen", "compiler", "dsl", "emulator", "examples", "frontend", "measure", "patterns", "runtime", "scheduler", "script",
+TREES = ("bench", "cmake", "codegen", "compiler", "dsl", "emulator", "examples", "frontend", "measure", "patterns", "python", "runtime", "scheduler", "script",
          "tests", "tuner", "zfc")
 ENDINGS = {"", ".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map", ".in"}
 

@@ -4,7 +4,7 @@
 # code that an accelerator has loaded is an example.
 # Usage: names.sh ROOT
 cd "$1" || exit 2
-find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc tests -name '*.[chly]' -exec \
+find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc python tests -name '*.[chly]' -exec \
     grep -HoE '^[[:space:]]*(typedef[[:space:]]+)?(struct|union|enum)[[:space:]]+zf_[a-z0-9_]+[[:space:]]*[{]' {} + |
 awk '
 {

@@ -1,0 +1,326 @@
+#include "python/extension/arrow_export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/extension/column_object.h"
+
+// ---- Fields ---------------------------------------------------------------------------------------------------
+
+bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable) {
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    PyObject *letters = bytes == NULL ? NULL : PyUnicode_AsUTF8String(format);
+    const char *text = letters == NULL ? NULL : PyBytes_AsString(letters);
+    out->nullable = nullable;
+    out->name = text == NULL ? NULL : strdup(PyBytes_AsString(bytes));
+    bool fits = text != NULL && strlen(text) < sizeof out->format;
+    if (fits) strcpy(out->format, text);
+    if (text != NULL && !fits) PyErr_SetString(PyExc_ValueError, "the format of a type is too long");
+    if (text != NULL && out->name == NULL) PyErr_NoMemory();
+    Py_XDECREF(letters);
+    Py_XDECREF(bytes);
+    if (fits && out->name != NULL) return true;
+    zf_py_field_clear(out);
+    return false;
+}
+
+void zf_py_field_clear(zf_py_field *field) {
+    free(field->name);
+    field->name = NULL;
+}
+
+void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]) {
+    strcpy(out, field->format);
+    if (storage == NULL || storage->offset_width != 8) return;
+    if (strcmp(out, "u") == 0) strcpy(out, "U");
+    if (strcmp(out, "z") == 0) strcpy(out, "Z");
+}
+
+// ---- Schemas --------------------------------------------------------------------------------------------------
+
+static void release_schema(ArrowSchema *schema) {
+    for (int64_t k = 0; k < schema->n_children; k++) {
+        if (schema->children[k]->release != NULL) schema->children[k]->release(schema->children[k]);
+        free(schema->children[k]);
+    }
+    free(schema->children);
+    free((char *)schema->format);
+    free((char *)schema->name);
+    free((char *)schema->metadata);
+    schema->release = NULL;
+}
+
+/// `children` of them are made, without contents.
+static bool fill_schema(ArrowSchema *out, const char *format, const char *name, bool nullable, int64_t children) {
+    *out = (ArrowSchema){
+        .format = strdup(format), .name = strdup(name), .flags = nullable ? ZF_ARROW_NULLABLE : 0, .release = release_schema};
+    bool made = out->format != NULL && out->name != NULL;
+    if (children > 0) out->children = calloc((size_t)children, sizeof *out->children);
+    made = made && (children == 0 || out->children != NULL);
+    for (int64_t k = 0; made && k < children; k++) {
+        out->children[k] = calloc(1, sizeof(ArrowSchema));
+        made = out->children[k] != NULL;
+        out->n_children += made;
+    }
+    if (made) return true;
+    release_schema(out);
+    return false;
+}
+
+static bool fill_field(ArrowSchema *out, const zf_py_field *field, const zf_py_storage *storage) {
+    char format[ZF_PY_FORMAT];
+    zf_py_format_of(field, storage, format);
+    return fill_schema(out, format, field->name, field->nullable, 0);
+}
+
+static void free_schema_capsule(PyObject *capsule) {
+    ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (schema->release != NULL) schema->release(schema);
+    free(schema);
+}
+
+static PyObject *wrap_schema(ArrowSchema *schema, bool made) {
+    if (!made) {
+        free(schema);
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(schema, "arrow_schema", free_schema_capsule);
+    if (capsule != NULL) return capsule;
+    schema->release(schema);
+    free(schema);
+    return NULL;
+}
+
+PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *storage) {
+    ArrowSchema *schema = calloc(1, sizeof *schema);
+    return wrap_schema(schema, schema != NULL && fill_field(schema, field, storage));
+}
+
+// ---- Arrays ---------------------------------------------------------------------------------------------------
+
+typedef struct held_array {
+    zf_py_storage *storage;
+    const void *buffers[3];
+} held_array;
+
+static void release_array(ArrowArray *array) {
+    held_array *held = array->private_data;
+    zf_py_storage_release(held->storage);
+    free(held);
+    array->release = NULL;
+}
+
+static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
+    held_array *held = calloc(1, sizeof *held);
+    if (held == NULL) return false;
+    held->storage = zf_py_storage_hold(storage);
+    *out = (ArrowArray){.length = storage->rows,
+                        .null_count = storage->null_count,
+                        .buffers = held->buffers,
+                        .release = release_array,
+                        .private_data = held};
+    held->buffers[out->n_buffers++] = storage->null_count > 0 ? storage->validity : NULL;
+    if (storage->offsets != NULL) held->buffers[out->n_buffers++] = storage->offsets;
+    held->buffers[out->n_buffers++] = storage->values;
+    return true;
+}
+
+static void free_array_capsule(PyObject *capsule) {
+    ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+    if (array->release != NULL) array->release(array);
+    free(array);
+}
+
+PyObject *zf_py_array_capsule(zf_py_storage *storage) {
+    ArrowArray *array = calloc(1, sizeof *array);
+    if (array == NULL || !fill_array(array, storage)) {
+        free(array);
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(array, "arrow_array", free_array_capsule);
+    if (capsule != NULL) return capsule;
+    array->release(array);
+    free(array);
+    return NULL;
+}
+
+// ---- Streams --------------------------------------------------------------------------------------------------
+
+typedef struct table {
+    size_t count;
+    int64_t rows;
+    zf_py_field *fields;
+    zf_py_storage **storages; ///< NULL: only a schema
+    char *metadata;           ///< NULL: none
+    size_t metadata_bytes;
+    bool given; ///< the one batch
+} table;
+
+static void free_table(table *t) {
+    for (size_t k = 0; k < t->count; k++) {
+        zf_py_field_clear(&t->fields[k]);
+        if (t->storages != NULL) zf_py_storage_release(t->storages[k]);
+    }
+    free(t->fields);
+    free(t->storages);
+    free(t->metadata);
+    free(t);
+}
+
+/// Room for `count` columns, and the metadata: bytes or None. NULL with an exception set.
+static table *make_table(Py_ssize_t count, bool data, PyObject *metadata) {
+    table *t = calloc(1, sizeof *t);
+    if (t == NULL) return (table *)PyErr_NoMemory();
+    t->fields = calloc((size_t)count + 1, sizeof *t->fields);
+    if (data) t->storages = calloc((size_t)count + 1, sizeof(zf_py_storage *));
+    bool made = t->fields != NULL && (!data || t->storages != NULL);
+    if (!made) PyErr_NoMemory();
+    char *bytes = NULL;
+    Py_ssize_t size = 0;
+    if (made && metadata != Py_None) {
+        made = PyBytes_AsStringAndSize(metadata, &bytes, &size) == 0;
+        t->metadata = made ? malloc((size_t)size + 1) : NULL;
+        if (made && t->metadata == NULL) PyErr_NoMemory();
+        made = t->metadata != NULL;
+        if (made) memcpy(t->metadata, bytes, (size_t)size);
+        t->metadata_bytes = (size_t)size;
+    }
+    if (made) return t;
+    free_table(t);
+    return NULL;
+}
+
+static bool fill_table_schema(ArrowSchema *out, const table *t) {
+    if (!fill_schema(out, "+s", "", false, (int64_t)t->count)) return false;
+    bool made = true;
+    for (size_t k = 0; made && k < t->count; k++) {
+        made = fill_field(out->children[k], &t->fields[k], t->storages == NULL ? NULL : t->storages[k]);
+    }
+    if (made && t->metadata != NULL) {
+        char *copy = malloc(t->metadata_bytes + 1);
+        if (copy != NULL) memcpy(copy, t->metadata, t->metadata_bytes);
+        out->metadata = copy;
+        made = copy != NULL;
+    }
+    if (!made) release_schema(out);
+    return made;
+}
+
+typedef struct held_struct {
+    const void *buffers[1];
+    ArrowArray **children;
+    int64_t count;
+} held_struct;
+
+static void release_struct(ArrowArray *array) {
+    held_struct *held = array->private_data;
+    for (int64_t k = 0; k < held->count; k++) {
+        if (held->children[k]->release != NULL) held->children[k]->release(held->children[k]);
+        free(held->children[k]);
+    }
+    free(held->children);
+    free(held);
+    array->release = NULL;
+}
+
+static bool fill_struct(ArrowArray *out, const table *t) {
+    held_struct *held = calloc(1, sizeof *held);
+    if (held == NULL) return false;
+    *out = (ArrowArray){
+        .length = t->rows, .n_buffers = 1, .buffers = held->buffers, .release = release_struct, .private_data = held};
+    held->children = calloc(t->count + 1, sizeof *held->children);
+    bool made = held->children != NULL;
+    for (size_t k = 0; made && k < t->count; k++) {
+        held->children[k] = calloc(1, sizeof(ArrowArray));
+        made = held->children[k] != NULL;
+        held->count += made;
+        made = made && fill_array(held->children[k], t->storages[k]);
+    }
+    out->children = held->children;
+    out->n_children = held->count;
+    if (!made) release_struct(out);
+    return made;
+}
+
+static int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) {
+    return fill_table_schema(out, stream->private_data) ? 0 : ENOMEM;
+}
+
+static int stream_next(ArrowArrayStream *stream, ArrowArray *out) {
+    table *t = stream->private_data;
+    *out = (ArrowArray){0};
+    if (t->given) return 0;
+    if (!fill_struct(out, t)) return ENOMEM;
+    t->given = true;
+    return 0;
+}
+
+static const char *stream_error(ArrowArrayStream *stream) {
+    (void)stream;
+    return "no memory";
+}
+
+static void release_stream(ArrowArrayStream *stream) {
+    free_table(stream->private_data);
+    stream->release = NULL;
+}
+
+static void free_stream_capsule(PyObject *capsule) {
+    ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream->release != NULL) stream->release(stream);
+    free(stream);
+}
+
+PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments) {
+    PyObject *columns, *metadata;
+    long long rows;
+    if (!PyArg_ParseTuple(arguments, "O!LO", &PyTuple_Type, &columns, &rows, &metadata)) return NULL;
+    Py_ssize_t count = PyTuple_Size(columns);
+    table *t = make_table(count, true, metadata);
+    if (t == NULL) return NULL;
+    t->rows = rows;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (!zf_py_column_take(column_type, PyTuple_GetItem(columns, k), &t->fields[k], &t->storages[k])) {
+            free_table(t);
+            return NULL;
+        }
+        t->count++;
+        if (t->storages[k]->rows != rows) {
+            free_table(t);
+            PyErr_SetString(PyExc_ValueError, "columns of a table have different numbers of rows");
+            return NULL;
+        }
+    }
+    ArrowArrayStream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        free_table(t);
+        return PyErr_NoMemory();
+    }
+    *stream = (ArrowArrayStream){stream_schema, stream_next, stream_error, release_stream, t};
+    PyObject *capsule = PyCapsule_New(stream, "arrow_array_stream", free_stream_capsule);
+    if (capsule != NULL) return capsule;
+    stream->release(stream);
+    free(stream);
+    return NULL;
+}
+
+PyObject *zf_py_export_schema(PyObject *arguments) {
+    PyObject *fields, *metadata;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &fields, &metadata)) return NULL;
+    table *t = make_table(PyTuple_Size(fields), false, metadata);
+    if (t == NULL) return NULL;
+    bool made = true;
+    for (Py_ssize_t k = 0; made && k < PyTuple_Size(fields); k++) {
+        PyObject *name, *format;
+        int nullable;
+        made = PyArg_ParseTuple(PyTuple_GetItem(fields, k), "UUp", &name, &format, &nullable) &&
+               zf_py_field_set(&t->fields[k], name, format, nullable);
+        t->count += made;
+    }
+    ArrowSchema *schema = made ? calloc(1, sizeof *schema) : NULL;
+    PyObject *capsule = made ? wrap_schema(schema, schema != NULL && fill_table_schema(schema, t)) : NULL;
+    free_table(t);
+    return capsule;
+}

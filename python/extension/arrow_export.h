@@ -1,0 +1,39 @@
+// Columns as Arrow arrays, schemas and streams. Each array holds a reference to its storage, so that it outlives the Python
+// objects and the file; releases need no GIL.
+#ifndef ZF_PYTHON_ARROW_EXPORT_H
+#define ZF_PYTHON_ARROW_EXPORT_H
+
+#include "python/extension/arrow_abi.h"
+#include "python/extension/extension.h"
+#include "python/extension/storage.h"
+
+enum { ZF_PY_FORMAT = 128 }; ///< room for a format: those of timestamps hold a zone
+
+/// A column's name and type. It owns the name.
+typedef struct zf_py_field {
+    char *name;
+    char format[ZF_PY_FORMAT];
+    bool nullable;
+} zf_py_field;
+
+/// Copies a name, a format and a flag to `*out`; false with an exception set. Free with zf_py_field_clear.
+bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable);
+void zf_py_field_clear(zf_py_field *field);
+
+/// The format of a column's storage: that of its field, but for strings of more than 2 GiB of characters, whose offsets are 64
+/// bits.
+void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]);
+
+/// Returns a capsule "arrow_schema" of one field; NULL with an exception set.
+PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *storage);
+/// Returns a capsule "arrow_array" of one column; NULL with an exception set.
+PyObject *zf_py_array_capsule(zf_py_storage *storage);
+
+/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples (name, format, nullable); `metadata`:
+/// bytes in Arrow's encoding, or None.
+PyObject *zf_py_export_schema(PyObject *arguments);
+/// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of
+/// `rows` rows.
+PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments);
+
+#endif

@@ -1,0 +1,356 @@
+#include "python/extension/arrow_import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum arrow_layout {
+    FIXED,      ///< elements as they are
+    BITS,       ///< booleans
+    OFFSETS_32, ///< strings
+    OFFSETS_64,
+    VIEWS,
+    DECIMAL, ///< of 32, 64, 128 or 256 bits
+} arrow_layout;
+
+/// Memory that grows.
+typedef struct room {
+    void *data;
+    size_t bytes;
+} room;
+
+struct zf_py_input {
+    const char *name;
+    arrow_layout layout;
+    size_t width; ///< bytes of an element in Arrow's array
+    size_t index; ///< bytes of an index of a dictionary; 0: there is none
+    bool index_signed;
+    size_t out_width; ///< bytes of an element for the encoder; 0: strings
+    bool nullable;
+    const ArrowArray *array;
+    room values, offsets, validity;
+    zf_encode_column entries; ///< of the dictionary
+    zf_py_input *dictionary;
+};
+
+static bool grow(room *r, size_t bytes) {
+    if (bytes <= r->bytes) return true;
+    size_t more = bytes + bytes / 2;
+    void *data = realloc(r->data, more);
+    if (data == NULL) return false;
+    *r = (room){data, more};
+    return true;
+}
+
+static zf_status no_memory(const zf_py_input *input, zf_error *error) {
+    return zf_py_fail(error, ZF_ERR_MEMORY, input->name, "no memory for a column's rows");
+}
+
+// ---- Types ----------------------------------------------------------------------------------------------------
+
+/// The layout of a format, and bytes of its elements; false: none of these.
+static bool layout_of(const char *format, arrow_layout *out, size_t *width) {
+    static const struct {
+        const char *format;
+        arrow_layout layout;
+        size_t width;
+    } rows[] = {
+        {"c", FIXED, 1},      {"C", FIXED, 1},   {"s", FIXED, 2},      {"S", FIXED, 2},      {"i", FIXED, 4},
+        {"I", FIXED, 4},      {"l", FIXED, 8},   {"L", FIXED, 8},      {"e", FIXED, 2},      {"f", FIXED, 4},
+        {"g", FIXED, 8},      {"b", BITS, 0},    {"u", OFFSETS_32, 0}, {"z", OFFSETS_32, 0}, {"U", OFFSETS_64, 0},
+        {"Z", OFFSETS_64, 0}, {"vu", VIEWS, 16}, {"vz", VIEWS, 16},    {"tdD", FIXED, 4},    {"tdm", FIXED, 8},
+        {"tts", FIXED, 4},    {"ttm", FIXED, 4}, {"ttu", FIXED, 8},    {"ttn", FIXED, 8},    {"tDs", FIXED, 8},
+        {"tDm", FIXED, 8},    {"tDu", FIXED, 8}, {"tDn", FIXED, 8},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        if (strcmp(rows[k].format, format) != 0) continue;
+        *out = rows[k].layout;
+        *width = rows[k].width;
+        return true;
+    }
+    if (strncmp(format, "ts", 2) == 0 && format[2] != 0 && strchr("smun", format[2]) != NULL && format[3] == ':') {
+        *out = FIXED;
+        *width = 8;
+        return true;
+    }
+    int precision, scale, bits = 128;
+    if (sscanf(format, "d:%d,%d,%d", &precision, &scale, &bits) < 2) return false;
+    *out = DECIMAL;
+    *width = (size_t)bits / 8;
+    return bits == 32 || bits == 64 || bits == 128 || bits == 256;
+}
+
+/// Whether a column of the table has the values of a format.
+static bool takes(const zf_column_type *type, const char *format, arrow_layout layout, size_t width) {
+    static const size_t widths[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
+    static const char own[] = "CSILcsilfg"; // by element
+    switch (layout) {
+    case BITS: return type->element == ZF_BOOL;
+    case OFFSETS_32:
+    case OFFSETS_64:
+    case VIEWS: return type->element == ZF_STRING;
+    case DECIMAL: {
+        int precision = 0, scale = 0;
+        if (sscanf(format, "d:%d,%d", &precision, &scale) != 2) return false;
+        return type->logical == ZF_LOGICAL_DECIMAL && type->scale == scale && type->precision >= precision;
+    }
+    case FIXED: break;
+    }
+    if (type->element > ZF_F64 || type->logical == ZF_LOGICAL_DECIMAL || widths[type->element] != width) return false;
+    if (type->logical == ZF_LOGICAL_DATE32) return strcmp(format, "tdD") == 0;
+    if (type->logical == ZF_LOGICAL_TIMESTAMP) return strncmp(format, "tsu:", 4) == 0;
+    if (format[1] == 0 && format[0] != 'e') return own[type->element] == format[0];
+    return format[0] == 'e' ? type->element == ZF_U16 : type->element == ZF_I32 || type->element == ZF_I64; // their plain numbers
+}
+
+static size_t index_width(const char *format, bool *is_signed) {
+    static const char letters[] = "csilCSIL";
+    const char *found = format[0] != 0 && format[1] == 0 ? strchr(letters, format[0]) : NULL;
+    if (found == NULL) return 0;
+    *is_signed = found - letters < 4;
+    return (size_t)1 << (found - letters) % 4;
+}
+
+zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type, zf_py_input **out,
+                          zf_error *error) {
+    *out = NULL;
+    const ArrowSchema *values = schema->dictionary != NULL ? schema->dictionary : schema;
+    zf_py_input own = {.name = name, .nullable = type->nullable};
+    if (!layout_of(values->format, &own.layout, &own.width) || !takes(type, values->format, own.layout, own.width) ||
+        values->dictionary != NULL) {
+        return zf_py_fail(error, ZF_ERR_USAGE, name, "the table's column does not take values of Arrow's type `%.64s`",
+                          values->format);
+    }
+    static const size_t widths[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 0};
+    own.out_width = widths[type->element];
+    zf_py_input *input = malloc(sizeof *input);
+    if (input == NULL) return no_memory(&own, error);
+    *input = own;
+    if (schema->dictionary != NULL) {
+        input->index = index_width(schema->format, &input->index_signed);
+        input->dictionary = malloc(sizeof *input);
+        if (input->index == 0 || input->dictionary == NULL) {
+            zf_py_input_free(input);
+            return own.index == 0 ? zf_py_fail(error, ZF_ERR_USAGE, name, "indices of a dictionary have Arrow's type `%.64s`",
+                                               schema->format)
+                                  : no_memory(&own, error);
+        }
+        *input->dictionary = own;
+        input->dictionary->nullable = true; // entries that nothing uses may be null
+    }
+    *out = input;
+    return ZF_OK;
+}
+
+void zf_py_input_free(zf_py_input *input) {
+    if (input == NULL) return;
+    free(input->values.data);
+    free(input->offsets.data);
+    free(input->validity.data);
+    zf_py_input_free(input->dictionary);
+    free(input);
+}
+
+// ---- Rows -----------------------------------------------------------------------------------------------------
+
+static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
+
+/// The bitmap of `rows` rows from `at` on, from its bit 0; NULL in `*out` where all are valid.
+static zf_status take_validity(zf_py_input *input, int64_t at, int64_t rows, uint64_t row, const uint8_t **out, zf_error *error) {
+    const uint8_t *bits = input->array->null_count == 0 ? NULL : input->array->buffers[0];
+    *out = NULL;
+    if (bits == NULL) return ZF_OK;
+    size_t bytes = (size_t)(rows + 7) / 8;
+    if (!grow(&input->validity, bytes + 1)) return no_memory(input, error);
+    uint8_t *to = input->validity.data;
+    memset(to, 0, bytes);
+    int64_t nulls = 0, first = -1;
+    for (int64_t k = 0; k < rows; k++) {
+        if (bit(bits, at + k)) {
+            to[k / 8] |= (uint8_t)(1u << k % 8);
+        } else {
+            if (nulls++ == 0) first = k;
+        }
+    }
+    if (nulls == 0) return ZF_OK;
+    if (!input->nullable) {
+        return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
+                          (unsigned long long)(row + (uint64_t)first));
+    }
+    *out = to;
+    return ZF_OK;
+}
+
+static zf_status take_bits(zf_py_input *input, int64_t at, int64_t rows, const void **out, zf_error *error) {
+    if (!grow(&input->values, (size_t)rows + 1)) return no_memory(input, error);
+    const uint8_t *bits = input->array->buffers[1];
+    uint8_t *to = input->values.data;
+    for (int64_t k = 0; k < rows; k++) to[k] = bit(bits, at + k);
+    *out = to;
+    return ZF_OK;
+}
+
+static zf_status take_offsets(zf_py_input *input, int64_t at, int64_t rows, zf_encode_column *out, zf_error *error) {
+    out->values = input->array->buffers[2] != NULL ? input->array->buffers[2] : "";
+    if (input->layout == OFFSETS_64 && input->array->buffers[1] != NULL) {
+        out->offsets = (const int64_t *)input->array->buffers[1] + at;
+        return ZF_OK;
+    }
+    if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
+    const int32_t *from = input->array->buffers[1]; // may be NULL where there are no rows
+    int64_t *to = input->offsets.data;
+    to[0] = 0;
+    for (int64_t k = 0; from != NULL && k <= rows; k++) to[k] = from[at + k];
+    out->offsets = to;
+    return ZF_OK;
+}
+
+static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const uint8_t *valid, uint64_t row,
+                            zf_encode_column *out, zf_error *error) {
+    enum { INLINE = 12 };
+    if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
+    const ArrowArray *array = input->array;
+    int64_t *offsets = input->offsets.data;
+    offsets[0] = 0;
+    for (int64_t k = 0; k < rows; k++) {
+        struct {
+            int32_t size, prefix, buffer, offset;
+        } view;
+        const char *place = (const char *)array->buffers[1] + (at + k) * 16;
+        memcpy(&view, place, sizeof view);
+        bool null = valid != NULL && !bit(valid, k);
+        int64_t size = null ? 0 : view.size;
+        if (size < 0 || (size > INLINE && (view.buffer < 0 || view.buffer >= array->n_buffers - 3 || view.offset < 0))) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu of the Arrow data is an invalid view",
+                              (unsigned long long)(row + (uint64_t)k));
+        }
+        if (!grow(&input->values, (size_t)(offsets[k] + size) + 1)) return no_memory(input, error);
+        const char *from = size > INLINE ? (const char *)array->buffers[2 + view.buffer] + view.offset : place + 4;
+        memcpy((char *)input->values.data + offsets[k], from, (size_t)size);
+        offsets[k + 1] = offsets[k] + size;
+    }
+    out->values = input->values.data != NULL ? input->values.data : "";
+    out->offsets = offsets;
+    return ZF_OK;
+}
+
+static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, const uint8_t *valid, uint64_t row, const void **out,
+                               zf_error *error) {
+    if (!grow(&input->values, (size_t)rows * 8 + 1)) return no_memory(input, error);
+    int64_t *to = input->values.data;
+    for (int64_t k = 0; k < rows; k++) {
+        int64_t limbs[4] = {0};
+        const char *from = (const char *)input->array->buffers[1] + (size_t)(at + k) * input->width;
+        memcpy(limbs, from, input->width);
+        if (input->width == 4) {
+            int32_t less;
+            memcpy(&less, from, 4);
+            limbs[0] = less;
+        }
+        bool fits = true;
+        for (size_t limb = 1; limb < input->width / 8; limb++) fits = fits && limbs[limb] == (limbs[0] < 0 ? -1 : 0);
+        bool null = valid != NULL && !bit(valid, k);
+        if (!fits && !null) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu does not fit 64 bits",
+                              (unsigned long long)(row + (uint64_t)k));
+        }
+        to[k] = null ? 0 : limbs[0];
+    }
+    *out = to;
+    return ZF_OK;
+}
+
+/// Rows of the array itself, without its dictionary.
+static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
+                           zf_error *error) {
+    const ArrowArray *array = input->array;
+    int64_t at = array->offset + first;
+    static const int64_t zeros[2] = {0};
+    *out = (zf_encode_column){.values = zeros, .offsets = input->out_width == 0 ? zeros : NULL};
+    if (rows == 0) return ZF_OK;
+    ZF_TRY_PY(take_validity(input, at, rows, row, &out->validity, error));
+    switch (input->layout) {
+    case FIXED: out->values = (const char *)array->buffers[1] + (size_t)at * input->width; return ZF_OK;
+    case BITS: return take_bits(input, at, rows, &out->values, error);
+    case DECIMAL: return take_decimals(input, at, rows, out->validity, row, &out->values, error);
+    case VIEWS: return take_views(input, at, rows, out->validity, row, out, error);
+    case OFFSETS_32:
+    case OFFSETS_64: return take_offsets(input, at, rows, out, error);
+    }
+    return ZF_OK;
+}
+
+static int64_t buffers_of(arrow_layout layout) { return layout == OFFSETS_32 || layout == OFFSETS_64 || layout == VIEWS ? 3 : 2; }
+
+zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
+    bool dictionary = input->dictionary != NULL;
+    if (array->length < 0 || array->offset < 0 || array->n_buffers < (dictionary ? 2 : buffers_of(input->layout)) ||
+        dictionary != (array->dictionary != NULL) || (array->length > 0 && array->buffers[1] == NULL)) {
+        return zf_py_fail(error, ZF_ERR_INPUT, input->name, "an array of the Arrow data is not of the type that its schema has");
+    }
+    input->array = array;
+    if (!dictionary) return ZF_OK;
+    ZF_TRY_PY(zf_py_input_begin(input->dictionary, array->dictionary, error));
+    return take_rows(input->dictionary, 0, array->dictionary->length, 0, &input->entries, error);
+}
+
+static int64_t index_at(const zf_py_input *input, int64_t at) {
+    const char *place = (const char *)input->array->buffers[1] + (size_t)at * input->index;
+    uint64_t value = 0;
+    memcpy(&value, place, input->index);
+    unsigned spare = 64 - 8 * (unsigned)input->index;
+    return input->index_signed ? (int64_t)(value << spare) >> spare : value > INT64_MAX ? -1 : (int64_t)value;
+}
+
+/// Rows of a dictionary: each index as its entry.
+static zf_status gather(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out, zf_error *error) {
+    const zf_encode_column *entries = &input->entries;
+    int64_t at = input->array->offset + first, count = input->array->dictionary->length;
+    const uint8_t *valid;
+    bool nullable = input->nullable;
+    *out = (zf_encode_column){0};
+    ZF_TRY_PY(take_validity(input, at, rows, row, &valid, error));
+    if (!grow(&input->validity, (size_t)(rows + 7) / 8 + 1) || !grow(&input->offsets, ((size_t)rows + 1) * 8) ||
+        !grow(&input->values, (size_t)rows * input->out_width + 1))
+        return no_memory(input, error);
+    uint8_t *bits = input->validity.data;
+    if (valid == NULL) memset(bits, 0xff, (size_t)(rows + 7) / 8);
+    int64_t *offsets = input->offsets.data;
+    offsets[0] = 0;
+    for (int64_t k = 0; k < rows; k++) {
+        int64_t index = bit(bits, k) ? index_at(input, at + k) : -1;
+        if (bit(bits, k) && (index < 0 || index >= count)) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name,
+                              "row %llu of the Arrow data has an index outside of its dictionary",
+                              (unsigned long long)(row + (uint64_t)k));
+        }
+        if (index >= 0 && entries->validity != NULL && !bit(entries->validity, index)) {
+            if (!nullable) {
+                return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
+                                  (unsigned long long)(row + (uint64_t)k));
+            }
+            bits[k / 8] &= (uint8_t)~(1u << k % 8);
+            index = -1;
+        }
+        if (input->out_width > 0) {
+            char *to = (char *)input->values.data + (size_t)k * input->out_width;
+            memset(to, 0, input->out_width);
+            if (index >= 0) memcpy(to, (const char *)entries->values + (size_t)index * input->out_width, input->out_width);
+            continue;
+        }
+        int64_t from = index < 0 ? 0 : entries->offsets[index], size = index < 0 ? 0 : entries->offsets[index + 1] - from;
+        if (size < 0 || !grow(&input->values, (size_t)(offsets[k] + size) + 1)) return no_memory(input, error);
+        memcpy((char *)input->values.data + offsets[k], (const char *)entries->values + from, (size_t)size);
+        offsets[k + 1] = offsets[k] + size;
+    }
+    out->values = input->values.data;
+    out->offsets = input->out_width == 0 ? offsets : NULL;
+    out->validity = nullable ? bits : NULL;
+    return ZF_OK;
+}
+
+zf_status zf_py_input_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
+                           zf_error *error) {
+    return input->dictionary == NULL ? take_rows(input, first, rows, row, out, error)
+                                     : gather(input, first, rows, row, out, error);
+}

@@ -1,0 +1,318 @@
+#include "python/extension/column_object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/extension/dlpack.h"
+
+// ---- Buffer ---------------------------------------------------------------------------------------------------
+
+/// Elements in the memory of a column.
+typedef struct buffer_object {
+    PyObject_HEAD zf_py_storage *storage;
+    void *data;
+    Py_ssize_t count;
+    DLDataType type;
+} buffer_object;
+
+/// The letter of an element for the buffer protocol; NULL: a type that it lacks.
+static const char *letter_of(DLDataType type) {
+    static const char *const letters[3][4] = {{"b", "h", "i", "q"}, {"B", "H", "I", "Q"}, {NULL, "e", "f", "d"}};
+    int log = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
+    return letters[type.code][log];
+}
+
+static DLDataType type_of(zf_element element) {
+    static const DLDataType types[] = {
+        [ZF_U8] = {ZF_DL_UINT, 8, 1},    [ZF_U16] = {ZF_DL_UINT, 16, 1}, [ZF_U32] = {ZF_DL_UINT, 32, 1},
+        [ZF_U64] = {ZF_DL_UINT, 64, 1},  [ZF_I8] = {ZF_DL_INT, 8, 1},    [ZF_I16] = {ZF_DL_INT, 16, 1},
+        [ZF_I32] = {ZF_DL_INT, 32, 1},   [ZF_I64] = {ZF_DL_INT, 64, 1},  [ZF_F32] = {ZF_DL_FLOAT, 32, 1},
+        [ZF_F64] = {ZF_DL_FLOAT, 64, 1}, [ZF_BOOL] = {ZF_DL_UINT, 8, 1}, [ZF_STRING] = {ZF_DL_UINT, 8, 1}};
+    return types[element];
+}
+
+/// A view of one dimension, read-only: other consumers share the memory.
+static int fill_view(PyObject *owner, void *data, Py_ssize_t count, DLDataType type, Py_buffer *view, int flags) {
+    view->obj = NULL;
+    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
+        PyErr_SetString(PyExc_BufferError, "the memory of a column is read-only");
+        return -1;
+    }
+    Py_ssize_t *shape = malloc(2 * sizeof *shape);
+    if (shape == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    shape[0] = count;
+    shape[1] = type.bits / 8;
+    *view = (Py_buffer){.buf = data,
+                        .obj = Py_NewRef(owner),
+                        .len = count * (type.bits / 8),
+                        .itemsize = type.bits / 8,
+                        .readonly = 1,
+                        .ndim = 1,
+                        .format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? (char *)letter_of(type) : NULL,
+                        .shape = (flags & PyBUF_ND) == PyBUF_ND ? shape : NULL,
+                        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? shape + 1 : NULL,
+                        .internal = shape};
+    return 0;
+}
+
+static void release_view(PyObject *self, Py_buffer *view) {
+    (void)self;
+    free(view->internal);
+}
+
+static void free_object(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyObject *new_object(PyTypeObject *type) {
+    allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, 0);
+}
+
+static void buffer_dealloc(PyObject *self) {
+    zf_py_storage_release(((buffer_object *)self)->storage);
+    free_object(self);
+}
+
+static int buffer_view(PyObject *self, Py_buffer *view, int flags) {
+    const buffer_object *b = (buffer_object *)self;
+    return fill_view(self, b->data, b->count, b->type, view, flags);
+}
+
+static Py_ssize_t buffer_length(PyObject *self) { return ((buffer_object *)self)->count; }
+
+static PyObject *buffer_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    const buffer_object *b = (buffer_object *)self;
+    return zf_py_dlpack(&(zf_py_tensor){b->storage, b->data, b->count, b->type}, arguments, keywords);
+}
+
+static PyObject *on_host(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    return Py_BuildValue("(ii)", ZF_DL_CPU, 0);
+}
+
+static PyMethodDef buffer_methods[] = {
+    {"__dlpack__", __extension__(PyCFunction)(void (*)(void)) buffer_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "The buffer as a DLPack capsule, without a copy."},
+    {"__dlpack_device__", on_host, METH_NOARGS, "(1, 0): host memory."},
+    {0},
+};
+
+static PyType_Slot buffer_slots[] = {
+    ZF_SLOT(Py_tp_dealloc, buffer_dealloc),
+    ZF_SLOT(Py_bf_getbuffer, buffer_view),
+    ZF_SLOT(Py_bf_releasebuffer, release_view),
+    ZF_SLOT(Py_sq_length, buffer_length),
+    {Py_tp_methods, buffer_methods},
+    {Py_tp_doc, (char[]){"Elements of a column in host memory: the buffer protocol and DLPack, read-only."}},
+    {0},
+};
+
+PyType_Spec zf_py_buffer_spec = {.name = "zipflow._runtime.Buffer",
+                                 .basicsize = sizeof(buffer_object),
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                                 .slots = buffer_slots};
+
+// ---- Column ---------------------------------------------------------------------------------------------------
+
+typedef struct column_object {
+    PyObject_HEAD zf_py_storage *storage;
+    zf_py_field field;
+    PyTypeObject *buffer_type;
+} column_object;
+
+PyObject *zf_py_column_new(PyTypeObject *type, PyTypeObject *buffer_type, zf_py_field *field, zf_py_storage *storage) {
+    column_object *self = (column_object *)new_object(type);
+    if (self == NULL) {
+        zf_py_field_clear(field);
+        zf_py_storage_release(storage);
+        return NULL;
+    }
+    self->storage = storage;
+    self->field = *field;
+    self->buffer_type = (PyTypeObject *)Py_NewRef((PyObject *)buffer_type);
+    return (PyObject *)self;
+}
+
+static void column_dealloc(PyObject *self) {
+    column_object *c = (column_object *)self;
+    zf_py_storage_release(c->storage);
+    zf_py_field_clear(&c->field);
+    Py_XDECREF((PyObject *)c->buffer_type);
+    free_object(self);
+}
+
+bool zf_py_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field, zf_py_storage **storage) {
+    if (!PyObject_TypeCheck(object, type)) {
+        PyErr_SetString(PyExc_TypeError, "a table has columns of zipflow");
+        return false;
+    }
+    const column_object *c = (column_object *)object;
+    *field = c->field;
+    field->name = strdup(c->field.name);
+    if (field->name == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    *storage = zf_py_storage_hold(c->storage);
+    return true;
+}
+
+/// Numbers of no other meaning: what tensors and arrays hold as they are.
+static bool plain_numbers(const column_object *c) {
+    return strlen(c->field.format) == 1 && strchr("cCsSiIlLfg", c->field.format[0]) != NULL;
+}
+
+static bool check_plain(const column_object *c) {
+    if (!plain_numbers(c)) {
+        PyErr_Format(PyExc_BufferError, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s",
+                     c->field.name, c->field.format, c->storage->offsets != NULL ? " and .offsets" : "");
+        return false;
+    }
+    if (c->storage->null_count > 0) {
+        PyErr_Format(PyExc_BufferError, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name,
+                     (long long)c->storage->null_count);
+        return false;
+    }
+    return true;
+}
+
+static int column_view(PyObject *self, Py_buffer *view, int flags) {
+    const column_object *c = (column_object *)self;
+    view->obj = NULL;
+    if (!check_plain(c)) return -1;
+    return fill_view(self, c->storage->values, c->storage->rows, type_of(c->storage->element), view, flags);
+}
+
+static Py_ssize_t column_length(PyObject *self) { return ((column_object *)self)->storage->rows; }
+
+static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    const column_object *c = (column_object *)self;
+    if (!check_plain(c)) return NULL;
+    const zf_py_tensor tensor = {c->storage, c->storage->values, c->storage->rows, type_of(c->storage->element)};
+    return zf_py_dlpack(&tensor, arguments, keywords);
+}
+
+static PyObject *column_schema(PyObject *self, PyObject *none) {
+    (void)none;
+    const column_object *c = (column_object *)self;
+    return zf_py_schema_capsule(&c->field, c->storage);
+}
+
+static PyObject *column_array(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    static char name[] = "requested_schema", *names[] = {name, NULL};
+    const column_object *c = (column_object *)self;
+    PyObject *requested = Py_None; // the stored type is what there is: a consumer converts it
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O:__arrow_c_array__", names, &requested)) return NULL;
+    PyObject *schema = column_schema(self, NULL);
+    PyObject *array = schema == NULL ? NULL : zf_py_array_capsule(c->storage);
+    PyObject *both = array == NULL ? NULL : PyTuple_Pack(2, schema, array);
+    Py_XDECREF(schema);
+    Py_XDECREF(array);
+    return both;
+}
+
+static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DLDataType type) {
+    if (data == NULL) return Py_NewRef(Py_None);
+    buffer_object *b = (buffer_object *)new_object(c->buffer_type);
+    if (b == NULL) return NULL;
+    b->storage = zf_py_storage_hold(c->storage);
+    b->data = data;
+    b->count = (Py_ssize_t)(bytes / (type.bits / 8));
+    b->type = type;
+    return (PyObject *)b;
+}
+
+static PyObject *column_values(PyObject *self, void *closure) {
+    (void)closure;
+    const column_object *c = (column_object *)self;
+    DLDataType type = type_of(c->storage->element);
+    return new_buffer(c, c->storage->values, c->storage->values_bytes, type);
+}
+
+static PyObject *column_validity(PyObject *self, void *closure) {
+    (void)closure;
+    const column_object *c = (column_object *)self;
+    return new_buffer(c, c->storage->validity, c->storage->validity_bytes, (DLDataType){ZF_DL_UINT, 8, 1});
+}
+
+static PyObject *column_offsets(PyObject *self, void *closure) {
+    (void)closure;
+    const column_object *c = (column_object *)self;
+    uint8_t bits = (uint8_t)(c->storage->offset_width * 8);
+    return new_buffer(c, c->storage->offsets, c->storage->offsets_bytes, (DLDataType){ZF_DL_INT, bits, 1});
+}
+
+static PyObject *column_name(PyObject *self, void *closure) {
+    (void)closure;
+    return PyUnicode_FromString(((column_object *)self)->field.name);
+}
+
+static PyObject *column_format(PyObject *self, void *closure) {
+    (void)closure;
+    char format[ZF_PY_FORMAT];
+    const column_object *c = (column_object *)self;
+    zf_py_format_of(&c->field, c->storage, format);
+    return PyUnicode_FromString(format);
+}
+
+static PyObject *column_null_count(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromLongLong(((column_object *)self)->storage->null_count);
+}
+
+static PyObject *column_nullable(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(((column_object *)self)->field.nullable);
+}
+
+static PyObject *column_bytes(PyObject *self, void *closure) {
+    (void)closure;
+    const zf_py_storage *s = ((column_object *)self)->storage;
+    return PyLong_FromSize_t(s->values_bytes + s->offsets_bytes + s->validity_bytes);
+}
+
+static PyMethodDef column_methods[] = {
+    {"__arrow_c_schema__", column_schema, METH_NOARGS, "The column's type as a capsule of Arrow's C data interface."},
+    {"__arrow_c_array__", __extension__(PyCFunction)(void (*)(void)) column_array, METH_VARARGS | METH_KEYWORDS,
+     "The column's type and rows as capsules of Arrow's C data interface, without a copy."},
+    {"__dlpack__", __extension__(PyCFunction)(void (*)(void)) column_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "The column as a DLPack capsule, without a copy: numbers without nulls."},
+    {"__dlpack_device__", on_host, METH_NOARGS, "(1, 0): host memory."},
+    {0},
+};
+
+static PyGetSetDef column_members[] = {
+    {"name", column_name, NULL, "The column's name.", NULL},
+    {"format", column_format, NULL, "The column's type as a format string of Arrow's C data interface.", NULL},
+    {"null_count", column_null_count, NULL, "The number of nulls.", NULL},
+    {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
+    {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},
+    {"values", column_values, NULL, "Elements, also those of nulls, which are 0; bits of booleans; characters of strings.", NULL},
+    {"validity", column_validity, NULL, "A bitmap, lowest bit first, 1 for a value; None where the type has no nulls.", NULL},
+    {"offsets", column_offsets, NULL, "Strings: rows + 1 offsets into the characters; None for others.", NULL},
+    {0},
+};
+
+static PyType_Slot column_slots[] = {
+    ZF_SLOT(Py_tp_dealloc, column_dealloc),
+    ZF_SLOT(Py_bf_getbuffer, column_view),
+    ZF_SLOT(Py_bf_releasebuffer, release_view),
+    ZF_SLOT(Py_sq_length, column_length),
+    {Py_tp_methods, column_methods},
+    {Py_tp_getset, column_members},
+    {Py_tp_doc, (char[]){"Rows of one column in host memory."}},
+    {0},
+};
+
+PyType_Spec zf_py_column_spec = {.name = "zipflow._runtime.Column",
+                                 .basicsize = sizeof(column_object),
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                                          Py_TPFLAGS_IMMUTABLETYPE,
+                                 .slots = column_slots};

@@ -1,0 +1,91 @@
+// zipflow._compile: the compiler, on libzipflow-compile. It loads LLVM, so the package imports it at the first decode or encode.
+#include "python/extension/home.h"
+#include "python/extension/program_object.h"
+#include "python/extension/stream_object.h"
+#include "zipflow/compile.h"
+
+static zf_py_compile *state_of(PyObject *module) { return PyModule_GetState(module); }
+
+static void free_compiler(void *compiler) { zf_compiler_free(compiler); }
+
+/// The contents of a Home by its capsule; NULL with an exception set.
+static zf_py_home *home_of(PyObject *capsule) {
+    zf_py_home *home = PyCapsule_GetPointer(capsule, ZF_PY_HOME_CAPSULE);
+    if (home == NULL || home->version == ZF_PY_HOME_VERSION) return home;
+    PyErr_SetString(PyExc_ImportError, "zipflow._compile and zipflow._runtime are of different versions");
+    return NULL;
+}
+
+/// Arguments (capsule of a Home, directory of std.zf or None): makes the Home's compiler, once. One thread at a time.
+static PyObject *attach(PyObject *module, PyObject *arguments) {
+    PyObject *capsule;
+    const char *std_dir;
+    if (!PyArg_ParseTuple(arguments, "Oz", &capsule, &std_dir)) return NULL;
+    zf_py_home *home = home_of(capsule);
+    if (home == NULL) return NULL;
+    if (home->compiler != NULL) return Py_NewRef(Py_None);
+    zf_error error;
+    zf_compiler *compiler = NULL;
+    const zf_compiler_options options = {ZF_INIT(zf_compiler_options), .std_dir = std_dir};
+    zf_status status;
+    Py_BEGIN_ALLOW_THREADS status = zf_compiler_create(home->context, &options, &compiler, &error);
+    Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(state_of(module)->make_error, &error);
+    home->free_compiler = free_compiler;
+    home->compiler = compiler;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *load_program(PyObject *module, PyObject *arguments) {
+    return zf_py_program_new(state_of(module)->program, state_of(module)->make_error, arguments);
+}
+
+static PyObject *take_stream(PyObject *module, PyObject *capsule) { return zf_py_stream_new(state_of(module), capsule); }
+
+static PyMethodDef functions[] = {
+    {"attach", attach, METH_VARARGS, "attach(home, std_dir): gives a Home its compiler, unless it has one."},
+    {"program", load_program, METH_VARARGS, "program(home, capsule, name, text): a Program."},
+    {"stream", take_stream, METH_O, "stream(capsule): a Stream, which takes what the capsule holds."},
+    {0},
+};
+
+static int execute(PyObject *module) {
+    zf_py_compile *state = state_of(module);
+    state->program = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_program_spec, NULL);
+    state->stream = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_stream_spec, NULL);
+    state->make_error = zf_py_make_error();
+    if (state->program == NULL || state->stream == NULL || state->make_error == NULL) return -1;
+    return PyModule_AddStringConstant(module, "llvm_version", zf_compiler_llvm_version());
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+    const zf_py_compile *state = state_of(module);
+    Py_VISIT(state->program);
+    Py_VISIT(state->stream);
+    Py_VISIT(state->make_error);
+    return 0;
+}
+
+static int clear(PyObject *module) {
+    zf_py_compile *state = state_of(module);
+    Py_CLEAR(state->program);
+    Py_CLEAR(state->stream);
+    Py_CLEAR(state->make_error);
+    return 0;
+}
+
+static void release(void *module) { clear(module); }
+
+static PyModuleDef_Slot slots[] = {ZF_SLOT(Py_mod_exec, execute), {0}};
+
+static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "zipflow._compile",
+                                        .m_doc = "The compiler. Private: use zipflow.",
+                                        .m_size = sizeof(zf_py_compile),
+                                        .m_methods = functions,
+                                        .m_slots = slots,
+                                        .m_traverse = traverse,
+                                        .m_clear = clear,
+                                        .m_free = release};
+
+PyMODINIT_FUNC PyInit__compile(void);
+PyMODINIT_FUNC PyInit__compile(void) { return PyModuleDef_Init(&definition); }

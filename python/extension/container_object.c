@@ -1,0 +1,365 @@
+#include "python/extension/container_object.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "python/extension/column_object.h"
+#include "python/extension/file_reader.h"
+#include "python/extension/home.h"
+
+typedef struct container_object {
+    PyObject_HEAD PyObject *home;
+    const zf_py_types *types;
+    PyObject *module; ///< owns `types`
+    zf_container *container;
+    Py_buffer memory; ///< of bytes-like data; `obj` is NULL elsewhere
+    zf_py_reader *reader;
+    size_t calls; ///< under way, without the GIL: the container closes after the last
+    bool closed;
+} container_object;
+
+// ---- Calls ----------------------------------------------------------------------------------------------------
+
+/// Calls the library without the GIL; requests of a reader are served meanwhile. False with an exception set.
+static bool call(container_object *c, zf_status (*function)(void *user, zf_error *error), void *user) {
+    zf_error error = {0};
+    zf_status status;
+    PyObject *failed = NULL;
+    if (c->reader != NULL) {
+        status = zf_py_reader_run(c->reader, function, user, &failed, &error);
+    } else {
+        Py_BEGIN_ALLOW_THREADS status = function(user, &error);
+        Py_END_ALLOW_THREADS
+    }
+    if (status == ZF_OK) {
+        Py_XDECREF(failed);
+        return true;
+    }
+    bool ours = failed != NULL && PyErr_GivenExceptionMatches(failed, PyExc_Exception);
+    if (failed != NULL && !ours) { // KeyboardInterrupt and the like
+        PyErr_SetObject((PyObject *)Py_TYPE(failed), failed);
+        Py_DECREF(failed);
+        return false;
+    }
+    zf_py_raise(c->types->make_error, &error);
+    if (failed != NULL) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        PyException_SetCause(value, failed); // takes the reference
+        PyErr_Restore(type, value, trace);
+    }
+    return false;
+}
+
+static void close_now(container_object *c) {
+    // A forked child leaves it alone: threads of the parent may have held its locks.
+    if (c->home != NULL && zf_py_home_of(c->home)->process == (long)getpid()) zf_container_close(c->container);
+    c->container = NULL;
+    if (c->memory.obj != NULL) PyBuffer_Release(&c->memory);
+    zf_py_reader *reader = c->reader;
+    c->reader = NULL;
+    zf_py_reader_free(reader);
+}
+
+static bool begin(container_object *c) {
+    if (c->closed) {
+        PyErr_SetString(PyExc_ValueError, "the file is closed");
+        return false;
+    }
+    if (zf_py_home_of(c->home)->process != (long)getpid()) {
+        PyErr_SetString(PyExc_RuntimeError, "the file was opened before a fork: open it in the child");
+        return false;
+    }
+    c->calls++;
+    return true;
+}
+
+static void end(container_object *c) {
+    if (--c->calls == 0 && c->closed) close_now(c);
+}
+
+static PyObject *container_close(PyObject *self, PyObject *none) {
+    (void)none;
+    container_object *c = (container_object *)self;
+    if (!c->closed) {
+        c->closed = true;
+        if (c->calls == 0) close_now(c);
+    }
+    return Py_NewRef(Py_None);
+}
+
+// ---- Opening --------------------------------------------------------------------------------------------------
+
+typedef struct opening {
+    zf_context *context;
+    const char *path;
+    const void *memory;
+    uint64_t bytes;
+    zf_py_reader *reader;
+    zf_open_options options;
+    zf_container **out;
+} opening;
+
+static zf_status open_container(void *user, zf_error *error) {
+    const opening *o = user;
+    if (o->path != NULL) return zf_container_open(o->context, o->path, o->out, error);
+    if (o->memory != NULL) return zf_container_open_memory(o->context, o->memory, o->bytes, &o->options, o->out, error);
+    const zf_byte_reader reader = {ZF_INIT(zf_byte_reader), .bytes = o->bytes, .read = zf_py_reader_read, .user = o->reader};
+    return zf_container_open_reader(o->context, &reader, &o->options, o->out, error);
+}
+
+static bool open_source(container_object *c, PyObject *source, const char *name, int kind) {
+    opening o = {
+        .context = zf_py_home_of(c->home)->context, .options = {ZF_INIT(zf_open_options), .name = name}, .out = &c->container};
+    if (kind == 0) {
+        o.path = PyBytes_AsString(source);
+        return o.path != NULL && call(c, open_container, &o);
+    }
+    if (kind == 1) {
+        if (PyObject_GetBuffer(source, &c->memory, PyBUF_SIMPLE) != 0) return false;
+        o.memory = c->memory.buf != NULL ? c->memory.buf : ""; // empty data may be nowhere
+        o.bytes = (uint64_t)c->memory.len;
+        return call(c, open_container, &o);
+    }
+    PyObject *read;
+    unsigned long long bytes;
+    if (!PyArg_ParseTuple(source, "OK", &read, &bytes)) return false;
+    c->reader = zf_py_reader_new(read);
+    o.reader = c->reader;
+    o.bytes = bytes;
+    return c->reader != NULL && call(c, open_container, &o);
+}
+
+PyObject *zf_py_container_open(const zf_py_types *types, PyObject *arguments) {
+    PyObject *home, *source, *module;
+    const char *name;
+    int kind;
+    if (!PyArg_ParseTuple(arguments, "O!O!Oyi", &PyModule_Type, &module, types->home, &home, &source, &name, &kind)) return NULL;
+    allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(types->container, Py_tp_alloc);
+    container_object *c = (container_object *)allocate(types->container, 0);
+    if (c == NULL) return NULL;
+    c->home = Py_NewRef(home);
+    c->types = types;
+    c->module = Py_NewRef(module);
+    if (open_source(c, source, name, kind)) return (PyObject *)c;
+    Py_DECREF(c);
+    return NULL;
+}
+
+// ---- Facts ----------------------------------------------------------------------------------------------------
+
+static PyObject *text(const char *from) { return PyUnicode_DecodeUTF8(from, (Py_ssize_t)strlen(from), "strict"); }
+
+/// [(name, full name, element, logical, precision, scale, nullable, type, codec, blocks, rows per block, plain, stored, zones)]
+static PyObject *container_columns(PyObject *self, PyObject *none) {
+    (void)none;
+    container_object *c = (container_object *)self;
+    if (!begin(c)) return NULL;
+    PyObject *list = PyList_New(0);
+    size_t count = zf_container_columns(c->container);
+    for (size_t k = 0; list != NULL && k < count; k++) {
+        zf_error error;
+        zf_column_info i = {ZF_INIT(zf_column_info)};
+        PyObject *row = NULL;
+        if (zf_container_column(c->container, k, &i, &error) != ZF_OK)
+            zf_py_raise(c->types->make_error, &error);
+        else
+            row = Py_BuildValue("(NNiiiiONNKKKKK)", text(i.name), text(i.full_name), (int)i.type.element, (int)i.type.logical,
+                                (int)i.type.precision, (int)i.type.scale, i.type.nullable ? Py_True : Py_False, text(i.type_name),
+                                text(i.codec), (unsigned long long)i.blocks, (unsigned long long)i.rows_per_block,
+                                (unsigned long long)i.plain_bytes, (unsigned long long)i.stored_bytes,
+                                (unsigned long long)zf_container_zones(c->container, k));
+        if (row == NULL || PyList_Append(list, row) != 0) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        Py_XDECREF(row);
+    }
+    end(c);
+    return list;
+}
+
+/// (table, rows, bytes, schema or None, [(key, value)])
+static PyObject *container_facts(PyObject *self, PyObject *none) {
+    (void)none;
+    container_object *c = (container_object *)self;
+    if (!begin(c)) return NULL;
+    size_t bytes = 0;
+    const void *schema = zf_container_schema(c->container, &bytes);
+    PyObject *list = PyList_New(0);
+    for (size_t k = 0; list != NULL && k < zf_container_metadata_count(c->container); k++) {
+        zf_error error;
+        zf_metadata m;
+        PyObject *pair = NULL;
+        if (zf_container_metadata(c->container, k, &m, &error) != ZF_OK)
+            zf_py_raise(c->types->make_error, &error);
+        else
+            pair = Py_BuildValue("(Ny#)", text(m.key), (const char *)m.value, (Py_ssize_t)m.bytes);
+        if (pair == NULL || PyList_Append(list, pair) != 0) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        Py_XDECREF(pair);
+    }
+    PyObject *facts = list == NULL
+                          ? NULL
+                          : Py_BuildValue("(NKKz#N)", text(zf_container_table(c->container)),
+                                          (unsigned long long)zf_container_rows(c->container),
+                                          (unsigned long long)zf_container_bytes(c->container), NULL, (Py_ssize_t)0, list);
+    if (facts != NULL && schema != NULL) {
+        PyObject *copy = PyBytes_FromStringAndSize(schema, (Py_ssize_t)bytes);
+        if (copy == NULL || PyTuple_SetItem(facts, 3, copy) != 0) {
+            Py_DECREF(facts);
+            facts = NULL;
+        }
+    }
+    end(c);
+    return facts;
+}
+
+static PyObject *container_find(PyObject *self, PyObject *name) {
+    container_object *c = (container_object *)self;
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    if (bytes == NULL || !begin(c)) {
+        Py_XDECREF(bytes);
+        return NULL;
+    }
+    zf_error error;
+    size_t index = 0;
+    char *characters;
+    Py_ssize_t size;
+    PyObject *found = NULL;
+    if (PyBytes_AsStringAndSize(bytes, &characters, &size) != 0)
+        found = NULL;
+    else if (strlen(characters) != (size_t)size) // no name has a zero
+        PyErr_SetString(PyExc_KeyError, "a column's name has no NUL character");
+    else if (zf_container_find(c->container, characters, &index, &error) == ZF_OK)
+        found = PyLong_FromSize_t(index);
+    else
+        zf_py_raise(c->types->make_error, &error);
+    end(c);
+    Py_DECREF(bytes);
+    return found;
+}
+
+// ---- Decoding -------------------------------------------------------------------------------------------------
+
+typedef struct sizing {
+    const zf_py_decode *decode;
+    zf_decode_sizes sizes;
+} sizing;
+
+static zf_status find_sizes(void *user, zf_error *error) {
+    sizing *s = user;
+    return zf_decode_size(s->decode->container, s->decode->column, &s->decode->options, &s->sizes, error);
+}
+
+/// Arguments (column, first row, rows, threads): (values, offsets, validity, workspace)
+static PyObject *container_sizes(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    unsigned long long first, rows;
+    zf_py_decode d = {.options = {ZF_INIT(zf_decode_options), .some_rows = true}};
+    if (!PyArg_ParseTuple(arguments, "nKKI", &d.column, &first, &rows, &d.options.threads) || !begin(c)) return NULL;
+    d.container = c->container;
+    d.options.row_begin = first;
+    d.options.row_count = rows;
+    sizing s = {.decode = &d, .sizes = {ZF_INIT(zf_decode_sizes)}};
+    bool good = call(c, find_sizes, &s);
+    end(c);
+    return good ? Py_BuildValue("(KKKK)", (unsigned long long)s.sizes.values, (unsigned long long)s.sizes.offsets,
+                                (unsigned long long)s.sizes.validity, (unsigned long long)s.sizes.workspace)
+                : NULL;
+}
+
+static zf_status decode_column(void *user, zf_error *error) { return zf_py_decode_run(user, error); }
+
+/// Arguments (class, column, first row, rows, threads, name, format, nullable, wide, bytes): a Column
+static PyObject *container_decode(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *type, *name, *format;
+    unsigned long long first, rows;
+    int nullable, wide, bytes;
+    zf_py_decode d = {.device = "cpu", .options = {ZF_INIT(zf_decode_options)}};
+    if (!PyArg_ParseTuple(arguments, "O!nKKIUUppp", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &name,
+                          &format, &nullable, &wide, &bytes))
+        return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)type, c->types->column)) {
+        PyErr_SetString(PyExc_TypeError, "the class of columns must be one of Column");
+        return NULL;
+    }
+    if (!begin(c)) return NULL;
+    d.container = c->container;
+    d.options.some_rows = first != 0 || rows != zf_container_rows(c->container);
+    d.options.row_begin = first;
+    d.options.row_count = rows;
+    d.wide = wide;
+    d.bytes = bytes;
+    bool good = call(c, decode_column, &d);
+    end(c);
+    zf_py_field field;
+    if (!good) return NULL;
+    if (!zf_py_field_set(&field, name, format, nullable)) {
+        zf_py_storage_release(d.out);
+        return NULL;
+    }
+    return zf_py_column_new((PyTypeObject *)type, c->types->buffer, &field, d.out);
+}
+
+// ---- The type -------------------------------------------------------------------------------------------------
+
+static int container_traverse(PyObject *self, visitproc visit, void *arg) {
+    container_object *c = (container_object *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(c->home);
+    Py_VISIT(c->module);
+    Py_VISIT(c->memory.obj);
+    if (c->reader != NULL) Py_VISIT(zf_py_reader_function(c->reader));
+    return 0;
+}
+
+static int container_clear(PyObject *self) { // its reader may hold whoever holds it
+    container_object *c = (container_object *)self;
+    if (c->calls > 0) return 0;
+    c->closed = true;
+    close_now(c);
+    return 0;
+}
+
+static void container_dealloc(PyObject *self) {
+    container_object *c = (container_object *)self;
+    PyObject_GC_UnTrack(self);
+    close_now(c);
+    Py_XDECREF(c->home);
+    Py_XDECREF(c->module);
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyMethodDef methods[] = {
+    {"close", container_close, METH_NOARGS, "Closes the file once no call uses it."},
+    {"columns", container_columns, METH_NOARGS, "A tuple of facts for each column."},
+    {"facts", container_facts, METH_NOARGS, "(table, rows, bytes, schema or None, [(key, value)])"},
+    {"find", container_find, METH_O, "The index of a column by its name or full name."},
+    {"sizes", container_sizes, METH_VARARGS, "Bytes that a decode needs."},
+    {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    ZF_SLOT(Py_tp_dealloc, container_dealloc),
+    ZF_SLOT(Py_tp_traverse, container_traverse),
+    ZF_SLOT(Py_tp_clear, container_clear),
+    {Py_tp_methods, methods},
+    {Py_tp_doc, (char[]){"An open container of the library."}},
+    {0},
+};
+
+PyType_Spec zf_py_container_spec = {.name = "zipflow._runtime.Container",
+                                    .basicsize = sizeof(container_object),
+                                    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                                             Py_TPFLAGS_IMMUTABLETYPE,
+                                    .slots = slots};

@@ -1,0 +1,28 @@
+// Shared by the sources of an extension module: Python's limited interface, and how errors become exceptions.
+#ifndef ZF_PYTHON_EXTENSION_H
+#define ZF_PYTHON_EXTENSION_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "zipflow/zipflow.h"
+
+/// A function or a constant as the `void *` of a slot, which ISO C has no conversion for.
+#define ZF_SLOT(id, function) {id, __extension__(void *)(function)}
+
+/// Sets the exception of an error: `make` is zipflow._errors.make. Returns NULL. Holds the GIL.
+PyObject *zf_py_raise(PyObject *make, const zf_error *error);
+/// Fills `*error` with a failure that has no code of the library, and returns `status`. No Python object is touched.
+zf_status zf_py_fail(zf_error *error, zf_status status, const char *place, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/// Returns a status that is not ZF_OK from the function around it.
+#define ZF_TRY_PY(call)                                                                                                          \
+    do {                                                                                                                         \
+        zf_status zf_py_status = (call);                                                                                         \
+        if (zf_py_status != ZF_OK) return zf_py_status;                                                                          \
+    } while (0)
+
+/// Imports zipflow._errors.make; NULL with an exception set.
+PyObject *zf_py_make_error(void);
+
+#endif

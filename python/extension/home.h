@@ -1,0 +1,28 @@
+// Home: a context and, once something is decoded or encoded, its compiler. Shared by files, programs and the two extension
+// modules.
+#ifndef ZF_PYTHON_HOME_H
+#define ZF_PYTHON_HOME_H
+
+#include "python/extension/extension.h"
+
+#define ZF_PY_HOME_CAPSULE "zipflow._runtime.home"
+
+/// The contents of a Home, which _compile finds through the capsule that `Home._capsule` returns. Holders of the object only.
+typedef struct zf_py_home {
+    unsigned version; ///< ZF_PY_HOME_VERSION, of both modules
+    zf_context *context;
+    void *compiler;                        ///< zf_compiler; NULL: none yet
+    void (*free_compiler)(void *compiler); ///< of _compile, which stays loaded
+    long process;                          ///< that made it: a forked child neither uses nor frees it
+} zf_py_home;
+
+enum { ZF_PY_HOME_VERSION = 1 };
+
+extern PyType_Spec zf_py_home_spec;
+
+/// Returns a new Home(threads=0, cache_dir=None); NULL with an exception set.
+PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error, PyObject *arguments);
+/// Returns the contents of an object that is a Home.
+zf_py_home *zf_py_home_of(PyObject *home);
+
+#endif

@@ -1,0 +1,95 @@
+// zipflow._runtime: files, columns and their memory, on libzipflow. It loads neither LLVM nor a driver of a GPU.
+#include "python/extension/column_object.h"
+#include "python/extension/container_object.h"
+#include "python/extension/home.h"
+
+static zf_py_types *types_of(PyObject *module) { return PyModule_GetState(module); }
+
+static PyObject *open_home(PyObject *module, PyObject *arguments) {
+    return zf_py_home_new(types_of(module)->home, types_of(module)->make_error, arguments);
+}
+
+static PyObject *open_container(PyObject *module, PyObject *arguments) {
+    PyObject *own = PyTuple_Pack(1, module);
+    PyObject *all = own == NULL ? NULL : PySequence_Concat(own, arguments);
+    PyObject *container = all == NULL ? NULL : zf_py_container_open(types_of(module), all);
+    Py_XDECREF(all);
+    Py_XDECREF(own);
+    return container;
+}
+
+static PyObject *export_stream(PyObject *module, PyObject *arguments) {
+    return zf_py_export_stream(types_of(module)->column, arguments);
+}
+
+static PyObject *export_schema(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return zf_py_export_schema(arguments);
+}
+
+static PyObject *storages(PyObject *module, PyObject *none) {
+    (void)module, (void)none;
+    return PyLong_FromSize_t(zf_py_storage_count());
+}
+
+static PyMethodDef functions[] = {
+    {"home", open_home, METH_VARARGS, "home(threads, cache_dir): a Home."},
+    {"open", open_container, METH_VARARGS, "open(home, source, name, kind): a Container."},
+    {"export_stream", export_stream, METH_VARARGS,
+     "export_stream(columns, rows, metadata): a capsule of Arrow's C stream interface."},
+    {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},
+    {"storages", storages, METH_NOARGS, "How many columns' memories the process holds."},
+    {0},
+};
+
+static bool make_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out) {
+    *out = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *out != NULL && PyModule_AddType(module, *out) == 0;
+}
+
+static int execute(PyObject *module) {
+    zf_py_types *types = types_of(module);
+    if (!make_type(module, &zf_py_home_spec, &types->home) || !make_type(module, &zf_py_container_spec, &types->container) ||
+        !make_type(module, &zf_py_buffer_spec, &types->buffer) || !make_type(module, &zf_py_column_spec, &types->column))
+        return -1;
+    types->make_error = zf_py_make_error();
+    if (types->make_error == NULL) return -1;
+    return PyModule_AddStringConstant(module, "library_version", zf_version());
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+    const zf_py_types *types = types_of(module);
+    Py_VISIT(types->home);
+    Py_VISIT(types->container);
+    Py_VISIT(types->buffer);
+    Py_VISIT(types->column);
+    Py_VISIT(types->make_error);
+    return 0;
+}
+
+static int clear(PyObject *module) {
+    zf_py_types *types = types_of(module);
+    Py_CLEAR(types->home);
+    Py_CLEAR(types->container);
+    Py_CLEAR(types->buffer);
+    Py_CLEAR(types->column);
+    Py_CLEAR(types->make_error);
+    return 0;
+}
+
+static void release(void *module) { clear(module); }
+
+static PyModuleDef_Slot slots[] = {ZF_SLOT(Py_mod_exec, execute), {0}};
+
+static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "zipflow._runtime",
+                                        .m_doc = "Files, columns and their memory. Private: use zipflow.",
+                                        .m_size = sizeof(zf_py_types),
+                                        .m_methods = functions,
+                                        .m_slots = slots,
+                                        .m_traverse = traverse,
+                                        .m_clear = clear,
+                                        .m_free = release};
+
+PyMODINIT_FUNC PyInit__runtime(void);
+PyMODINIT_FUNC PyInit__runtime(void) { return PyModuleDef_Init(&definition); }

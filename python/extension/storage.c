@@ -1,0 +1,148 @@
+#include "python/extension/storage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/extension/extension.h"
+#include "python/extension/utf8.h"
+
+static atomic_size_t alive;
+
+size_t zf_py_storage_count(void) { return atomic_load(&alive); }
+
+zf_py_storage *zf_py_storage_hold(zf_py_storage *storage) {
+    atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
+    return storage;
+}
+
+void zf_py_storage_release(zf_py_storage *storage) {
+    if (storage == NULL || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
+    free(storage->values);
+    free(storage->offsets);
+    free(storage->validity);
+    free(storage);
+    atomic_fetch_sub(&alive, 1);
+}
+
+/// Memory for `bytes` bytes, at least 64, a multiple of 64, whose last 64 bytes are zero: consumers may read whole vectors.
+static void *take(size_t bytes) {
+    if (bytes > SIZE_MAX - 64) return NULL;
+    size_t room = (bytes / 64 + (bytes % 64 != 0 || bytes == 0)) * 64;
+    char *memory = aligned_alloc(64, room);
+    if (memory != NULL) memset(memory + room - 64, 0, 64);
+    return memory;
+}
+
+static int width_of(zf_element element) {
+    static const int widths[] = {[ZF_U8] = 1,  [ZF_U16] = 2, [ZF_U32] = 4, [ZF_U64] = 8, [ZF_I8] = 1,   [ZF_I16] = 2,
+                                 [ZF_I32] = 4, [ZF_I64] = 8, [ZF_F32] = 4, [ZF_F64] = 8, [ZF_BOOL] = 0, [ZF_STRING] = 1};
+    return (size_t)element < sizeof widths / sizeof *widths ? widths[element] : 0;
+}
+
+static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
+    int64_t valid = 0;
+    for (int64_t k = 0; k < rows / 8; k++) valid += __builtin_popcount(validity[k]);
+    if (rows % 8 != 0) valid += __builtin_popcount(validity[rows / 8] & ((1u << rows % 8) - 1));
+    return rows - valid;
+}
+
+/// 128-bit integers in place of 64-bit ones: Arrow's decimal128.
+static zf_status widen(zf_py_storage *s, zf_error *error) {
+    if ((size_t)s->rows > SIZE_MAX / 32) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for decimals");
+    int64_t *to = take((size_t)s->rows * 16);
+    if (to == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for decimals");
+    const int64_t *from = s->values;
+    for (int64_t k = 0; k < s->rows; k++) {
+        to[2 * k] = from[k];
+        to[2 * k + 1] = from[k] < 0 ? -1 : 0;
+    }
+    free(s->values);
+    s->values = to;
+    s->values_bytes = (size_t)s->rows * 16;
+    s->width = 16;
+    return ZF_OK;
+}
+
+static zf_status finish_strings(zf_py_decode *d, zf_error *error) {
+    zf_py_storage *s = d->out;
+    const int64_t *wide = s->offsets;
+    int64_t end = wide[s->rows];
+    s->values_bytes = (size_t)end; // `values` of a range is an upper bound
+    if (!d->bytes) {
+        int64_t row = zf_py_utf8_fault(s->values, wide, s->rows);
+        if (row >= 0) {
+            zf_column_info info = {ZF_INIT(zf_column_info)};
+            ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+            uint64_t number = (d->options.some_rows ? d->options.row_begin : 0) + (uint64_t)row;
+            char place[256];
+            snprintf(place, sizeof place, "%.80s, column %.80s, row %llu", zf_container_path(d->container), info.full_name,
+                     (unsigned long long)number);
+            zf_py_fail(error, ZF_ERR_INPUT, place, "a string is not UTF-8");
+            snprintf(error->hint, sizeof error->hint, "`binary=True` of `read` takes strings as bytes");
+            return ZF_ERR_INPUT;
+        }
+    }
+    if (end > INT32_MAX) return ZF_OK;
+    int32_t *narrow = s->offsets; // in place: each is stored below where it was read
+    for (int64_t k = 0; k <= s->rows; k++) {
+        int64_t offset;
+        memcpy(&offset, (const char *)s->offsets + 8 * k, 8);
+        int32_t less = (int32_t)offset;
+        memcpy(narrow + k, &less, 4);
+    }
+    s->offset_width = 4;
+    s->offsets_bytes = ((size_t)s->rows + 1) * 4;
+    return ZF_OK;
+}
+
+static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void *workspace, zf_error *error) {
+    zf_py_storage *s = d->out;
+    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
+                                       .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
+    ZF_TRY_PY(zf_decode(d->container, d->column, d->device, &d->options, &buffers, &d->stats, error));
+    if (s->validity != NULL) s->null_count = count_nulls(s->validity, s->rows);
+    if (s->element == ZF_STRING) return finish_strings(d, error);
+    return d->wide ? widen(s, error) : ZF_OK;
+}
+
+zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
+    zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    d->out = NULL;
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    ZF_TRY_PY(zf_decode_size(d->container, d->column, &d->options, &sizes, error));
+    uint64_t rows = d->options.some_rows ? d->options.row_count : info.rows;
+    zf_py_storage *s = calloc(1, sizeof *s);
+    if (s == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
+    atomic_init(&s->references, 1);
+    atomic_fetch_add(&alive, 1);
+    s->rows = (int64_t)rows;
+    s->element = info.type.element;
+    s->width = width_of(s->element);
+    s->offset_width = s->element == ZF_STRING ? 8 : 0;
+    s->values = take(sizes.values);
+    s->values_bytes = sizes.values;
+    bool made = s->values != NULL;
+    if (s->element == ZF_STRING) {
+        s->offsets = take(sizes.offsets);
+        s->offsets_bytes = sizes.offsets;
+        made = made && s->offsets != NULL;
+    }
+    if (info.type.nullable) {
+        s->validity = take(sizes.validity);
+        s->validity_bytes = sizes.validity;
+        made = made && s->validity != NULL;
+    }
+    void *workspace = sizes.workspace > 0 && made ? take(sizes.workspace) : NULL;
+    d->out = s;
+    zf_status status =
+        made && (workspace != NULL || sizes.workspace == 0)
+            ? decode_into(d, &sizes, workspace, error)
+            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows", (unsigned long long)rows);
+    free(workspace);
+    if (status == ZF_OK) return ZF_OK;
+    zf_py_storage_release(s);
+    d->out = NULL;
+    return status;
+}

@@ -1,0 +1,221 @@
+"""Round trips of every type through pyarrow, with nulls, empty, sliced and in batches."""
+
+import datetime
+import decimal
+import random
+
+import conftest
+import pyarrow as pa
+import pytest
+
+import zipflow as zf
+
+CHOSEN = random.Random(3)
+DAY = datetime.date(2024, 2, 29)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 250_001)
+
+
+def integers(kind):
+    low, high = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1) if str(kind).startswith("int") else (0, 2 ** kind.bit_width - 1)
+    return [low, high] + [CHOSEN.randint(low, high) for _ in range(98)]
+
+
+VALUES = {kind: integers(kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())}
+VALUES |= {
+    pa.float32(): [0.0, -0.0, 1.5, float("inf"), float("-inf"), -2.25e-30] + [k / 8 for k in range(94)],
+    pa.float64(): [0.0, -0.0, 0.1, float("inf"), float("-inf"), 1e-300] + [k / 100 for k in range(94)],
+    pa.bool_(): [CHOSEN.random() < 0.5 for _ in range(100)],
+    pa.date32(): [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)] + [DAY + datetime.timedelta(k) for k in range(98)],
+    pa.timestamp("us"): [datetime.datetime(1900, 1, 1)] + [NOON + datetime.timedelta(seconds=k) for k in range(99)],
+    pa.decimal128(18, 2): [decimal.Decimal(f"{s}9999999999999999.99") for s in ("", "-")] + [decimal.Decimal(k).scaleb(-2) for k in range(-49, 49)],
+    pa.decimal128(1, 0): [decimal.Decimal(k % 19 - 9) for k in range(100)],
+    pa.string(): ["", "a", "näme", "日本語", "🙂", "a\0b", "x" * 5000] + [f"word {k % 13}" for k in range(93)],
+}
+# Other layouts of the same values, and the type that comes back.
+LAYOUTS = [(pa.large_string(), pa.string(), VALUES[pa.string()]), (pa.string_view(), pa.string(), VALUES[pa.string()]),
+           (pa.decimal64(15, 2), pa.decimal128(15, 2), VALUES[pa.decimal128(18, 2)][2:]),
+           (pa.decimal32(9, 2), pa.decimal128(9, 2), VALUES[pa.decimal128(18, 2)][2:]),
+           (pa.decimal256(18, 2), pa.decimal128(18, 2), VALUES[pa.decimal128(18, 2)]),
+           (pa.dictionary(pa.int8(), pa.string()), pa.string(), VALUES[pa.string()]),
+           (pa.dictionary(pa.uint32(), pa.large_string()), pa.string(), VALUES[pa.string()]),
+           (pa.dictionary(pa.int32(), pa.int64()), pa.int64(), [k % 5 for k in range(100)]),
+           (pa.dictionary(pa.int16(), pa.bool_()), pa.bool_(), VALUES[pa.bool_()])]
+FORMS = [(kind, kind, values) for kind, values in VALUES.items()] + LAYOUTS
+IDS = [str(kind) for kind, _, _ in FORMS]
+
+
+def with_nulls(values):
+    return [None if k % 3 == 1 else value for k, value in enumerate(values)]
+
+
+def column(kind, values, nullable=True):
+    plain = pa.array(values, kind.value_type).dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else pa.array(values, kind)
+    return pa.table([plain], schema=pa.schema([pa.field("x", kind, nullable=nullable)]))
+
+
+@pytest.mark.parametrize("kind, back, values", FORMS, ids=IDS)
+def test_values(trip, kind, back, values):
+    many = values * 23
+    out = trip(column(kind, many, nullable=False))
+    out.validate(full=True)
+    assert out.schema.field("x") == pa.field("x", back, nullable=False)
+    # By text: it tells -0.0 from 0.0.
+    assert list(map(repr, out["x"].to_pylist())) == list(map(repr, pa.array(many, back).to_pylist()))
+
+
+@pytest.mark.parametrize("kind, back, values", FORMS, ids=IDS)
+def test_nulls(trip, kind, back, values):
+    for some in (with_nulls(values), [None] * 70, [*values[:9], None]):
+        out = trip(column(kind, some))
+        out.validate(full=True)
+        assert out.schema.field("x") == pa.field("x", back)
+        assert out["x"].to_pylist() == pa.array(some, back).to_pylist()
+        assert out["x"].null_count == sum(value is None for value in some)
+
+
+@pytest.mark.parametrize("kind, back, values", FORMS, ids=IDS)
+def test_slices(trip, kind, back, values):
+    """Arrays with offsets that are no multiples of 8, in several batches, one of them empty."""
+    some = with_nulls(values)
+    table = column(kind, some)
+    parts = [table.slice(3, 20), table.slice(50, 0), table.slice(77, 9), table.slice(5, 1)]
+    out = trip(pa.concat_tables(parts))
+    wanted = some[3:23] + some[77:86] + some[5:6]
+    assert out["x"].to_pylist() == pa.array(wanted, back).to_pylist()
+
+
+@pytest.mark.parametrize("kind, back, values", FORMS, ids=IDS)
+def test_empty(trip, kind, back, values):
+    out = trip(column(kind, []))
+    assert out.schema.field("x") == pa.field("x", back) and len(out) == 0
+
+
+def test_struct_offset(trip):
+    """A batch that is a slice of a struct: its own offset goes to its columns."""
+    whole = pa.StructArray.from_arrays([pa.array(range(100)), pa.array([str(k) for k in range(100)])], names=["a", "b"])
+
+    class Sliced:
+        def __arrow_c_stream__(self, requested_schema=None):
+            part = whole.slice(13, 40)
+            return pa.ChunkedArray.__arrow_c_stream__(pa.chunked_array([part]), requested_schema)
+
+    out = trip(Sliced())
+    assert out["a"].to_pylist() == list(range(13, 53)) and out["b"].to_pylist() == [str(k) for k in range(13, 53)]
+
+
+def test_large_batch(trip):
+    """More rows than are converted at once."""
+    count = (1 << 20) + 77
+    out = trip(pa.table({"x": pa.array(range(count), pa.int32()), "s": pa.array([f"{k % 10}" for k in range(count)])}))
+    assert out["x"].to_pylist()[:: 1 << 16] == list(range(0, count, 1 << 16)) and out["x"][count - 1].as_py() == count - 1
+    assert out["s"].to_pylist()[(1 << 20) - 2:(1 << 20) + 77] == [f"{k % 10}" for k in range((1 << 20) - 2, count)]
+
+
+@pytest.mark.parametrize("name", ["日本語", "a b", "table", "1", "_", "a.b", "Ünï", "🙂", "x" * 300, "a\"b\\c'd", "null", "i64", "a;}"])
+def test_names(trip, name):
+    out = trip(pa.table({name: [1, 2], name + " 2": ["a", None]}), columns=[name + " 2", name])
+    assert out.column_names == [name + " 2", name] and out[name].to_pylist() == [1, 2]
+
+
+def test_similar_names(trip):
+    names = ["a b", "a_b", "a-b", "c_table", "table", "ä", "ö", "c0", ""[:0] + "é"]
+    out = trip(pa.table({name: [k] for k, name in enumerate(names)}))
+    assert out.column_names == names and [out[name][0].as_py() for name in names] == list(range(len(names)))
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\tb", "x" * 5000, "\x7f"])
+def test_refused_names(tmp_path, name):
+    with pytest.raises(zf.UsageError):
+        zf.write_table(pa.table({name: [1]}), tmp_path / "t.zfd")
+    assert not (tmp_path / "t.zfd").exists()
+
+
+def test_same_names(tmp_path):
+    with pytest.raises(zf.UsageError, match="two columns are called 'a'"):
+        zf.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), tmp_path / "t.zfd")
+
+
+REFUSED = [pa.null(), pa.float16(), pa.date64(), pa.timestamp("ns"), pa.timestamp("us", "Europe/Berlin"), pa.duration("s"), pa.time32("s"),
+           pa.time64("us"), pa.binary(5), pa.list_(pa.int32()), pa.struct([("a", pa.int32())]), pa.decimal128(19, 2), pa.decimal256(76, 0),
+           pa.decimal128(5, -2), pa.map_(pa.string(), pa.int32()), pa.list_(pa.float32(), 3), pa.month_day_nano_interval(), pa.list_view(pa.int8())]
+
+
+@pytest.mark.parametrize("kind", REFUSED, ids=str)
+def test_refused_types(tmp_path, kind):
+    """The error names the column and the type, is NotImplementedError, and nothing is left behind."""
+    table = pa.table([pa.array([1]), pa.array([], kind) if False else pa.nulls(1, kind)], names=["good", "wrong one"])
+    with pytest.raises(zf.UnsupportedError, match="column 'wrong one' has Arrow's type") as caught:
+        zf.write_table(table, tmp_path / "t.zfd")
+    assert isinstance(caught.value, NotImplementedError) and caught.value.place == "wrong one"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes(trip, tmp_path):
+    """Binary data is a string that need not be UTF-8: reading it as text is an error with the row, never text that is none."""
+    data = [b"good", None, b"\xff\xfe", b""]
+    table = pa.table({"x": pa.array(data, pa.binary())})
+    assert trip(table, binary=True)["x"].to_pylist() == data
+    with pytest.raises(zf.InputError, match="a string is not UTF-8") as caught:
+        trip(table)
+    assert "column x, row 2" in caught.value.place and "binary" in caught.value.hint
+    assert trip(table, rows=slice(0, 2))["x"].to_pylist() == ["good", None]
+    with pytest.raises(zf.InputError, match="not UTF-8") as caught:
+        trip(table, rows=slice(1, 4))
+    assert "row 2" in caught.value.place
+
+
+@pytest.mark.parametrize("wrong", [b"\x80", b"\xc0\x80", b"\xc3", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80",
+                                   b"\xe2\x82", b"a\xffb", b"\xe2\x28\xa1"])
+def test_utf8(trip, wrong):
+    with pytest.raises(UnicodeDecodeError):
+        wrong.decode()
+    rows = [b"ok"] * 1500 + [wrong]
+    with pytest.raises(zf.InputError, match="not UTF-8") as caught:
+        trip(pa.table({"x": pa.array(rows, pa.binary())}))
+    assert "row 1500" in caught.value.place
+
+
+@pytest.mark.parametrize("pair", ["é", "日", "🙂"])
+def test_utf8_across_rows(trip, pair):
+    """Halves of one character in two rows are UTF-8 together, and not alone."""
+    data = pair.encode()
+    with pytest.raises(zf.InputError, match="not UTF-8"):
+        trip(pa.table({"x": pa.array([data[:1], data[1:]], pa.binary())}))
+    assert trip(pa.table({"x": [pair] * 3000}))["x"].to_pylist() == [pair] * 3000
+
+
+def test_offsets_are_narrow(trip, tmp_path):
+    """Offsets of strings have 32 bits where they fit: pyarrow's string, not large_string."""
+    zf.write_table(pa.table({"x": ["a", "bc"]}), tmp_path / "t.zfd")
+    column = zf.open(tmp_path / "t.zfd").read()["x"]
+    assert column.format == "u" and memoryview(column.offsets).format == "i" and list(memoryview(column.offsets)) == [0, 1, 3]
+
+
+def test_metadata(trip):
+    table = pa.table({"x": [1]}).replace_schema_metadata({"key": b"\x00\xff", "other": "näme"})
+    assert trip(table).schema.metadata == table.schema.metadata
+
+
+def test_polars(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"a": [1, None, 3], "s": ["x", None, "a longer string than twelve bytes"], "c": ["u", "v", "u"]},
+                             schema_overrides={"c": polars.Categorical})
+    zf.write_table(frame, tmp_path / "p.zfd")
+    back = polars.DataFrame(zf.open(tmp_path / "p.zfd").read())
+    assert back.equals(frame.with_columns(polars.col("c").cast(polars.String)))
+
+
+def test_duckdb(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select range as k, range % 7 as m, 'n' || (range % 3) as s from range(5000)")
+    zf.write_table(relation, tmp_path / "d.zfd")
+    back = pa.table(zf.open(tmp_path / "d.zfd").read())
+    assert back.num_rows == 5000 and duckdb.sql("select sum(k), max(s) from back").fetchall()[0] == (sum(range(5000)), "n2")
+
+
+def test_parquet(tmp_path, mixed):
+    import pyarrow.parquet as pq
+
+    pq.write_table(mixed, tmp_path / "m.parquet", row_group_size=3000)
+    zf.write_table(tmp_path / "m.parquet", tmp_path / "m.zfd")
+    assert pa.table(zf.open(tmp_path / "m.zfd").read()).equals(mixed) and conftest.ROWS == mixed.num_rows

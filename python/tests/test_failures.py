@@ -1,0 +1,240 @@
+"""Errors: of the right class, with code, place and hint; they pickle; damaged files never crash or lie."""
+
+import copy
+import errno
+import io
+import os
+import pathlib
+import pickle
+import random
+
+import pyarrow as pa
+import pytest
+
+import zipflow as zf
+from zipflow import _errors
+
+
+def caught(kind, call, *arguments, **options):
+    with pytest.raises(kind) as info:
+        call(*arguments, **options)
+    return info.value
+
+
+def test_missing_file(tmp_path):
+    error = caught(FileNotFoundError, zf.open, tmp_path / "none.zfd")
+    assert isinstance(error, zf.ZipflowError) and isinstance(error, OSError) and error.errno == errno.ENOENT
+    assert error.code == "ZF1201" and error.place == str(tmp_path / "none.zfd")
+    assert str(error).startswith("[ZF1201] cannot open ")
+
+
+def test_directory(tmp_path):
+    error = caught(zf.FileError, zf.open, tmp_path)
+    assert error.errno == errno.EISDIR and error.code == "ZF1201"
+
+
+def test_existing_file(file, mixed):
+    before = file.read_bytes()
+    error = caught(FileExistsError, zf.write_table, mixed, file, overwrite=False)
+    assert isinstance(error, zf.ExistsError) and error.code == "ZF1501" and error.errno == errno.EEXIST and file.read_bytes() == before
+
+
+def test_no_directory(tmp_path, mixed):
+    error = caught(OSError, zf.write_table, mixed, tmp_path / "no" / "t.zfd")
+    assert isinstance(error, zf.ZipflowError) and error.errno == errno.ENOENT
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"PAR1" * 100, bytes(4096)])
+def test_other_files(data, tmp_path):
+    (tmp_path / "t").write_bytes(data)
+    for source in (data, tmp_path / "t", io.BytesIO(data)):
+        error = caught(zf.InputError, zf.open, source)
+        assert isinstance(error, ValueError) and error.code in ("ZF1202", "ZF1204", "ZF1205")
+
+
+def test_damage(file, mixed):
+    """Each changed byte gives an error with a code and a place, or the right table."""
+    good, chosen = file.read_bytes(), random.Random(11)
+    places = [chosen.randrange(len(good)) for _ in range(150)] + [8, 300, len(good) - 10]
+    failed = 0
+    for at in places:
+        data = bytearray(good)
+        data[at] ^= 1 << chosen.randrange(8)
+        try:
+            table = pa.table(zf.open(bytes(data)).read())
+        except zf.InputError as error:
+            assert error.code.startswith("ZF1") and error.place
+            failed += 1
+        else:
+            assert table.equals(mixed)
+    assert failed > 100
+
+
+def test_damaged_block_has_a_place(file):
+    data = bytearray(file.read_bytes())
+    data[256 + 200] ^= 255
+    error = caught(zf.InputError, zf.open(bytes(data)).read)
+    assert error.code == "ZF1324" and "column" in error.place and "block 0" in error.place
+
+
+def test_cut_file(file):
+    data = file.read_bytes()
+    for size in (len(data) - 1, len(data) // 2, 100):
+        assert caught(zf.InputError, zf.open, data[:size]).code.startswith("ZF12")
+
+
+def test_file_object_that_fails(file):
+    class Failing(io.BytesIO):
+        broken = None
+
+        def read(self, *count):
+            if self.broken:
+                raise self.broken
+            return super().read(*count)
+
+    source = Failing(file.read_bytes())
+    f = zf.open(source)
+    source.broken = RuntimeError("the network is down")
+    error = caught(zf.FileError, f.read)
+    assert error.code == "ZF1210" and error.__cause__ is source.broken and "RuntimeError" in str(error)
+    source.broken = KeyboardInterrupt()
+    assert caught(KeyboardInterrupt, f.read) is source.broken
+    source.broken = None
+    assert len(f.read()) == f.num_rows
+
+
+def test_file_objects_that_lie(file):
+    class Lying(io.BytesIO):
+        answer = None
+
+        def read(self, *count):
+            return super().read(*count) if self.answer is None else self.answer
+
+    for answer in (b"", b"x" * 10_000_000, "text", None.__class__, 5):
+        source = Lying(file.read_bytes())
+        f = zf.open(source)
+        source.answer = answer
+        assert caught(zf.FileError, f.read).code in ("ZF1210", "ZF1118")
+
+
+def test_codec_errors(tmp_path):
+    table = pa.table({"a": [1.5], "b": ["x"], "n": [1]})
+    error = caught(zf.InputError, zf.write_table, table, tmp_path / "t.zfd", {"b": "bitpack"})
+    assert error.code == "ZF0311" and error.place == "the codec of column b"
+    error = caught(zf.InputError, zf.write_table, table, tmp_path / "t.zfd", {"n": "bitpak"})
+    assert error.code == "ZF0201" and error.place == "the codec of column n" and "bitpack" in error.hint
+    error = caught(zf.InputError, zf.write_table, table, tmp_path / "t.zfd", {"a": "float2int(bitpack"})
+    assert error.place == "the codec of column a"
+    assert caught(zf.UsageError, zf.write_table, table, tmp_path / "t.zfd", {"c": "plain"}).hint == "it has a, b, n"
+    caught(TypeError, zf.write_table, table, tmp_path / "t.zfd", {"a": 5})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refused_values(tmp_path):
+    """A codec that cannot hold the values names column and block; nothing is left."""
+    error = caught(zf.InputError, zf.write_table, pa.table({"a": [1, 2]}), tmp_path / "t.zfd", {"a": "constant"})
+    assert "a" in error.place and error.code and list(tmp_path.iterdir()) == []
+
+
+def test_nulls_in_a_column_without(tmp_path):
+    table = pa.table([pa.array([1, None, 3])], schema=pa.schema([pa.field("a", pa.int64(), nullable=False)]))
+    error = caught(zf.InputError, zf.write_table, table, tmp_path / "t.zfd")
+    assert error.place == "a" and "row 1 is null" in str(error)
+
+
+def test_decimal_beyond_its_type(tmp_path):
+    """128 bits that lie about their precision."""
+    data = pa.Array.from_buffers(pa.decimal128(18, 2), 3, [None, pa.py_buffer((5).to_bytes(16, "little") * 2 + (1 << 64).to_bytes(16, "little"))])
+    error = caught(zf.InputError, zf.write_table, pa.table({"m": data}), tmp_path / "t.zfd")
+    assert error.place == "m" and "row 2" in str(error)
+
+
+def test_bad_indices(tmp_path):
+    for index in (3, -1):
+        data = pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int8()), ["a", "b", "c"], safe=False)
+        error = caught(zf.InputError, zf.write_table, pa.table({"d": data}), tmp_path / "t.zfd")
+        assert error.place == "d" and "row 1" in str(error) and "dictionary" in str(error)
+
+
+def test_null_entries(trip):
+    data = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2], pa.int8()), pa.array(["a", None, "c"]))
+    assert trip(pa.table({"d": data}))["d"].to_pylist() == ["a", None, None, "c"]
+
+
+def test_decreasing_offsets(tmp_path):
+    offsets = pa.py_buffer(b"".join(k.to_bytes(4, "little") for k in (0, 3, 1, 4)))
+    data = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abcd")])
+    assert "offset" in str(caught(zf.UsageError, zf.write_table, pa.table({"s": data}), tmp_path / "t.zfd"))
+
+
+def test_stream_that_fails(tmp_path, mixed):
+    def batches():
+        yield from mixed.to_batches(1000)[:3]
+        raise RuntimeError("no more")
+
+    reader = pa.RecordBatchReader.from_batches(mixed.schema, batches())
+    assert "no more" in str(caught(zf.InputError, zf.write_table, reader, tmp_path / "t.zfd")) and list(tmp_path.iterdir()) == []
+
+
+def test_stream_twice(tmp_path, mixed):
+    capsule = mixed.__arrow_c_stream__()
+
+    class Once:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return capsule
+
+    zf.write_table(Once(), tmp_path / "t.zfd")
+    assert "taken" in str(caught(ValueError, zf.write_table, Once(), tmp_path / "t.zfd"))
+
+
+def test_not_tables(tmp_path):
+    for wrong in (5, None, [1, 2], {"a": 1}, "a.csv"):
+        caught(TypeError, zf.write_table, wrong, tmp_path / "t.zfd")
+    caught(zf.UsageError, zf.write_table, pa.chunked_array([[1, 2]]), tmp_path / "t.zfd")
+    caught(zf.UsageError, zf.write_table, pa.table({}), tmp_path / "t.zfd")
+    for options in ({"threads": 500}, {"rows_per_block": -1}):
+        caught(ValueError, zf.write_table, pa.table({"a": [1]}), tmp_path / "t.zfd", **options)
+
+
+def test_programs(tmp_path, mixed):
+    program = zf.Program("table t { number: i64 = delta(bitpack); quarter: f64? = nullable(values: plain); text: string = strings; flag: bool? = nullable; }")
+    assert program.columns["number"] == ("i64", "delta(deltas: bitpack)") and list(program.columns) == mixed.column_names
+    zf.write_table(mixed, tmp_path / "t.zfd", program)
+    f = zf.open(tmp_path / "t.zfd")
+    assert pa.table(f.read()).equals(mixed) and f.schema["number"].codec == "delta(deltas: bitpack)" and f.table_name == "t"
+    error = caught(zf.InputError, zf.Program, "table t {\n  a: i64 = bitpack(;\n}", "mine.zf")
+    assert error.place == "mine.zf:2:20" and error.code == "ZF0110"
+    caught(TypeError, zf.Program, b"table t { a: i64 = plain; }")
+    assert "differ in the columns a, flag" in str(caught(zf.UsageError, zf.write_table, mixed, tmp_path / "u.zfd", zf.Program("table t { a: i64 = plain; }")))
+    caught(zf.UsageError, zf.write_table, mixed, tmp_path / "u.zfd", zf.Program("codec c: i64 = plain;"))
+    assert pickle.loads(pickle.dumps(program)).columns == program.columns
+
+
+@pytest.mark.parametrize("kind", ["i32", "u64", "f64", "string", "date32", "bool", "decimal(18, 0)"])
+def test_programs_of_other_types(tmp_path, kind):
+    """Data of another type than the program's is refused: its bytes are never taken for others."""
+    codec = "strings" if kind == "string" else "plain"
+    error = caught(zf.UsageError, zf.write_table, pa.table([pa.array([1])], schema=pa.schema([pa.field("a", pa.int64(), nullable=False)])), tmp_path / "t.zfd",
+                   zf.Program(f"table t {{ a: {kind} = {codec}; }}"))
+    assert error.place == "a" and "`l`" in str(error)
+
+
+KINDS = [value for value in vars(_errors).values() if isinstance(value, type) and issubclass(value, zf.ZipflowError)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_pickle(kind):
+    error = _errors._build(kind, "what: 5", "ZF1208", "a.zfd: byte 7", "try again", errno.ENOENT if issubclass(kind, OSError) else None)
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is kind and str(again) == str(error) == "[ZF1208] what: 5 (at a.zfd: byte 7)\ntry again"
+        assert (again.code, again.place, again.hint) == (error.code, error.place, error.hint)
+        assert getattr(again, "errno", None) == getattr(error, "errno", None)
+    assert len(KINDS) == 13
+
+
+def test_names_of_any_bytes(tmp_path):
+    """A path that is no UTF-8 is quoted in errors."""
+    path = os.fsencode(tmp_path) + b"/\xff.zfd"
+    assert "\\xff" in str(caught(zf.NoFileError, zf.open, os.fsdecode(path)))
+    zf.write_table(pa.table({"a": [1]}), os.fsdecode(path))
+    assert len(zf.open(pathlib.Path(os.fsdecode(path))).read()) == 1

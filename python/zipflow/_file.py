@@ -1,0 +1,334 @@
+"""Files: opened lazily, read by columns and rows."""
+
+import _thread
+import io as _io
+import os
+
+from . import _home, _runtime, _types
+from ._errors import ColumnError, InputError, UsageError, refuse
+from ._table import Column, Table
+
+
+class Field:
+    """A column of a file: its name, its type, and how it is stored."""
+
+    __slots__ = ("name", "identifier", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
+                 "_element", "_logical", "_zones")
+
+    def __init__(self, facts, rows):
+        (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
+         self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones) = facts
+        self.rows = rows
+        self._element = _types.ELEMENTS[element]
+        self.format = _types.arrow_format(self._element, self._logical, precision, scale)
+
+    @property
+    def ratio(self):
+        """Plain bytes for each stored byte."""
+        return self.plain_bytes / self.stored_bytes if self.stored_bytes else 0.0
+
+    def __repr__(self):
+        return f"<zipflow.Field {self.name}: {self.type} = {self.codec}>"
+
+
+class Schema:
+    """The fields of a file: by position, by name, in order. Exports `__arrow_c_schema__`."""
+
+    __slots__ = ("_fields", "_places", "_metadata")
+
+    def __init__(self, fields, metadata):
+        self._fields = fields
+        self._places = {field.identifier: k for k, field in enumerate(fields)}
+        self._places.update((field.name, k) for k, field in enumerate(fields))  # a full name goes before an identifier
+        self._metadata = metadata
+
+    @property
+    def names(self):
+        """The names of the columns."""
+        return [field.name for field in self._fields]
+
+    def __len__(self):
+        return len(self._fields)
+
+    def __iter__(self):
+        return iter(self._fields)
+
+    def __contains__(self, name):
+        return name in self._places
+
+    def __getitem__(self, key):
+        if isinstance(key, int):
+            return self._fields[key]
+        if key in self._places:
+            return self._fields[self._places[key]]
+        raise refuse(ColumnError, f"the file has no column {key!r}", hint=f"it has {', '.join(self.names) or 'none'}")
+
+    def __arrow_c_schema__(self):
+        fields = tuple((field.name, field.format, field.nullable) for field in self._fields)
+        return _runtime.export_schema(fields, self._metadata)
+
+    def __repr__(self):
+        return "\n".join(f"{field.name}: {field.type} = {field.codec}" for field in self._fields)
+
+
+class File:
+    """An open file. Only its index was read: `read` decodes.
+
+    A context manager. Several threads may read one file. A table that was read does not need the file any more. A child that was
+    forked opens it anew by its path, or in the same memory. Files that were opened by path or from bytes can be pickled.
+    """
+
+    __slots__ = ("_source", "_name", "_kind", "_container", "_owner", "_lock", "_index", "__weakref__")
+
+    def __init__(self, source):
+        self._source = source
+        self._container = None
+        self._lock = _thread.allocate_lock()
+        if isinstance(source, (str, os.PathLike)):
+            self._kind, self._name = 0, os.fspath(source)
+        elif _is_bytes(source):
+            self._kind, self._name = 1, "(memory)"
+        elif hasattr(source, "read") and hasattr(source, "seek"):
+            self._kind, self._name = 2, str(getattr(source, "name", "(file object)"))
+        else:
+            raise TypeError(f"open takes a path, bytes, or a file object with read and seek, not {type(source).__name__}")
+        self._open()
+
+    def _open(self):
+        source = self._source
+        self._owner = _home.home()
+        name = os.fsencode(self._name)
+        if self._kind == 0:
+            source = name
+            if b"\0" in name:
+                raise ValueError("a path has no NUL character")
+        elif self._kind == 2:
+            source = _reader(source)
+        self._container = _runtime.open(self._owner, source, name.replace(b"\0", b"?"), self._kind)
+        table, rows, size, schema, metadata = self._container.facts()
+        fields = [Field(facts, rows) for facts in self._container.columns()]
+        pairs = [(key, value) for key, value in metadata]
+        self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
+
+    def _opened(self):
+        """The container, in a process that may use it."""
+        with self._lock:
+            if self._container is None:
+                raise ValueError("the file is closed")
+            if self._owner is not _home.home():  # another process
+                if self._kind == 2:
+                    raise RuntimeError("the file was opened through a file object before a fork: open it in the child")
+                self._open()
+            return self._container
+
+    # ---- Facts
+
+    @property
+    def name(self):
+        """The path, or what stands for it in errors."""
+        return self._name
+
+    @property
+    def table_name(self):
+        """The name of the table."""
+        return self._index[0]
+
+    @property
+    def num_rows(self):
+        """The number of rows."""
+        return self._index[1]
+
+    @property
+    def nbytes(self):
+        """The size of the file in bytes."""
+        return self._index[2]
+
+    @property
+    def arrow_schema(self):
+        """The Arrow schema that the file keeps, an IPC message; None where it keeps none."""
+        return self._index[3]
+
+    @property
+    def metadata(self):
+        """Keys and values (bytes) that the file keeps."""
+        return dict(self._index[4])
+
+    @property
+    def schema(self):
+        """The columns: names, types, codecs, bytes."""
+        return self._index[5]
+
+    @property
+    def closed(self):
+        """Whether the file is closed."""
+        return self._container is None
+
+    def __len__(self):
+        return self.num_rows
+
+    def __bool__(self):
+        return True  # a file of no rows is a file
+
+    def __arrow_c_schema__(self):
+        return self.schema.__arrow_c_schema__()
+
+    def __repr__(self):
+        lines = [("column", "type", "rows", "bytes", "ratio", "codec")]
+        lines += [(f.name, f.type, f"{f.rows:,}", f"{f.stored_bytes:,}", f"{f.ratio:.2f}", f.codec) for f in self.schema]
+        lines = [tuple(_cut(cell, most) for cell, most in zip(line, (32, 24, 20, 20, 12, 60))) for line in lines]
+        widths = [max(len(line[k]) for line in lines) for k in range(6)]
+        head = f"{self._name}: table {self.table_name}, {self.num_rows:,} rows, {len(self.schema)} columns, {self.nbytes:,} bytes"
+        rows = ["  " + "  ".join(cell.rjust(width) if 2 <= k <= 4 else cell.ljust(width) for k, (cell, width) in enumerate(zip(line, widths)))
+                for line in lines]
+        return "\n".join([head] + [row.rstrip() for row in rows])
+
+    def explain(self, name):
+        """How a column is stored, as text. Kernels are shown by `python -m zipflow explain FILE:COLUMN`."""
+        field = self.schema[name]
+        per_block = f"{field.rows_per_block:,} rows a block" if field.rows_per_block else "blocks of different numbers of rows"
+        lines = [f"{field.name}: {field.type}",
+                 f"  codec    {field.codec}",
+                 f"  rows     {field.rows:,} in {field.blocks:,} block{'s' * (field.blocks != 1)}, {per_block}",
+                 f"  bytes    {field.plain_bytes:,} plain, {field.stored_bytes:,} stored: ratio {field.ratio:.2f}",
+                 f"  Arrow    `{field.format}`{', nullable' * field.nullable}"]
+        if field._zones:
+            lines.append(f"  zones    {field._zones:,}, of 65,536 rows")
+        return "\n".join(lines)
+
+    # ---- Reading
+
+    def _rows(self, rows):
+        """The first row and the number of rows of a slice."""
+        if rows is None:
+            return 0, self.num_rows
+        if not isinstance(rows, slice):
+            raise TypeError(f"rows must be a slice, not {type(rows).__name__}")
+        begin, end, step = rows.indices(self.num_rows)
+        if step != 1:
+            raise ValueError(f"rows must be a slice with a step of 1, not {step}")
+        return begin, max(end - begin, 0)
+
+    def _fields(self, columns, container):
+        if columns is None:
+            return list(self.schema)
+        if isinstance(columns, (str, bytes)):
+            raise TypeError(f"columns must be a list of names: [{columns!r}]")
+        fields = []
+        for name in columns:
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a column is text, not {type(name).__name__}")
+            fields.append(self.schema[name if name in self.schema else container.find(name)])
+        names = [field.name for field in fields]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise refuse(UsageError, f"column {twice!r} is wanted twice")
+        return fields
+
+    def sizes(self, columns=None, rows=None):
+        """Bytes that `read` needs for each column, by name: {"values": ..., "offsets": ..., "validity": ..., "workspace": ...}.
+
+        `values` of some rows of strings is an upper bound. `workspace` is freed before `read` returns.
+        """
+        container = self._opened()
+        begin, count = self._rows(rows)
+        fields = self._fields(columns, container)
+        _home.with_compiler(self._owner)
+        names = ("values", "offsets", "validity", "workspace")
+        return {field.name: dict(zip(names, container.sizes(container.find(field.identifier), begin, count, 0))) for field in fields}
+
+    def read(self, columns=None, rows=None, *, threads=0, binary=False):
+        """Decodes columns into host memory, and returns a Table.
+
+        columns: names, in the order of the result; None: all. rows: a slice; None: all. threads: 0: one per core. binary: strings
+        are bytes, which need not be UTF-8.
+
+        Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, unless `binary`, a
+        string that is not UTF-8, FileError (an OSError) if the file cannot be read, ValueError if it is closed.
+        """
+        container = self._opened()
+        begin, count = self._rows(rows)
+        fields = self._fields(columns, container)
+        if not 0 <= threads <= 256:
+            raise ValueError("threads must be between 0 and 256")
+        _home.with_compiler(self._owner)
+        out = []
+        for field in fields:
+            form = "z" if binary and field.format == "u" else field.format
+            out.append(container.decode(Column, container.find(field.identifier), begin, count, threads, field.name, form, field.nullable,
+                                        field._logical == _types.DECIMAL, form == "z"))
+        return Table(out, count, self.schema._metadata)
+
+    # ---- Life
+
+    def close(self):
+        """Closes the file. Reads that other threads have begun end first; tables stay."""
+        with self._lock:
+            container, self._container = self._container, None
+        if container is not None:
+            container.close()
+
+    def __enter__(self):
+        self._opened()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce__(self):
+        self._opened()
+        if self._kind == 0:
+            with _io.open(self._source, "rb") as file:
+                file.seek(-64, os.SEEK_END)
+                return _again, (self._source, file.read())
+        if self._kind == 1:
+            return File, (bytes(self._source),)
+        raise TypeError("a file that was opened through a file object cannot be pickled")
+
+
+
+def _again(path, footer):
+    """Opens a file that was pickled, if it is still the same: its footer has the checksum of its index."""
+    with _io.open(path, "rb") as file:
+        if file.seek(0, os.SEEK_END) >= 64:
+            file.seek(-64, os.SEEK_END)
+        same = file.read() == footer
+    if not same:
+        raise refuse(InputError, "the file is another one than when it was pickled", os.fspath(path))
+    return File(path)
+
+
+def _is_bytes(source):
+    try:
+        memoryview(source).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _reader(file):
+    """(read(offset, bytes), size) of a file object."""
+    size = file.seek(0, os.SEEK_END)
+    if size is None:
+        size = file.tell()
+
+    def read(offset, count):
+        file.seek(offset)
+        return file.read(count)
+
+    return read, size
+
+
+def _cut(text, most):
+    return text if len(text) <= most else text[:most - 3] + "..."
+
+
+def open(source):
+    """Opens a file of zipflow: a path, bytes-like data, or a file object with `read` and `seek`.
+
+    Reads and checks the index, and no more. The data of bytes must not change while the file is open. A file object is read by
+    ranges, from the thread that reads the file; close it after the File.
+
+    Raises FileError (an OSError; NoFileError is a FileNotFoundError) if it cannot be opened, InputError (a ValueError) if it is not a
+    file of zipflow, is of another version, or is damaged.
+    """
+    return File(source)

@@ -1,0 +1,40 @@
+"""The context and the compiler that files and programs of this process share."""
+
+import _thread
+import os
+
+from . import _runtime
+
+_lock = _thread.allocate_lock()
+_home = None
+_threads = 0
+
+
+def home():
+    """The Home of this process; made at the first use, and anew in a forked child."""
+    global _home
+    with _lock:
+        if _home is None:
+            _home = _runtime.home(_threads, None)
+        return _home
+
+
+def with_compiler(owner):
+    """Gives a Home its compiler, which loads LLVM. Without zipflow._compile decodes say what they lack."""
+    try:
+        from . import _compile
+    except ImportError as error:
+        if error.name != "zipflow._compile":
+            raise
+        return
+    folder = os.path.join(os.path.dirname(__file__), "std")  # of a wheel; a build has it beside its libraries
+    with _lock:
+        _compile.attach(owner._capsule(), os.fsencode(folder) if os.path.isdir(folder) else None)
+
+
+def _in_child():
+    global _home, _lock
+    _home, _lock = None, _thread.allocate_lock()
+
+
+os.register_at_fork(after_in_child=_in_child)

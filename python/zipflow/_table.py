@@ -1,0 +1,107 @@
+"""Decoded columns and tables in host memory."""
+
+from . import _runtime
+from ._errors import ColumnError, refuse
+
+
+class Column(_runtime.Column):
+    """Rows of one column in host memory.
+
+    Exports Arrow (`pyarrow.array(column)`, `polars.Series(column)`), and, if it holds numbers without nulls, DLPack and the buffer
+    protocol, all without a copy. The memory is read-only, and lives as long as any of its users.
+    """
+
+    __slots__ = ()
+
+    def numpy(self):
+        """The column as a NumPy array.
+
+        Numbers without nulls share the column's memory. Booleans, dates and timestamps are copied, to bool, datetime64[D] and
+        datetime64[us]; their nulls are NaT. Raises TypeError for other types, and for other types than dates and timestamps with
+        nulls: their memory is in `values` and `validity`.
+        """
+        import numpy
+
+        kind = self.format
+        nulls = self.null_count
+        if kind == "b" and not nulls:
+            return numpy.unpackbits(numpy.asarray(self.values), count=len(self), bitorder="little").view(bool)
+        if kind == "tdD" or kind == "tsu:":
+            unit = "D" if kind == "tdD" else "us"
+            out = numpy.asarray(self.values).astype("i8").view(f"M8[{unit}]")
+            if nulls:
+                valid = numpy.unpackbits(numpy.asarray(self.validity), count=len(self), bitorder="little")
+                out[valid == 0] = "NaT"
+            return out
+        if nulls:
+            raise TypeError(f"column {self.name} has {nulls} nulls, which NumPy has no place for: use .values and .validity, or pyarrow")
+        if kind not in tuple("cCsSiIlLfg"):
+            raise TypeError(f"column {self.name} has Arrow's type `{kind}`, which NumPy has no array for: use pyarrow")
+        return numpy.asarray(memoryview(self))
+
+    def __repr__(self):
+        nulls = f", {self.null_count:,} nulls" if self.null_count else ""
+        return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{nulls}>"
+
+
+class Table:
+    """Columns of equal length in host memory, in the order in which they were read.
+
+    Exports Arrow: `pyarrow.table(t)`, `polars.DataFrame(t)` and DuckDB take it without a copy. `t["x"]` is a Column.
+    """
+
+    __slots__ = ("_columns", "_rows", "_metadata")
+
+    def __init__(self, columns, rows, metadata):
+        self._columns, self._rows, self._metadata = {column.name: column for column in columns}, rows, metadata
+
+    @property
+    def num_rows(self):
+        """The number of rows."""
+        return self._rows
+
+    @property
+    def num_columns(self):
+        """The number of columns."""
+        return len(self._columns)
+
+    @property
+    def column_names(self):
+        """The names of the columns, in order."""
+        return list(self._columns)
+
+    @property
+    def columns(self):
+        """The columns, in order."""
+        return list(self._columns.values())
+
+    @property
+    def nbytes(self):
+        """Bytes of all columns together."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    def __getitem__(self, name):
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise refuse(ColumnError, f"the table has no column {name!r}", hint=f"it has {', '.join(self._columns) or 'none'}") from None
+
+    def __contains__(self, name):
+        return name in self._columns
+
+    def __iter__(self):
+        return iter(self._columns)
+
+    def __len__(self):
+        return self._rows
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return _runtime.export_stream(tuple(self._columns.values()), self._rows, self._metadata)
+
+    def __arrow_c_schema__(self):
+        fields = tuple((column.name, column.format, column.nullable) for column in self._columns.values())
+        return _runtime.export_schema(fields, self._metadata)
+
+    def __repr__(self):
+        lines = [f"<zipflow.Table: {self._rows:,} rows, {len(self._columns)} columns>"]
+        return "\n".join(lines + [f"  {column.name}: {column.format}" for column in self._columns.values()])

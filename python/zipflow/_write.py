@@ -1,0 +1,199 @@
+"""Tables from Arrow to files."""
+
+import os
+
+from . import _home, _types
+from ._errors import InputError, UnsupportedError, UsageError, refuse
+from ._program import Program
+
+# By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
+_PLAIN = dict(zip("c C s S i I l L f g b u U z Z vu vz tdD tsu:".split(),
+                  "i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool string string string string string string date32 timestamp".split()))
+_NAMES = {"n": "null", "e": "float16", "tdm": "date64", "+s": "struct", "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view",
+          "+m": "map", "+r": "run_end_encoded"}
+_RESERVED = frozenset("algorithm as break codec const continue else emit extern false fn for fully_parallel group_parallel if import in let loop "
+                      "non_parallel null param per refuse require return state table true var while zf".split())
+_NULLABLE = 2  # flag of a field
+
+
+def _name_of(form):
+    """A type as Arrow calls it, for errors."""
+    if form in _NAMES:
+        return _NAMES[form]
+    units = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+    if form.startswith("ts"):
+        return f"timestamp[{units.get(form[2:3], '?')}{', tz=' * bool(form[4:])}{form[4:]}]"
+    if form.startswith("tD"):
+        return f"duration[{units.get(form[2:3], '?')}]"
+    if form.startswith("tt"):
+        return f"time[{units.get(form[2:3], '?')}]"
+    if form.startswith("+w:"):
+        return "fixed_size_list"
+    if form.startswith("w:"):
+        return f"fixed_size_binary[{form[2:]}]"
+    if form.startswith("d:"):
+        return f"decimal({form[2:].replace(',', ', ')})"
+    if form.startswith("ti"):
+        return "interval"
+    if form.startswith("+u"):
+        return "union"
+    return f"`{form}`"
+
+
+def _type_of(field):
+    """The type of a field in a table, without its nulls. Refuses what has none."""
+    import re  # here: it takes time that `import zipflow` need not
+
+    form, name, _, _, _, dictionary = field
+    if dictionary is not None:
+        form = dictionary[0]
+    if form in _PLAIN:
+        return _PLAIN[form]
+    decimal = re.fullmatch(r"d:(\d+),(-?\d+)(?:,\d+)?", form)
+    if decimal:
+        precision, scale = int(decimal[1]), int(decimal[2])
+        if 1 <= precision <= 18 and 0 <= scale <= precision:
+            return f"decimal({precision}, {scale})"
+        hint = "decimals have at most 18 digits: cast it"
+    elif form.startswith("ts"):
+        hint = "timestamps have microseconds and no zone: cast it to timestamp[us]"
+    else:
+        hint = "cast it, or leave the column out"
+    raise refuse(UnsupportedError, f"column {name!r} has Arrow's type {_name_of(form)}, which is not supported", name, hint)
+
+
+def _identifiers(names):
+    """An identifier of the language for each name, all different."""
+    import re  # here: it takes time that `import zipflow` need not
+
+    taken, out = set(), []
+    for number, name in enumerate(names):
+        word = re.sub(r"[^A-Za-z0-9_]", "_", name)[:200]
+        if not re.match(r"[A-Za-z_]", word) or word in _RESERVED:
+            word = f"c_{word}" if word.strip("_") else f"c{number}"
+        while word in taken:
+            word += f"_{number}"
+        taken.add(word)
+        out.append(word)
+    return out
+
+
+def _check_names(names):
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise refuse(UsageError, f"two columns are called {name!r}", name)
+        seen.add(name)
+        if not name:
+            raise refuse(UsageError, "a column has no name")
+        if len(name.encode()) > 4096 or any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
+            raise refuse(UsageError, f"column {name[:40]!r} has a name of more than 4,096 bytes, or with control characters", name[:40])
+
+
+def _codec_of(kind, nullable):
+    """The default codec of a type: a name of dsl/std/defaults.zf."""
+    base = "i64" if kind.startswith("decimal") else kind
+    return f"default_{base}{'_or_null' * nullable}"
+
+
+def _table_text(name, fields, identifiers, codecs):
+    """The text of a program with one table."""
+    import re  # here: it takes time that `import zipflow` need not
+
+    lines = ['import "defaults.zf";', f"table {name} {{"]
+    for field, identifier in zip(fields, identifiers):
+        nullable = bool(field[2] & _NULLABLE)
+        kind = _type_of(field)
+        codec = codecs.get(field[1])
+        if codec is None:
+            codec = _codec_of(kind, nullable)
+        elif nullable and not re.search(r"\bnullable\b|_or_null\b", codec):
+            codec = f"nullable(validity: rle(plain, bitpack) | plain, values: {codec})"
+        lines.append(f"    {identifier}: {kind}{'?' * nullable} = {codec};")
+    return "\n".join(lines + ["}", ""])
+
+
+def _load(text, names):
+    """The program; an error in a codec names the column."""
+    import re  # here: it takes time that `import zipflow` need not
+
+    try:
+        return Program(text, "codecs")
+    except InputError as error:
+        line = re.fullmatch(r"codecs:(\d+):\d+", error.place)
+        number = int(line[1]) - 3 if line else -1
+        if 0 <= number < len(names):
+            error.place = f"the codec of column {names[number]}"
+        raise
+
+
+def _source(table):
+    """The object that exports an Arrow stream; for a Parquet file pyarrow's reader, batch by batch."""
+    if isinstance(table, (str, os.PathLike)):
+        path = os.fspath(table)
+        if not path.lower().endswith((".parquet", ".pq")):
+            raise TypeError(f"write_table takes an Arrow table, or the path of a .parquet file, not {path!r}")
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise ImportError("write_table reads .parquet files with pyarrow, which is not installed") from None
+        file = pyarrow.parquet.ParquetFile(path)
+        return pyarrow.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+    if not hasattr(table, "__arrow_c_stream__"):
+        raise TypeError(f"write_table takes an object with __arrow_c_stream__ (pyarrow, polars, DuckDB), not {type(table).__name__}")
+    return table
+
+
+def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, threads=0, zones=False):
+    """Encodes a table to the file `path`, and returns {column: (plain bytes, stored bytes)}.
+
+    table: an object with `__arrow_c_stream__` (pyarrow's tables and readers, polars, DuckDB's relations), or the path of a .parquet
+    file, which pyarrow reads. Batches are encoded as they come, in the memory of a few blocks of 16 MiB a column.
+    codecs: {column: text of a codec}; other columns have the default of their type (dsl/std/defaults.zf). The codec of a column with
+    nulls is that of its values, unless it names `nullable`. Or a Program with one table, whose columns are the table's, by name. rows_per_block: 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum, maximum
+    and nulls of every 65,536 rows.
+
+    The file appears under its name when it is complete; nothing is left after an error. Every block is decoded and compared before it
+    is written. Raises UnsupportedError (a NotImplementedError) with the column for a type that is not supported; InputError (a
+    ValueError) for a codec or data that is wrong; ExistsError (a FileExistsError) where `overwrite` is false and the file is there.
+    """
+    from . import _compile
+
+    target = os.fsencode(path)
+    if b"\0" in target:
+        raise ValueError("a path has no NUL character")
+    if not 0 <= threads <= 256:
+        raise ValueError("threads must be between 0 and 256")
+    if not 0 <= rows_per_block <= 1 << 31:
+        raise ValueError("rows_per_block must be between 0 and 2^31")
+    stream = _compile.stream(_source(table).__arrow_c_stream__())
+    form, _, _, metadata, fields, _ = stream.schema()
+    if form != "+s":
+        raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
+    names = [field[1] for field in fields]
+    _check_names(names)
+    if not names:
+        raise refuse(UsageError, "the table has no columns")
+    if isinstance(codecs, Program):
+        program = codecs
+        has = list(program.columns)
+        if not has:
+            raise refuse(UsageError, "the program must have one table")
+        wrong = set(has) ^ set(names)
+        if wrong:
+            raise refuse(UsageError, f"the program's table and the data differ in the columns {', '.join(sorted(wrong))}")
+        columns = tuple((name.encode(), name.encode(), names.index(name)) for name in has)
+    else:
+        codecs = dict(codecs or {})
+        for name, codec in codecs.items():
+            if name not in names:
+                raise refuse(UsageError, f"codecs names the column {name!r}, which the table does not have", hint=f"it has {', '.join(names)}")
+            if not isinstance(codec, str):
+                raise TypeError(f"the codec of column {name!r} must be text, not {type(codec).__name__}")
+        identifiers = _identifiers(names)
+        program = _load(_table_text("data", fields, identifiers, codecs), names)
+        columns = tuple((identifier.encode(), name.encode(), k) for k, (identifier, name) in enumerate(zip(identifiers, names)))
+    pairs = tuple(_types.decode_metadata(metadata))
+    stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), None, pairs)
+    return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}
