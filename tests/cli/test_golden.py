@@ -1,9 +1,14 @@
 """Golden containers: files that earlier builds wrote decode to the same rows on every device, for ever.
 
-Usage: test_golden.py ZFC SOURCE"""
+Usage: test_golden.py ZFC SOURCE
+
+ZF_GOLDEN_LIBRARY names libzipflow-compile.so of this build; without it no file is made by the C API."""
 
 import array
+import json
+import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -11,6 +16,7 @@ from zfc_case import Case, cache_of_module
 
 CONTAINERS = pathlib.Path(sys.argv[2]) / "tests/golden/containers"
 sys.path.insert(0, str(CONTAINERS))
+import make  # noqa: E402
 import table  # noqa: E402
 
 
@@ -19,18 +25,36 @@ def setUpModule():
 
 
 class Golden(Case):
-    def check_files(self, directory, what):
-        for name, content in table.raw_files().items():
+    def check_files(self, directory, what, columns=table.COLUMNS, rows=table.ROWS, begin=0):
+        for name, content in table.raw_files(rows, begin, columns).items():
             self.assertEqual((directory / name).read_bytes(), content, f"{what}: {name}")
 
+    def check_container(self, file, columns, rows, device, *words):
+        out = self.dir / f"{file.stem}-{device}"
+        self.good("decode", file, "-o", out, "--device", device, "-q", "-f", *words)
+        self.check_files(out, f"{file.name} on {device}", columns, rows)
+
     def test_every_version_decodes_on_every_device(self):
-        files = sorted(CONTAINERS.glob("v*.zfd"))
-        self.assertGreaterEqual(len(files), 1)
-        for file in files:
+        self.assertEqual(sorted(file.name for file in CONTAINERS.glob("v*.zfd")), sorted(table.FILES))
+        for name, (columns, rows) in table.FILES.items():
+            self.assertIn("all good", self.good("verify", CONTAINERS / name))
             for device in ("cpu", "emu"):
-                out = self.dir / f"{file.stem}-{device}"
-                self.good("decode", file, "-o", out, "--device", device, "-q")
-                self.check_files(out, f"{file.name} on {device}")
+                self.check_container(CONTAINERS / name, columns, rows, device)
+
+    @unittest.skipUnless("ZF_GOLDEN_LIBRARY" in os.environ, "the build has no shared library that Python can load")
+    def test_the_newest_is_made(self):
+        """make.py makes a file with every feature, as the next version's will be."""
+        file = self.dir / "newest.zfd"
+        words = [CONTAINERS / "make.py", os.environ["ZF_GOLDEN_LIBRARY"], CONTAINERS.parents[2] / "dsl/std", file]
+        subprocess.run([sys.executable, *words], check=True, timeout=600, env={**os.environ, "ZIPFLOW_OPTIMISE": "0"})
+        shown = json.loads(self.good("inspect", file, "--json"))
+        self.assertEqual(shown["features"], ["uneven blocks", "names", "schema", "metadata", "zones"])
+        self.assertEqual(list(shown["metadata"]), [key for key, _ in make.METADATA])
+        self.assertEqual([column["name"] for column in shown["columns"]], [make.full_name(column[0]) for column in table.NEWEST])
+        self.check_container(file, table.NEWEST, table.NEWEST_ROWS, "cpu")
+        begin, end = make.ROWS_PER_BLOCK - 3, make.ROWS_PER_BLOCK + 5
+        self.good("decode", file, "-o", self.dir / "range", "--device", "emu", "-q", "--rows", f"{begin}..{end}")
+        self.check_files(self.dir / "range", "a range", table.NEWEST, end, begin)
 
     def test_versions_are_written_and_said(self):
         table.write(self.dir)

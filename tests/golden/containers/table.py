@@ -1,7 +1,7 @@
 """The table of the golden containers: its program, and the values of its rows, by formulas.
 
-python3 table.py DIRECTORY writes table.zf and table.csv there. A file of each version of the format was made of them once, with
-`zfc encode -c table.zf table.csv --rows-per-block 4096 --format N -o vN.zfd`, and stays.
+python3 table.py DIRECTORY writes table.zf and table.csv there. v1.zfd was made of them once, with
+`zfc encode -c table.zf table.csv --rows-per-block 4096 --format 1 -o v1.zfd`, and stays. make.py makes files of later versions.
 """
 import datetime
 import pathlib
@@ -51,7 +51,27 @@ COLUMNS = (
      lambda k: None if k // 30 % 4 == 0 else k // 15 % 2 == 0),
 )
 
-FORMATS = {"u8": "B", "u32": "I", "i32": "i", "i64": "q", "f32": "f", "f64": "d", "date32": "i", "decimal(15, 2)": "q"}
+# Types that the first version's file lacks.
+MORE = (
+    ("halves", "u16", "delta(bitpack)", lambda k: k * 3 % 60000 + mixed(k) % 5),
+    ("wide", "u64", "bitpack", lambda k: 2**63 + mixed(k) * 2**20),
+    ("signed", "i8", "rle(values: plain, counts: bitpack)", lambda k: k // 13 % 256 - 128),
+    ("shorts", "i16", "bitpack", lambda k: mixed(k) % 65536 - 32768),
+    ("times", "timestamp", "delta(zigzag(bitpack))", lambda k: 10**15 + k * 10**6 + mixed(k) % 1000),
+    ("sparse", "u64?", "nullable(validity: rle, values: bitpack)", lambda k: None if k % 100 > 90 else mixed(k)),
+    ("faint", "f32?", "nullable(values: plain)", lambda k: None if k % 7 == 3 else float("inf") if k % 500 == 0 else -k / 8),
+    ("lost", "string?", "nullable(values: strings)", lambda k: None if k // 900 == 1 else word(k + 3)),  # a block of nulls
+)
+NEWEST = COLUMNS + MORE
+NEWEST_ROWS = 2000
+
+# The columns and rows of each kept file.
+FILES = {
+    "v1.zfd": (COLUMNS, ROWS),
+}
+
+FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "f32": "f", "f64": "d", "date32": "i",
+           "timestamp": "q", "decimal(15, 2)": "q"}
 
 
 def bitmap(bits):
@@ -63,6 +83,11 @@ def bitmap(bits):
 
 # The columns that may have blocks of any number of rows: the codec of `amounts` refuses few numbers.
 ANY_ROWS = tuple(column for column in COLUMNS if column[0] != "amounts")
+
+
+def packed(base, values):
+    """Numbers as little-endian elements; nulls are 0."""
+    return struct.pack(f"<{len(values)}{FORMATS[base]}", *[v or 0 for v in values])
 
 
 def raw_files(end=ROWS, begin=0, columns=COLUMNS):
@@ -82,7 +107,7 @@ def raw_files(end=ROWS, begin=0, columns=COLUMNS):
         elif base == "bool":
             files[f"{name}.bool"] = bitmap([bool(v) for v in values])
         else:
-            files[f"{name}.{base.split('(')[0]}"] = struct.pack(f"<{rows}{FORMATS[base]}", *[v or 0 for v in values])
+            files[f"{name}.{base.split('(')[0]}"] = packed(base, values)
     return files
 
 
