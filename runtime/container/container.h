@@ -28,7 +28,7 @@ typedef struct zf_shape_edge {
 typedef struct zf_shape_field {
     const char *name; ///< "group", "offset", "scan 0", after the node's path
     uint32_t bytes;   ///< widest entry
-    uint32_t edge;    ///< of a directory: the stream whose chunks begin there
+    uint32_t edge;    ///< of a directory: the stream whose chunks begin there; of an uneven one's first field: the tree's edge
 } zf_shape_field;
 
 typedef struct zf_shape_tree {
@@ -37,6 +37,9 @@ typedef struct zf_shape_tree {
     const zf_shape_field *fields;
     uint32_t interval; ///< A, when read from a file; a writer takes it from the shape's first block. Or the outputs of a chunk
     bool directory;    ///< of chunks; else of seek states
+    /// A directory of chunks of 1 to `interval` outputs. Its fields: the output with which a chunk begins; then for each stream
+    /// the element with which its part begins, and the elements of the part.
+    bool uneven;
 } zf_shape_tree;
 
 typedef struct zf_shape {
@@ -74,7 +77,7 @@ typedef struct zf_stream_data {
 
 typedef struct zf_seek_data {
     uint32_t interval;      ///< A, or the outputs of a chunk
-    uint64_t entries;       ///< tiles (chunks) - 1, or 0; states may be left out, a directory may not
+    uint64_t entries;       ///< tiles (chunks) - 1, or 0; of an uneven directory chunks. States may be left out, a directory not
     const uint64_t *values; ///< entry e of field f at [f * entries + e]
     uint64_t most_groups;   ///< that any tile touches; 0 when it has no groups
 } zf_seek_data;

@@ -5,6 +5,7 @@
 #include "runtime/base/checksum.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
 #include "runtime/container/element.h"
 
 typedef unsigned long long ull;
@@ -36,15 +37,22 @@ static zf_status check_version(check *c, const uint8_t *header, zf_block_view *o
     uint32_t version = zf_load32(header + 60);
     if (zf_load32(header + 8) != ZF_BLOCK_MAGIC) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 8, "no block starts here");
     out->version = version == 0 ? 1 : version;
+    if (out->version == 1 && zf_block_features(c->shape) != 0)
+        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 60, "a block of version 1, which has no uneven chunks, of a shape with some");
     if (version != 1 && out->version <= ZF_FORMAT_VERSION) return ZF_OK;
     return REFUSE_AT(c, ZF_E_CONTAINER_VERSION, 60, "a block of version %u; this build reads 0 (the first) and 2", version);
 }
 
 /// The end of a header, which version 2 has behind the tables.
 static zf_status check_end(check *c, const uint8_t *end, uint64_t at, zf_block_view *out) {
-    if (zf_load64(end) != 0) {
+    uint64_t has = zf_load64(end), wanted = zf_block_features(c->shape), known = UINT64_C(1) << ZF_REQUIRED_UNEVEN_CHUNKS;
+    if ((has & ~known) != 0) {
         return REFUSE_AT(c, ZF_E_CONTAINER_VERSION, at, "a block with features %#llx, which this build does not know",
-                         (ull)zf_load64(end));
+                         (ull)(has & ~known));
+    }
+    if (has != wanted) {
+        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at, "a block %s the feature `%s`, %s its shape", has == 0 ? "without" : "with",
+                         zf_feature_name(true, ZF_REQUIRED_UNEVEN_CHUNKS), has == 0 ? "unlike" : "which is not that of");
     }
     out->first_row = zf_load64(end + 16);
     if (zf_load64(end + 24) != 0) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at + 24, "the header has bytes that are not 0");
@@ -170,6 +178,91 @@ static zf_status check_directory(check *c, const zf_block_view *view, uint32_t t
     return ZF_OK;
 }
 
+/// Entry `e` of a field, and the byte at which it stands.
+static uint64_t entry_of(const zf_block_view *view, uint32_t t, uint32_t f, uint64_t e, uint64_t *at) {
+    const zf_seek_view *seek = &view->seeks[t];
+    uint64_t value = 0, width = seek->widths[f];
+    *at = seek->offsets[f] + e * width;
+    memcpy(&value, view->base + *at, width); // little-endian
+    return value;
+}
+
+/// Chunks fill the outputs without gaps, each with as many as the codec allows.
+static zf_status check_outputs(check *c, const zf_block_view *view, uint32_t t) {
+    const zf_shape_tree *tree = &c->shape->trees[t];
+    const char *name = edge_name(c->shape, tree->edge);
+    uint64_t chunks = view->seeks[t].entries, count = view->counts[tree->edge], most = view->seeks[t].interval, at = 0;
+    uint64_t start = chunks > 0 ? entry_of(view, t, 0, 0, &at) : 0;
+    c->subject = c->shape->edges[tree->edge].path;
+    if (start != 0) return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk 0 of `%s` starts at output %llu", name, (ull)start);
+    for (uint64_t k = 0; k < chunks; k++) {
+        uint64_t end = k + 1 < chunks ? entry_of(view, t, 0, k + 1, &at) : count; // the last one's own place is told
+        if (end <= start || end > count) {
+            return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` starts at output %llu and ends at %llu of %llu", (ull)k,
+                             name, (ull)start, (ull)end, (ull)count);
+        }
+        if (end - start > most) {
+            return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` has %llu outputs; its codec has chunks of at most %llu",
+                             (ull)k, name, (ull)(end - start), (ull)most);
+        }
+        if (c->shape->edges[tree->edge].type == ZF_BOOL && k + 1 < chunks && end % 8 != 0) {
+            return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` starts at output %llu, inside a byte of bits",
+                             (ull)(k + 1), name, (ull)end);
+        }
+        start = end;
+    }
+    return ZF_OK;
+}
+
+/// Parts of a stream stand in its order, do not overlap, and are inside it. Between them there may be elements of no chunk.
+static zf_status check_parts(check *c, const zf_block_view *view, uint32_t t, uint32_t f) {
+    const zf_shape_tree *tree = &c->shape->trees[t];
+    uint32_t edge = tree->fields[f].edge;
+    const char *name = edge_name(c->shape, tree->edge), *stream = edge_name(c->shape, edge);
+    uint64_t count = view->counts[edge], behind = 0, at, length_at;
+    c->subject = c->shape->edges[edge].path;
+    for (uint64_t k = 0; k < view->seeks[t].entries; k++) {
+        uint64_t start = entry_of(view, t, f, k, &at), length = entry_of(view, t, f + 1, k, &length_at);
+        if (start < behind || start > count) {
+            return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` starts at element %llu of stream `%s`, %s %llu", (ull)k,
+                             name, (ull)start, stream, start < behind ? "the one before ends at" : "which has",
+                             (ull)(start < behind ? behind : count));
+        }
+        if (length > count - start) {
+            return REFUSE_AT(c, ZF_E_V22, length_at,
+                             "V22: chunk %llu of `%s` has %llu elements from %llu on of stream `%s`, which has %llu", (ull)k,
+                             name, (ull)length, (ull)start, stream, (ull)count);
+        }
+        behind = start + length;
+    }
+    return ZF_OK;
+}
+
+static zf_status check_uneven(check *c, const zf_block_view *view, uint32_t t) {
+    ZF_TRY(check_outputs(c, view, t));
+    for (uint32_t f = 1; f < c->shape->trees[t].field_count; f += 2) ZF_TRY(check_parts(c, view, t, f));
+    return ZF_OK;
+}
+
+/// The number of chunks of a directory, or of states of a tree.
+static zf_status check_entries(check *c, const zf_block_view *view, uint32_t t) {
+    const zf_shape_tree *tree = &c->shape->trees[t];
+    const zf_seek_view *seek = &view->seeks[t];
+    uint64_t count = view->counts[tree->edge], entries = zf_seek_entries(count, seek->interval);
+    if (tree->uneven && ((seek->entries == 0) != (count == 0) || seek->entries > count)) {
+        return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu chunks for %llu elements",
+                      edge_name(c->shape, tree->edge), (ull)seek->entries, (ull)count);
+    }
+    if (tree->directory && !tree->uneven && seek->entries != entries) {
+        return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu entries for %llu elements in chunks of %u",
+                      edge_name(c->shape, tree->edge), (ull)seek->entries, (ull)count, seek->interval);
+    }
+    if (!tree->directory && seek->entries != 0 && seek->entries != entries) {
+        return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t, (ull)seek->entries, (ull)entries);
+    }
+    return ZF_OK;
+}
+
 static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fields, uint64_t size, zf_placing *placing,
                              zf_block_view *view, uint64_t *offsets, uint8_t *widths) {
     const zf_shape *shape = c->shape;
@@ -177,24 +270,16 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
         const zf_shape_tree *tree = &shape->trees[t];
         zf_seek_view *seek = &view->seeks[t];
         c->subject = shape->edges[tree->edge].path;
-        uint32_t interval = zf_load32(trees) & ~ZF_FORMAT_DIRECTORY;
-        bool directory = (zf_load32(trees) & ZF_FORMAT_DIRECTORY) != 0;
+        bool directory, uneven;
+        uint32_t interval = zf_tree_unpack(zf_load32(trees), &directory, &uneven);
         *seek = (zf_seek_view){interval, zf_load64(trees + 8), zf_load64(trees + 16), offsets, widths};
-        if (directory != tree->directory || zf_load32(trees + 4) != tree->field_count ||
+        if (directory != tree->directory || uneven != tree->uneven || zf_load32(trees + 4) != tree->field_count ||
             !zf_tree_interval_valid(directory, interval)) {
             return REFUSE(c, ZF_E_BLOCK_HEADER, "%s %u has %u fields and %s every %u elements",
                           directory ? "chunk directory" : "seek tree", t, zf_load32(trees + 4), directory ? "a chunk" : "a state",
                           interval);
         }
-        uint64_t entries = zf_seek_entries(view->counts[tree->edge], interval);
-        if (directory && seek->entries != entries) {
-            return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu entries for %llu elements in chunks of %u",
-                          edge_name(shape, tree->edge), (ull)seek->entries, (ull)view->counts[tree->edge], interval);
-        }
-        if (seek->entries != 0 && seek->entries != entries) {
-            return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t, (ull)seek->entries,
-                          (ull)entries);
-        }
+        ZF_TRY(check_entries(c, view, t));
         for (uint32_t f = 0; f < tree->field_count; f++, fields += ZF_BLOCK_FIELD_BYTES, offsets++, widths++) {
             uint64_t offset = zf_load64(fields), width = zf_load64(fields + 8), bytes = 0, wanted = 0;
             bool known = width == 0 || width == 1 || width == 2 || width == 4 || width == 8;
@@ -212,8 +297,9 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             }
             *offsets = offset;
             *widths = (uint8_t)width;
-            if (directory && view->base != NULL) ZF_TRY(check_directory(c, view, t, f));
+            if (directory && !uneven && view->base != NULL) ZF_TRY(check_directory(c, view, t, f));
         }
+        if (uneven && view->base != NULL) ZF_TRY(check_uneven(c, view, t));
     }
     c->subject = NULL;
     return ZF_OK;

@@ -24,6 +24,8 @@ static void store_field(uint8_t *to, const uint64_t *values, uint64_t entries, u
 static zf_status check_data(const zf_shape *shape, const zf_block_data *block, zf_error *error) {
     const char *fault = zf_shape_fault(shape);
     if (fault != NULL) return zf_raise(error, ZF_E_INTERNAL, "the shape of a block has %s", fault);
+    if (block->version == 1 && zf_block_features(shape) != 0)
+        return zf_raise(error, ZF_E_INTERNAL, "a block of version 1 with uneven chunks");
     if (block->counts[0] != block->rows) {
         return zf_raise(error, ZF_E_INTERNAL, "a block of %llu rows whose column has %llu elements",
                         (unsigned long long)block->rows, (unsigned long long)block->counts[0]);
@@ -49,7 +51,12 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
         if (!zf_tree_interval_valid(directory, seek->interval)) {
             return zf_raise(error, ZF_E_INTERNAL, "a seek interval of %u", seek->interval);
         }
-        uint64_t entries = zf_seek_entries(block->counts[shape->trees[t].edge], seek->interval);
+        uint64_t count = block->counts[shape->trees[t].edge], entries = zf_seek_entries(count, seek->interval);
+        if (shape->trees[t].uneven) {
+            if (seek->entries <= count && (seek->entries == 0) == (count == 0)) continue;
+            return zf_raise(error, ZF_E_INTERNAL, "%llu chunks of %llu outputs", (unsigned long long)seek->entries,
+                            (unsigned long long)count);
+        }
         if ((directory || seek->entries != 0) && seek->entries != entries) {
             return zf_raise(error, ZF_E_INTERNAL, "%llu seek states; the tiles need %llu", (unsigned long long)seek->entries,
                             (unsigned long long)entries);
@@ -88,7 +95,7 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_seek_data *seek = &block->seeks[t];
         uint8_t *row = trees + ZF_BLOCK_TREE_BYTES * (size_t)t;
-        zf_store32(row, seek->interval | (shape->trees[t].directory ? ZF_FORMAT_DIRECTORY : 0));
+        zf_store32(row, zf_tree_word(&shape->trees[t], seek->interval));
         zf_store32(row + 4, shape->trees[t].field_count);
         zf_store64(row + 8, seek->entries);
         zf_store64(row + 16, seek->most_groups);
@@ -123,7 +130,10 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
     zf_store32(table + 52, shape->tree_count);
     zf_store32(table + 56, zf_shape_fields(shape));
     zf_store32(table + 60, version >= 2 ? version : 0);
-    if (version >= 2) zf_store64(table + header - ZF_BLOCK_END_BYTES + 16, block->first_row);
+    if (version >= 2) {
+        zf_store64(table + header - ZF_BLOCK_END_BYTES, zf_block_features(shape));
+        zf_store64(table + header - ZF_BLOCK_END_BYTES + 16, block->first_row);
+    }
     memcpy(out, table, header);
     uint64_t position = header; // everything below it is written
     for (uint32_t s = 0; s < shape->stored_count; s++) {

@@ -5,7 +5,8 @@
 #include "runtime/container/container_index.h"
 
 const char *zf_feature_name(bool required, unsigned bit) {
-    static const char *const required_names[ZF_REQUIRED_COUNT] = {[ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks"};
+    static const char *const required_names[ZF_REQUIRED_COUNT] = {
+        [ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks", [ZF_REQUIRED_UNEVEN_CHUNKS] = "uneven chunks"};
     static const char *const optional_names[ZF_OPTIONAL_COUNT] = {[ZF_OPTIONAL_NAMES] = "names",
                                                                   [ZF_OPTIONAL_SCHEMA] = "schema",
                                                                   [ZF_OPTIONAL_METADATA] = "metadata",

@@ -44,6 +44,8 @@ enum {
 };
 /// Set in the interval of a tree that is a directory of chunks; the other bits are the outputs of a chunk.
 #define ZF_FORMAT_DIRECTORY UINT32_C(0x80000000)
+/// Set beside it where the directory is uneven; the other bits are the outputs that a chunk may have.
+#define ZF_FORMAT_UNEVEN UINT32_C(0x40000000)
 #define ZF_ROWS_PER_BLOCK_MOST (UINT64_C(1) << 31)
 #define ZF_TEXT_BYTES_MOST (UINT64_C(1) << 32) ///< bytes of a block's strings: as an edge's elements
 #define ZF_CONSTANT_MOST UINT64_C(65536)       ///< bytes of a program's constant, of which strings may be parts
@@ -77,6 +79,7 @@ static inline bool zf_align_up(uint64_t value, uint64_t alignment, uint64_t *out
 /// Features that a reader must know, by their bits.
 enum {
     ZF_REQUIRED_UNEVEN_BLOCKS, ///< a column without rows per block: its blocks have any number of rows
+    ZF_REQUIRED_UNEVEN_CHUNKS, ///< a directory that says how long each of its chunks is. Also a feature of a block
     ZF_REQUIRED_COUNT,
 };
 /// Features that a reader may skip, by their bits. Each has a section of the index.
@@ -97,6 +100,25 @@ enum {
     ZF_ZONE_FLAGS = 15,
     ZF_INDEX_ZONE_BYTES = 24
 };
+
+/// The interval of a tree as it stands in a file.
+static inline uint32_t zf_tree_word(const zf_shape_tree *tree, uint32_t interval) {
+    return interval | (tree->directory ? ZF_FORMAT_DIRECTORY : 0) | (tree->uneven ? ZF_FORMAT_UNEVEN : 0);
+}
+
+/// Takes such a word apart: sets what kind of tree it is of, and returns the interval.
+static inline uint32_t zf_tree_unpack(uint32_t word, bool *directory, bool *uneven) {
+    *directory = (word & ZF_FORMAT_DIRECTORY) != 0;
+    *uneven = *directory && (word & ZF_FORMAT_UNEVEN) != 0;
+    return word & ~(*directory ? ZF_FORMAT_DIRECTORY | ZF_FORMAT_UNEVEN : 0);
+}
+
+/// The required features of a block of this shape.
+static inline uint64_t zf_block_features(const zf_shape *shape) {
+    for (uint32_t t = 0; t < shape->tree_count; t++)
+        if (shape->trees[t].uneven) return UINT64_C(1) << ZF_REQUIRED_UNEVEN_CHUNKS;
+    return 0;
+}
 
 /// The fields of all trees of a shape.
 static inline uint32_t zf_shape_fields(const zf_shape *shape) {
@@ -138,7 +160,8 @@ static inline bool zf_placing_size(const zf_placing *placing, uint64_t *size) {
     return zf_align_up(placing->end, ZF_FORMAT_ALIGNMENT, size);
 }
 
-/// Seek states of a tree with `count` outputs: one per tile but the first. Entries of a directory: one per chunk but the first.
+/// Seek states of a tree with `count` outputs: one per tile but the first. Entries of an even directory: one per chunk but the
+/// first.
 static inline uint64_t zf_seek_entries(uint64_t count, uint32_t interval) { return count == 0 ? 0 : (count - 1) / interval; }
 
 static inline bool zf_interval_valid(uint32_t interval) {

@@ -130,7 +130,7 @@ const char *zf_column_type_fault(zf_column_type type) {
     return type.precision != 0 || type.scale != 0 ? "a precision though it is not a decimal" : NULL;
 }
 
-static void read_shape(reader *r, const zf_index_column *column, zf_index_shape *out) {
+static void read_shape(reader *r, const zf_index *index, const zf_index_column *column, zf_index_shape *out) {
     uint64_t at = r->at;
     zf_shape *shape = &out->shape;
     shape->branch_count = read32(r);
@@ -162,12 +162,12 @@ static void read_shape(reader *r, const zf_index_column *column, zf_index_shape 
     zf_shape_tree *trees = new_array(r, shape->tree_count, 12, sizeof *trees);
     for (uint32_t t = 0; r->fault == NULL && t < shape->tree_count; t++) {
         trees[t].edge = read32(r);
-        uint32_t interval = read32(r);
-        trees[t].directory = (interval & ZF_FORMAT_DIRECTORY) != 0;
-        trees[t].interval = interval &= ~ZF_FORMAT_DIRECTORY;
+        trees[t].interval = zf_tree_unpack(read32(r), &trees[t].directory, &trees[t].uneven);
         trees[t].field_count = read32(r);
-        if (interval != 0 && !zf_tree_interval_valid(trees[t].directory, interval))
+        if (trees[t].interval != 0 && !zf_tree_interval_valid(trees[t].directory, trees[t].interval))
             fail_at(r, "an impossible seek interval", r->at);
+        if (trees[t].uneven && !zf_index_has(index, true, ZF_REQUIRED_UNEVEN_CHUNKS))
+            fail_at(r, "uneven chunks, but not the feature of this name", r->at);
         zf_shape_field *fields = new_array(r, trees[t].field_count, 5, sizeof *fields);
         for (uint32_t f = 0; r->fault == NULL && f < trees[t].field_count; f++) {
             fields[f].name = read_name(r);
@@ -253,7 +253,7 @@ static void read_column(reader *r, zf_index *index, zf_index_column *column) {
         fail_at(r, "an impossible number of rows per block", at);
     }
     column->shapes = new_array(r, column->shape_count, 20, sizeof *column->shapes);
-    for (uint32_t s = 0; r->fault == NULL && s < column->shape_count; s++) read_shape(r, column, &column->shapes[s]);
+    for (uint32_t s = 0; r->fault == NULL && s < column->shape_count; s++) read_shape(r, index, column, &column->shapes[s]);
     column->at_blocks = r->at;
     read_blocks(r, index, column);
     column->at_end = r->at;

@@ -48,7 +48,7 @@ static void add_shape(zf_text *out, const zf_index_shape *entry) {
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_shape_tree *tree = &shape->trees[t];
         add32(out, tree->edge);
-        add32(out, tree->interval | (tree->directory ? ZF_FORMAT_DIRECTORY : 0));
+        add32(out, zf_tree_word(tree, tree->interval));
         add32(out, tree->field_count);
         for (uint32_t f = 0; f < tree->field_count; f++) {
             add_string(out, tree->fields[f].name, strlen(tree->fields[f].name));

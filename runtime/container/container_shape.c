@@ -2,6 +2,17 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 
+/// The fault of the fields of an uneven directory, or NULL: the outputs' begins, and two fields for each stream.
+static const char *uneven_fault(const zf_shape_tree *tree) {
+    if (!tree->uneven) return NULL;
+    if (!tree->directory || tree->field_count % 2 != 1 || tree->fields[0].edge != tree->edge)
+        return "an uneven chunk directory without its outputs";
+    for (uint32_t f = 1; f < tree->field_count; f += 2) {
+        if (tree->fields[f].edge != tree->fields[f + 1].edge) return "an uneven chunk directory without a stream's lengths";
+    }
+    return NULL;
+}
+
 const char *zf_shape_fault(const zf_shape *shape) {
     if (shape->param_count > ZF_SHAPE_PARTS_MOST || shape->edge_count > ZF_SHAPE_PARTS_MOST ||
         shape->stored_count > ZF_SHAPE_PARTS_MOST || shape->tree_count > ZF_SHAPE_PARTS_MOST ||
@@ -28,6 +39,8 @@ const char *zf_shape_fault(const zf_shape *shape) {
         if (tree->edge >= shape->edge_count) return "a seek tree on an edge that does not exist";
         fields += tree->field_count;
         if (fields > ZF_SHAPE_PARTS_MOST) return "more seek fields than a shape may have";
+        const char *fault = uneven_fault(tree);
+        if (fault != NULL) return fault;
         for (uint32_t f = 0; f < tree->field_count; f++) {
             uint32_t bytes = tree->fields[f].bytes;
             if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return "a seek field of an impossible width";
@@ -42,7 +55,8 @@ static bool same_edge(const zf_shape_edge *a, const zf_shape_edge *b) {
 }
 
 static bool same_tree(const zf_shape_tree *a, const zf_shape_tree *b) {
-    if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory) return false;
+    if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory || a->uneven != b->uneven)
+        return false;
     if (a->directory && a->interval != b->interval && a->interval != 0 && b->interval != 0) return false; // 0: no block has it
     for (uint32_t f = 0; f < a->field_count; f++) {
         if (a->fields[f].bytes != b->fields[f].bytes) return false;

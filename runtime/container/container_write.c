@@ -259,6 +259,11 @@ static zf_status add_shape(zf_writer *writer, size_t column, const zf_shape *sha
         if (zf_shape_matches(known, shape)) return ZF_OK;
         return zf_raise(error, ZF_E_INTERNAL, "two shapes of column %.128s for the same branches", entry->name);
     }
+    if (zf_block_features(shape) != 0) {
+        if (writer->index.version < 2)
+            return zf_raise(error, ZF_E_INTERNAL, "column %.128s has uneven chunks, which version 1 lacks", entry->name);
+        set(&writer->index.required, ZF_REQUIRED_UNEVEN_CHUNKS);
+    }
     void *shapes = entry->shapes;
     uint64_t room = writer->room[column].shapes;
     bool memory = grow(writer->arena, &shapes, sizeof *entry->shapes, entry->shape_count, &room);
@@ -322,7 +327,8 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         counts + UINT64_C(8) * known->shape.edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
     zf_shape_tree *trees = (zf_shape_tree *)known->shape.trees; // the writer's own copy
     for (uint32_t t = 0; t < known->shape.tree_count; t++) {
-        uint32_t interval = zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t) & ~ZF_FORMAT_DIRECTORY;
+        bool directory, uneven;
+        uint32_t interval = zf_tree_unpack(zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t), &directory, &uneven);
         if (trees[t].interval == 0) trees[t].interval = interval;
         if (trees[t].interval != interval) {
             return zf_raise(error, ZF_E_INTERNAL, "column %.128s has seek points at two intervals", entry->name);
