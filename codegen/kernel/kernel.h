@@ -126,6 +126,9 @@ LLVMValueRef zf_lower_word(zf_kernel_build *lower, zf_abi_slot_kind kind, uint32
 LLVMValueRef zf_lower_count(zf_kernel_build *lower, uint32_t edge);
 /// Chunks that a node's outputs are cut into (kernel_chunks.c).
 LLVMValueRef zf_lower_chunk_count(zf_kernel_build *lower, uint32_t node);
+/// The output with which a chunk of the kernel begins, whose chunks are uneven; the number of its outputs where there is no such
+/// chunk.
+LLVMValueRef zf_lower_chunk_start(zf_kernel_build *lower, LLVMValueRef v_chunk);
 /// The known value of a param: given by the codec, or a shaping one. False in the general form.
 bool zf_lower_param_known(const zf_kernel_build *lower, uint32_t node, const zf_port *port, uint64_t *bits);
 

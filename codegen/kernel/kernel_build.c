@@ -127,6 +127,7 @@ static LLVMValueRef failed_before(zf_kernel_build *lower, LLVMValueRef v_output)
 
 static LLVMValueRef begin_of_tile(zf_kernel_build *lower, const zf_lower_tiles *tiles, LLVMValueRef v_tile) {
     zf_cg *cg = lower->cg;
+    if (zf_kernel_is_uneven(lower->plan, lower->kernel)) return zf_lower_chunk_start(lower, v_tile);
     return zf_cg_umin(cg, zf_cg_mul(cg, v_tile, zf_cg_i64(cg, lower->kernel->tile)), tiles->v_count);
 }
 
@@ -141,8 +142,12 @@ void zf_lower_tiles_begin(zf_kernel_build *lower, zf_lower_tiles *tiles, uint32_
     zf_cg_loop_begin(cg, &tiles->loop, lower->v_begin, v_end, "tile");
     tiles->v_tile = tiles->loop.v_i;
     tiles->v_lo = begin_of_tile(lower, tiles, tiles->v_tile);
-    LLVMValueRef v_behind = zf_cg_mul(cg, zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1)), zf_cg_i64(cg, lower->kernel->tile));
-    tiles->v_hi = zf_cg_clamp(cg, v_behind, tiles->v_count, "end of the tile");
+    LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
+    if (zf_kernel_is_uneven(lower->plan, lower->kernel))
+        tiles->v_hi = begin_of_tile(lower, tiles, v_next);
+    else
+        tiles->v_hi =
+            zf_cg_clamp(cg, zf_cg_mul(cg, v_next, zf_cg_i64(cg, lower->kernel->tile)), tiles->v_count, "end of the tile");
     if (lower->v_is_leader == NULL) {
         LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
         zf_cg_cond_br(cg, failed_before(lower, tiles->v_lo), tiles->loop.bb_next, bb_work);

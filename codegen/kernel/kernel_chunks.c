@@ -195,6 +195,14 @@ static LLVMValueRef directory_entry(const zf_chunk *chunk, uint32_t field, LLVMV
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
 }
 
+/// The field of an uneven directory that says where chunks begin in a stream; the next one says how long they are there.
+static uint32_t field_of_stream(const zf_kernel_build *lower, const zf_port *port) {
+    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
+    uint32_t field = 1;
+    while (field + 2 < tree->field_count && tree->fields[field].stream != port->slot) field += 2;
+    return field;
+}
+
 /// The chunk's part of a stream. The directory was checked on the host; that it is so again costs nothing beside a chunk, and
 /// then nothing outside the stream is read whatever became of the file since.
 static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chunks) {
@@ -206,6 +214,13 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
         LLVMValueRef v_each = zf_cg_resize(cg, each.v, cg->ty_i64, zf_kind_is_signed(each.type.kind));
         s->v_first = zf_cg_mul(cg, chunk->v_number, v_each);
         v_end = zf_cg_add(cg, s->v_first, v_each);
+    } else if (zf_kernel_is_uneven(lower->plan, lower->kernel)) {
+        LLVMValueRef v_is = zf_cg_i1(cg, true);
+        uint32_t field = field_of_stream(lower, s->port);
+        s->v_first = directory_entry(chunk, field, v_is, chunk->v_number, v_zero);
+        LLVMValueRef v_length = directory_entry(chunk, field + 1, v_is, chunk->v_number, v_zero);
+        s->v_first = zf_cg_umin(cg, s->v_first, v_all);
+        v_end = zf_cg_add(cg, s->v_first, zf_cg_umin(cg, v_length, zf_cg_sub(cg, v_all, s->v_first)));
     } else {
         const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
         uint32_t field = 0;
@@ -239,12 +254,32 @@ LLVMValueRef zf_chunk_bytes(zf_cg *cg, const zf_chunk_stream *s) {
     return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
 }
 
+/// The outputs of an uneven chunk: no more than a chunk may have and, on the host, than have a place.
+static void place_outputs(zf_chunk *chunk, LLVMValueRef v_most) {
+    zf_kernel_build *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_start = zf_lower_chunk_start(lower, chunk->v_number);
+    LLVMValueRef v_end = zf_lower_chunk_start(lower, zf_cg_add(cg, chunk->v_number, zf_cg_i64(cg, 1)));
+    if (lower->host != NULL) {
+        LLVMValueRef v_before = zf_cg_icmp(cg, LLVMIntULT, v_start, lower->v_byte_begin);
+        v_start = zf_cg_select(cg, v_before, lower->v_byte_begin, v_start);
+        v_end = zf_cg_umin(cg, v_end, lower->v_byte_end);
+    }
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, v_start, v_end);
+    chunk->v_start = v_start;
+    chunk->v_count = zf_cg_select(cg, v_some, zf_cg_umin(cg, zf_cg_sub(cg, v_end, v_start), v_most), zf_cg_i64(cg, 0));
+}
+
 void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks) {
     enum { WORK_EACH = 64 }; // iterations for every byte read and element made
     zf_cg *cg = chunk->env.lower->cg;
     LLVMValueRef v_size = zf_cg_i64(cg, chunk->env.lower->graph->nodes[chunk->env.node].codec->chunk_size);
-    chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
-    chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, v_outputs, chunk->v_start));
+    if (zf_kernel_is_uneven(chunk->env.lower->plan, chunk->env.lower->kernel)) {
+        place_outputs(chunk, v_size);
+    } else {
+        chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
+        chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, v_outputs, chunk->v_start));
+    }
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), chunk->v_pos);
     LLVMValueRef v_work = chunk->v_count;
     for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
@@ -291,8 +326,18 @@ static void make_slots(zf_chunk *chunk) {
     }
 }
 
+LLVMValueRef zf_lower_chunk_start(zf_kernel_build *lower, LLVMValueRef v_chunk) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge);
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, v_chunk, zf_lower_chunk_count(lower, lower->kernel->root));
+    LLVMValueRef v = zf_lower_seek_entry(lower, 0, zf_cg_select(cg, v_is, v_chunk, zf_cg_i64(cg, 0)));
+    return zf_cg_umin(cg, zf_cg_select(cg, v_is, v, v_count), v_count);
+}
+
 LLVMValueRef zf_lower_chunk_count(zf_kernel_build *lower, uint32_t n) {
     zf_cg *cg = lower->cg;
+    if (zf_kernel_is_uneven(lower->plan, lower->kernel))
+        return zf_lower_word(lower, ZF_SLOT_CHUNKS, (uint32_t)lower->kernel->tree, 0);
     const zf_graph_node *node = &lower->graph->nodes[n];
     uint64_t size = node->codec->chunk_size;
     LLVMValueRef v_last = zf_cg_add(cg, zf_lower_count(lower, node->output), zf_cg_i64(cg, size - 1));

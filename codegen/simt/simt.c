@@ -142,9 +142,10 @@ static void clear_padding(zf_kernel_build *lower, const zf_simt_shape *shape) {
     if (kernel->sink < 0 || lower->type.nullable || lower->unpacks > 0 || zf_plan_may_go_to_column(plan, kernel->sink)) return;
     LLVMValueRef v_count = zf_lower_count(lower, kernel->edge), v_end = v_count;
     LLVMValueRef v_next = zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, shape->span > 1 ? shape->span : 1));
-    v_next = zf_cg_mul(cg, v_next, zf_cg_i64(cg, kernel->tile));
+    bool uneven = zf_kernel_is_uneven(plan, kernel);
+    if (!uneven) v_next = zf_cg_mul(cg, v_next, zf_cg_i64(cg, kernel->tile));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_tile"), bb_body = zf_cg_block(cg, "body");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_next, v_count), bb_last, bb_body);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_next, uneven ? lower->v_tiles : v_count), bb_last, bb_body);
     zf_cg_enter(cg, bb_last);
     bool strings = lower->type.kind == ZF_K_STRING; // two words each
     unsigned size = lower->type.kind == ZF_K_BOOL ? 1 : strings ? ZF_HANDLE_BYTES / 2 : zf_kind_size(lower->type.kind);
@@ -259,10 +260,15 @@ static LLVMBasicBlockRef open_function(zf_kernel_build *lower, LLVMValueRef v_fu
     zf_cg_enter(cg, bb_first);
     LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_one = zf_cg_i64(cg, 1);
     // Tiles of the block: one also where it is empty.
+    bool uneven = zf_kernel_is_uneven(lower->plan, lower->kernel);
+    LLVMValueRef v_chunks = uneven ? zf_lower_chunk_count(lower, lower->kernel->root) : v_count;
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
-    LLVMValueRef v_last =
-        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
-    lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
+    LLVMValueRef v_some = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0)), v_one, v_chunks);
+    lower->v_tiles = v_some;
+    if (!uneven) {
+        LLVMValueRef v_last = zf_cg_sub(cg, v_some, v_one);
+        lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
+    }
     zf_lower_setup_end(lower, bb_before);
     make_no_string(lower, v_count);
     lower->v_begin = lower->simt->v_tile;
@@ -368,14 +374,27 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
 zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
-    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->simt->v_tile, v_size);
-    tile.v_begin = v_lo;
-    tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
-    tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
+    bool uneven = zf_kernel_is_uneven(lower->plan, lower->kernel);
+    if (uneven) {
+        tile.v_begin = tile.v_lo = zf_lower_chunk_start(lower, lower->simt->v_tile);
+        tile.v_hi = zf_lower_chunk_start(lower, zf_cg_add(cg, lower->simt->v_tile, zf_cg_i64(cg, 1)));
+    } else {
+        LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->simt->v_tile, v_size);
+        tile.v_begin = v_lo;
+        tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
+        tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
+    }
     // For strings, vectors store the offsets.
     LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
     LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, "");
     tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
+    if (uneven) { // chunks begin anywhere
+        uint32_t size = zf_kind_size(lower->unpacks > 0 ? lower->graph->edges[0].type.kind : lower->type.kind);
+        LLVMValueRef v_from = zf_cg_mul(cg, tile.v_lo, zf_cg_i64(cg, (uint64_t)size * (lower->unpacks > 0 ? lower->unpacks : 1)));
+        v_from = zf_cg_and(cg, v_from, zf_cg_i64(cg, 15));
+        v_from = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntEQ, v_from, zf_cg_i64(cg, 0)), "chunk aligned for vectors");
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, v_from);
+    }
     if (lower->type.kind == ZF_K_BOOL)
         tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
     else

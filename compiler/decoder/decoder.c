@@ -27,6 +27,11 @@ static const char *field_name(zf_arena *arena, const zf_graph *graph, const zf_s
     if (field->kind == ZF_SEEK_OFFSET) return joined(arena, path, "offset");
     if (field->kind == ZF_SEEK_CHUNK) return joined(arena, path, graph->nodes[field->node].inst->streams[field->stream]->name);
     if (field->kind == ZF_SEEK_BYTES) return joined(arena, path, "bytes");
+    if (field->kind == ZF_SEEK_OUTPUT) return joined(arena, path, "out");
+    if (field->kind == ZF_SEEK_LENGTH) {
+        const char *stream = graph->nodes[field->node].inst->streams[field->stream]->name;
+        return joined(arena, path, zf_arena_printf(arena, "%s length", stream));
+    }
     return joined(arena, path, zf_arena_printf(arena, "scan %u", field->reduce));
 }
 
@@ -85,11 +90,10 @@ static zf_status describe_plan(decoder *d, zf_error *error) {
                                  .nullable = work->type.nullable,
                                  .characters = zf_plan_may_go_to_column(plan, (int32_t)w)};
     }
-    static const zf_abi_field_kind field_kinds[] = {[ZF_SEEK_GROUP] = ZF_FIELD_GROUP,
-                                                    [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET,
-                                                    [ZF_SEEK_SCAN] = ZF_FIELD_SCAN,
-                                                    [ZF_SEEK_CHUNK] = ZF_FIELD_CHUNK,
-                                                    [ZF_SEEK_BYTES] = ZF_FIELD_BYTES};
+    static const zf_abi_field_kind field_kinds[] = {
+        [ZF_SEEK_GROUP] = ZF_FIELD_GROUP,  [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET, [ZF_SEEK_SCAN] = ZF_FIELD_SCAN,
+        [ZF_SEEK_CHUNK] = ZF_FIELD_CHUNK,  [ZF_SEEK_BYTES] = ZF_FIELD_BYTES,   [ZF_SEEK_OUTPUT] = ZF_FIELD_OUTPUT,
+        [ZF_SEEK_LENGTH] = ZF_FIELD_LENGTH};
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_seek_tree *tree = &plan->trees[t];
         zf_abi_field *fields = ZF_NEW_ARRAY(arena, zf_abi_field, tree->field_count + 1);
@@ -98,9 +102,12 @@ static zf_status describe_plan(decoder *d, zf_error *error) {
             fields[f] =
                 (zf_abi_field){zf_kind_size(field->type), field_name(arena, plan->graph, field), field_kinds[field->kind]};
         }
+        bool even = tree->fields[0].kind == ZF_SEEK_CHUNK;
         trees[t] = (zf_abi_tree){.edge = tree->edge,
                                  .interval = interval_of(plan, t),
-                                 .directory = tree->fields[0].kind == ZF_SEEK_CHUNK,
+                                 .directory = zf_tree_is_uneven(tree) ? ZF_DIRECTORY_UNEVEN
+                                              : even                  ? ZF_DIRECTORY_EVEN
+                                                                      : ZF_DIRECTORY_NONE,
                                  .field_count = tree->field_count,
                                  .fields = fields};
     }
@@ -151,13 +158,16 @@ static void describe_shape(decoder *d, size_t branch_count) {
         for (uint32_t f = 0; f < abi->trees[t].field_count; f++) {
             const zf_seek_field *field = &d->base.plan->trees[t].fields[f];
             fields[f] = (zf_shape_field){.name = abi->trees[t].fields[f].name, .bytes = abi->trees[t].fields[f].bytes};
-            if (field->kind == ZF_SEEK_CHUNK) fields[f].edge = graph->nodes[field->node].inputs[field->stream];
+            if (field->kind == ZF_SEEK_CHUNK || field->kind == ZF_SEEK_LENGTH)
+                fields[f].edge = graph->nodes[field->node].inputs[field->stream];
+            if (field->kind == ZF_SEEK_OUTPUT) fields[f].edge = abi->trees[t].edge;
         }
         trees[t] = (zf_shape_tree){.edge = abi->trees[t].edge,
                                    .field_count = abi->trees[t].field_count,
                                    .fields = fields,
                                    .interval = abi->trees[t].interval,
-                                   .directory = abi->trees[t].directory != 0};
+                                   .directory = abi->trees[t].directory != ZF_DIRECTORY_NONE,
+                                   .uneven = abi->trees[t].directory == ZF_DIRECTORY_UNEVEN};
     }
     d->base.shape = (zf_shape){.branches = graph->branches,
                                .branch_count = (uint32_t)branch_count,
@@ -202,12 +212,26 @@ bool zf_decoder_states_of(const zf_shape *shape, uint32_t **edges, zf_decoder_st
     *out = (zf_decoder_states){0};
     *edges = NULL;
     if (shape == NULL) return true;
-    *edges = calloc(shape->tree_count + 1u, sizeof **edges);
+    *edges = calloc(2u * shape->tree_count + 1, sizeof **edges);
     if (*edges == NULL) return false;
-    for (uint32_t t = 0; t < shape->tree_count; t++) (*edges)[t] = shape->trees[t].edge;
-    *out = (zf_decoder_states){
-        .seek_interval = zf_shape_interval(shape), .tree_edges = *edges, .tree_edge_count = shape->tree_count};
+    uint32_t *uneven = *edges + shape->tree_count, count = 0;
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        (*edges)[t] = shape->trees[t].edge;
+        if (shape->trees[t].uneven) uneven[count++] = shape->trees[t].edge;
+    }
+    *out = (zf_decoder_states){.seek_interval = zf_shape_interval(shape),
+                               .tree_edges = *edges,
+                               .tree_edge_count = shape->tree_count,
+                               .uneven_edges = uneven,
+                               .uneven_edge_count = count};
     return true;
+}
+
+static const uint32_t *copy_edges(decoder *d, const uint32_t *from, uint32_t count) {
+    if (count == 0) return NULL;
+    uint32_t *edges = ZF_NEW_ARRAY(d->arena, uint32_t, count);
+    memcpy(edges, from, count * sizeof *edges);
+    return edges;
 }
 
 /// Copies what the decoder keeps of a request, whose memory is the caller's.
@@ -215,11 +239,8 @@ static void copy_request(decoder *d, const zf_plan_request *request) {
     zf_decoder_states *states = &d->request.states;
     d->request = *request;
     if (states->unfused != NULL) states->unfused = zf_arena_copy(d->arena, states->unfused, strlen(states->unfused));
-    if (states->tree_edge_count > 0) {
-        uint32_t *edges = ZF_NEW_ARRAY(d->arena, uint32_t, states->tree_edge_count);
-        memcpy(edges, states->tree_edges, states->tree_edge_count * sizeof *edges);
-        states->tree_edges = edges;
-    }
+    states->tree_edges = copy_edges(d, states->tree_edges, states->tree_edge_count);
+    states->uneven_edges = copy_edges(d, states->uneven_edges, states->uneven_edge_count);
     if (request->choices == NULL) return;
     zf_choices *choices = ZF_NEW(d->arena, zf_choices);
     *choices = *request->choices;
@@ -235,7 +256,9 @@ static zf_plan_options plan_options(const decoder *d) {
                              .materialise_all = r->unfused,
                              .unfused = r->states.unfused,
                              .tree_edges = r->states.tree_edges,
-                             .tree_edge_count = r->states.tree_edge_count};
+                             .tree_edge_count = r->states.tree_edge_count,
+                             .uneven_edges = r->states.uneven_edges,
+                             .uneven_edge_count = r->states.uneven_edge_count};
 }
 
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count,

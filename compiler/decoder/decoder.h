@@ -20,7 +20,7 @@ typedef struct zf_decoder {
 } zf_decoder;
 
 /// Reads the states of a file from the shape of its blocks, or the defaults from NULL.
-/// `*edges` is the memory of `out->tree_edges`; the caller frees it. False: no memory.
+/// `*edges` is the memory of all edges in `out`; the caller frees it. False: no memory.
 bool zf_decoder_states_of(const zf_shape *shape, uint32_t **edges, zf_decoder_states *out);
 
 /// Builds the graph and the plan of a column; compiles nothing.

@@ -260,6 +260,7 @@ static void identify(const text *t, const zf_column *column, const uint8_t *bran
     add_word(key, states->unfused != NULL);
     add_counted(key, states->unfused, states->unfused != NULL ? strlen(states->unfused) : 0);
     add_counted(key, states->tree_edges, states->tree_edge_count * sizeof *states->tree_edges);
+    add_counted(key, states->uneven_edges, states->uneven_edge_count * sizeof *states->uneven_edges);
     add_counted(key, branches, branch_count);
     uint32_t choices = r->choices != NULL ? r->choices->count : 0;
     add_word(key, choices);

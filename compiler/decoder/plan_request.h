@@ -13,6 +13,8 @@ typedef struct zf_decoder_states {
     const char *unfused;
     const uint32_t *tree_edges; ///< the same by number: edges that have a seek tree in a file. May be NULL
     uint32_t tree_edge_count;
+    const uint32_t *uneven_edges; ///< by number: edges whose chunks are uneven in a file. May be NULL
+    uint32_t uneven_edge_count;
 } zf_decoder_states;
 
 /// Zeroes are the defaults: checked, fused kernels for the host. Pointers are the caller's; a decoder copies what it keeps.

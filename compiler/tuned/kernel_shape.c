@@ -77,7 +77,7 @@ void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const z
     }
     print_groups(plan, kernel, block->counts, out);
     bool own = kernel->domain != ZF_DOMAIN_CHUNKS && kernel->tile == kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
-    if (!own) zf_text_printf(out, " tile %u", kernel->tile);
+    if (!own) zf_text_printf(out, " tile %s%u", zf_kernel_is_uneven(plan, kernel) ? "uneven " : "", kernel->tile);
 }
 
 /// Whether the first bytes of both, up to and without one of these characters, are the same.

@@ -101,6 +101,12 @@ static void check_range(zf_check_builder *b, uint32_t node, const zf_port *port)
 /// Pushes how many chunks a node's outputs are cut into.
 static void push_chunks(zf_check_builder *b, uint32_t node) {
     uint64_t size = node_of(b, node)->codec->chunk_size;
+    for (uint32_t k = 0; k < b->plan->kernel_count; k++) {
+        const zf_kernel *kernel = &b->plan->kernels[k];
+        if (kernel->root != node || !zf_kernel_is_uneven(b->plan, kernel)) continue;
+        zf_check_chunks(b, (uint32_t)kernel->tree);
+        return;
+    }
     zf_check_count(b, node_of(b, node)->output);
     zf_check_constant(b, size - 1);
     step(b, ZF_CHECK_ADD);

@@ -102,6 +102,7 @@ static void slot(zf_check_builder *b, zf_abi_slot_kind kind, uint32_t number) {
 }
 
 void zf_check_count(zf_check_builder *b, uint32_t edge) { slot(b, ZF_SLOT_COUNT, edge); }
+void zf_check_chunks(zf_check_builder *b, uint32_t tree) { slot(b, ZF_SLOT_CHUNKS, tree); }
 
 uint32_t zf_check_local(zf_check_builder *b, zf_span span) {
     if (b->locals == ZF_CHECK_LOCALS_MOST) {

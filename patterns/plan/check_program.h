@@ -37,6 +37,8 @@ void zf_check_emit(zf_check_builder *b, zf_abi_check_op op, uint32_t a, uint32_t
 void zf_check_constant(zf_check_builder *b, uint64_t value);
 /// Pushes the number of elements of an edge.
 void zf_check_count(zf_check_builder *b, uint32_t edge);
+/// Pushes how many chunks a tree has, which is an uneven directory.
+void zf_check_chunks(zf_check_builder *b, uint32_t tree);
 /// A fresh local of the program. Give all back by restoring `b->locals`.
 uint32_t zf_check_local(zf_check_builder *b, zf_span span);
 /// From here on `local` has the value of a local of the program.

@@ -241,9 +241,11 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         zf_choice_print(&kernel->choice, out);
     }
     if (kernel->domain == ZF_DOMAIN_CHUNKS) {
-        zf_text_printf(out, "; chunks of %u", (unsigned)graph->nodes[kernel->root].codec->chunk_size);
+        zf_text_printf(out, "; chunks of %s%u", zf_kernel_is_uneven(plan, kernel) ? "at most " : "",
+                       (unsigned)graph->nodes[kernel->root].codec->chunk_size);
         if (kernel->tree >= 0) {
             uint32_t streams = plan->trees[kernel->tree].field_count;
+            if (zf_kernel_is_uneven(plan, kernel)) streams = (streams - 1) / 2;
             zf_text_printf(out, ", a directory of %u stream%s", streams, streams == 1 ? "" : "s");
         }
         const zf_graph_node *root = &graph->nodes[kernel->root];

@@ -119,6 +119,13 @@ static bool is_unfused(const planner *p, const zf_graph_edge *edge) {
     return list != NULL && (strcmp(list, ZF_UNFUSED_ALL) == 0 || lists(list, edge->path));
 }
 
+static bool has_uneven_chunks(const planner *p, uint32_t edge) {
+    for (uint32_t k = 0; k < p->options->uneven_edge_count; k++) {
+        if (p->options->uneven_edges[k] == edge) return true;
+    }
+    return false;
+}
+
 /// Decides an edge that has a producer, but for the size of its tree's state.
 static void place(planner *p, const zf_graph_edge *edge) {
     const zf_inst *producer = p->graph->nodes[edge->producer].inst;
@@ -271,7 +278,7 @@ static void set_geometry(planner *p, zf_kernel *kernel) {
     // A kernel with a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their
     // own.
     if (kernel->domain == ZF_DOMAIN_CHUNKS)
-        kernel->tile = zf_chunk_tile(p->graph, kernel->root);
+        kernel->tile = zf_chunk_tile(p->graph, kernel->root, has_uneven_chunks(p, kernel->edge));
     else if (zf_kernel_is_ordered(p->plan, kernel))
         kernel->tile = p->interval;
     else
@@ -360,7 +367,7 @@ static bool make_trees(planner *p) {
                 tree.fields[tree.field_count++] = (zf_seek_field){
                     .kind = ZF_SEEK_SCAN, .node = n, .reduce = kernel->prefix->index, .type = kernel->prefix->term->type.kind};
             } else if (kernel->domain == ZF_DOMAIN_CHUNKS) {
-                tree.field_count = zf_chunk_fields(plan, n, &tree.fields);
+                tree.field_count = zf_chunk_fields(plan, n, has_uneven_chunks(p, kernel->edge), &tree.fields);
             } else {
                 tree.field_count = zf_kernel_seek_fields(plan, p->sites, kernel, p->interval, &tree.fields);
             }
@@ -392,8 +399,8 @@ static void make_slots(planner *p) {
     const zf_graph *graph = p->graph;
     uint32_t fields = 0;
     for (uint32_t t = 0; t < plan->tree_count; t++) fields += plan->trees[t].field_count;
-    plan->slots =
-        ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields + 1);
+    plan->slots = ZF_NEW_ARRAY(plan->arena, zf_abi_slot,
+                               graph->param_count + graph->stored_count + graph->edge_count + 2 * fields + plan->tree_count + 1);
     plan->shaping = ZF_NEW_ARRAY(plan->arena, uint32_t, graph->param_count + 1);
     bool *evaluated = ZF_NEW_ARRAY(plan->arena, bool, graph->node_count);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
@@ -415,6 +422,7 @@ static void make_slots(planner *p) {
             add_slot(plan, ZF_SLOT_SEEK_OFFSET, t, f);
             add_slot(plan, ZF_SLOT_SEEK_WIDTH, t, f);
         }
+        if (zf_tree_is_uneven(&plan->trees[t])) add_slot(plan, ZF_SLOT_CHUNKS, t, 0);
     }
     if (graph->edges[0].type.kind == ZF_K_STRING) add_slot(plan, ZF_SLOT_CHARACTERS, 0, 0);
 }

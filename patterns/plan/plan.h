@@ -22,13 +22,15 @@ typedef enum zf_seek_kind {
     ZF_SEEK_SCAN,   ///< accumulator of scan `reduce` of a node
     ZF_SEEK_CHUNK,  ///< of a directory: where a chunk of a node starts in its stream `stream`
     ZF_SEEK_BYTES,  ///< bytes of the strings before; of the node that makes a column of strings
+    ZF_SEEK_OUTPUT, ///< of an uneven directory: the output of a node with which a chunk starts
+    ZF_SEEK_LENGTH, ///< of an uneven directory: the elements of a chunk of a node in its stream `stream`
 } zf_seek_kind;
 
 typedef struct zf_seek_field {
     zf_seek_kind kind;
     uint32_t node;
     uint32_t reduce; ///< SCAN: zf_reduce.index
-    uint32_t stream; ///< CHUNK: slot
+    uint32_t stream; ///< CHUNK, LENGTH: slot
     zf_kind type;    ///< of the accumulator; u64 for the others
 } zf_seek_field;
 
@@ -84,7 +86,7 @@ typedef struct zf_kernel {
     uint32_t *nodes; ///< all nodes that it evaluates, root first, in pre-order
     uint32_t node_count;
     int32_t tree;         ///< number of the seek tree, or -1 when it needs no state
-    uint32_t tile;        ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
+    uint32_t tile;        ///< outputs a tile: A for ordered ones, whole chunks for those of chunks; of uneven chunks the most
     zf_geometry geometry; ///< the default but for what was chosen
     zf_choice choice;     ///< of an accelerator
     bool store_first;     ///< the body reads `out`
@@ -93,12 +95,17 @@ typedef struct zf_kernel {
 } zf_kernel;
 
 /// A tree with a state: what the file keeps every A outputs of `edge`. Its fields are those of the kernel's nodes, in pre-order.
-/// Or the directory of a non_parallel kernel, whose fields all are CHUNK: what it keeps for every chunk.
+/// Or the directory of a non_parallel kernel: what it keeps for every chunk. Its fields all are CHUNK, where chunks are even;
+/// else OUTPUT, and then CHUNK and LENGTH of each stream.
 typedef struct zf_seek_tree {
     uint32_t edge;
     zf_seek_field *fields;
     uint32_t field_count;
 } zf_seek_tree;
+
+static inline bool zf_tree_is_uneven(const zf_seek_tree *tree) {
+    return tree->field_count > 0 && tree->fields[0].kind == ZF_SEEK_OUTPUT;
+}
 
 /// A buffer between kernels. Prefix sums are those of the term over the elements of `edge`, an input of the kernel's root:
 /// entry k is the reduction over 0..k. (Instances are shared, so look for `prefix` together with the kernel's root.)
@@ -151,6 +158,8 @@ typedef struct zf_plan_options {
     const char *unfused;
     const uint32_t *tree_edges;
     uint32_t tree_edge_count;
+    const uint32_t *uneven_edges; ///< edges whose chunks a file says to be uneven
+    uint32_t uneven_edge_count;
 } zf_plan_options;
 
 /// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.
@@ -164,6 +173,11 @@ zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *ker
 bool zf_kernel_can_be_shared(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether they do where nobody says who walks a chunk.
 bool zf_kernel_is_shared_by_default(const zf_plan *plan, const zf_kernel *kernel);
+
+/// Whether it is one of chunks whose directory says how long each is.
+static inline bool zf_kernel_is_uneven(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->domain == ZF_DOMAIN_CHUNKS && kernel->tree >= 0 && zf_tree_is_uneven(&plan->trees[kernel->tree]);
+}
 
 /// Index of a descriptor word, or -1 when the plan has none of that kind.
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);

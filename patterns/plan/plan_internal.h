@@ -35,10 +35,10 @@ uint32_t zf_kernel_seek_fields(const zf_plan *plan, const zf_sites *sites, const
 uint32_t zf_node_seek_bytes(const zf_graph_node *node, const zf_sites *sites);
 
 /// Fields of the directory that a non_parallel node keeps, in the plan's arena: one for each `per chunk` stream whose chunks may
-/// have any length. (plan_chunks.c)
-uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields);
-/// Outputs of a tile of a non_parallel node: a chunk, or so many that tiles of booleans share no byte.
-uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node);
+/// have any length; of an uneven one the outputs' begins, and two for each such stream. (plan_chunks.c)
+uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, bool uneven, zf_seek_field **fields);
+/// Outputs of a tile of a non_parallel node: a chunk, or so many that tiles of booleans share no byte. Uneven: the most.
+uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node, bool uneven);
 /// Whether the lanes of a warp can share what a non_parallel node emits: it has none of its own, and its elements share no byte.
 bool zf_chunk_can_be_shared(const zf_graph_node *node);
 /// Whether a warp should walk its chunks: some `emit` over a range may make more than a few elements. A program that emits one by

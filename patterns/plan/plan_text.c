@@ -19,9 +19,9 @@
 
 static const char *const domains[] = {"elements", "groups", "chunks"};
 static const char *const step_kinds[] = {"expand", "scan", "map"};
-static const char *const seek_kinds[] = {"group", "offset", "scan", "chunk", "bytes"};
-static const char *const slot_kinds[] = {"param", "offset", "count", "seek_offset", "seek_width", "characters"};
-enum { DOMAINS = 3, STEP_KINDS = 3, SEEK_KINDS = 5, SLOT_KINDS = 6, VIOLATIONS = 100 };
+static const char *const seek_kinds[] = {"group", "offset", "scan", "chunk", "bytes", "output", "length"};
+static const char *const slot_kinds[] = {"param", "offset", "count", "seek_offset", "seek_width", "characters", "chunks"};
+enum { DOMAINS = 3, STEP_KINDS = 3, SEEK_KINDS = 7, SLOT_KINDS = 7, VIOLATIONS = 100 };
 
 static bool same_span(zf_span a, zf_span b) { return a.source == b.source && a.begin == b.begin && a.end == b.end; }
 
@@ -93,7 +93,7 @@ void zf_plan_print(const zf_plan *plan, zf_text *out) {
             const zf_seek_field *field = &plan->trees[t].fields[f];
             zf_text_printf(out, "%s%s %u", f == 0 ? "" : ", ", seek_kinds[field->kind], field->node);
             if (field->kind == ZF_SEEK_SCAN) zf_text_printf(out, ".%u %s", field->reduce, zf_kind_name(field->type));
-            if (field->kind == ZF_SEEK_CHUNK) zf_text_printf(out, ".%u", field->stream);
+            if (field->kind == ZF_SEEK_CHUNK || field->kind == ZF_SEEK_LENGTH) zf_text_printf(out, ".%u", field->stream);
         }
         zf_text_puts(out, "]\n");
     }
@@ -286,7 +286,7 @@ static void read_tree(plan_reader *in) {
             zf_reader_expect(r, ".");
             field.reduce = zf_reader_number(r, RECORD_LIMIT);
             field.type = zf_reader_type(r).kind;
-        } else if (field.kind == ZF_SEEK_CHUNK) {
+        } else if (field.kind == ZF_SEEK_CHUNK || field.kind == ZF_SEEK_LENGTH) {
             zf_reader_expect(r, ".");
             field.stream = zf_reader_number(r, RECORD_LIMIT);
         }

@@ -98,10 +98,11 @@ static bool verify_chunks(const zf_plan *plan, const zf_kernel *kernel, zf_text 
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     uint32_t k = kernel->index, wanted;
     zf_seek_field *fields;
-    DEMAND(kernel->tile == zf_chunk_tile(plan->graph, kernel->root), "kernel %u: tiles of %u are not its chunks", k,
+    bool uneven = kernel->tree < (int32_t)plan->tree_count && zf_kernel_is_uneven(plan, kernel);
+    DEMAND(kernel->tile == zf_chunk_tile(plan->graph, kernel->root, uneven), "kernel %u: tiles of %u are not its chunks", k,
            kernel->tile);
     DEMAND(kernel->end_check == -1, "kernel %u: chunks end where they end", k);
-    wanted = zf_chunk_fields(plan, kernel->root, &fields);
+    wanted = zf_chunk_fields(plan, kernel->root, uneven, &fields);
     DEMAND(kernel->tree >= -1 && kernel->tree < (int32_t)plan->tree_count, "kernel %u: no directory %d", k, kernel->tree);
     DEMAND((kernel->tree < 0) == (wanted == 0), "kernel %u: a directory for %u streams", k, wanted);
     if (kernel->tree < 0) return true;
@@ -247,6 +248,9 @@ static bool verify_words(const zf_plan *plan, zf_text *reason) {
                    "field %u of seek tree %u has no words in the descriptor", f, t);
             slots += 2;
         }
+        if (!zf_tree_is_uneven(&plan->trees[t])) continue;
+        DEMAND(zf_plan_slot(plan, ZF_SLOT_CHUNKS, t, 0) >= 0, "the chunks of directory %u have no word in the descriptor", t);
+        slots++;
     }
     if (graph->edges[0].type.kind == ZF_K_STRING) {
         DEMAND(zf_plan_slot(plan, ZF_SLOT_CHARACTERS, 0, 0) >= 0, "the bytes of the strings have no word in the descriptor");

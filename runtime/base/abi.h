@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 11
+#define ZF_ABI_VERSION 12
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -20,6 +20,7 @@ typedef enum zf_abi_slot_kind {
     ZF_SLOT_SEEK_OFFSET, ///< byte offset of field `b` of tree `a` (states or directory) from the block's base
     ZF_SLOT_SEEK_WIDTH,  ///< its bytes an entry: 1, 2, 4 or 8 (0: all entries are 0, none stored)
     ZF_SLOT_CHARACTERS,  ///< string columns: the bytes of all of the block's strings together
+    ZF_SLOT_CHUNKS,      ///< chunks of tree `a`, an uneven directory
 } zf_abi_slot_kind;
 
 typedef struct zf_abi_slot {
@@ -53,6 +54,7 @@ typedef struct zf_abi_args {
     /// place of the block's first byte; of its bytes those from byte_begin to byte_end have a place, and nothing else is written.
     int64_t *offsets;
     uint64_t offset_base; ///< what is added to a place in the block's bytes (modulo 2^64) to give an offset
+    /// Kernels of uneven chunks: the elements that have a place, whatever a directory says that was changed since its check.
     uint64_t byte_begin, byte_end;
 } zf_abi_args;
 
@@ -63,7 +65,7 @@ typedef void (*zf_abi_kernel_fn)(const zf_abi_args *args, uint64_t begin, uint64
 typedef struct zf_abi_kernel {
     const char *name;
     uint32_t edge; ///< whose elements it makes
-    uint32_t tile; ///< elements a tile
+    uint32_t tile; ///< elements a tile; of an uneven directory's the most
     int32_t sink;  ///< -1: the column's buffer, else a work buffer
     int32_t tree;  ///< -1, or the number of its seek tree
     /// 1: it reads what it stored, so all elements of its tiles must have a place, also rows that are not wanted.
@@ -98,6 +100,8 @@ typedef enum zf_abi_field_kind {
     ZF_FIELD_SCAN,   ///< an accumulator
     ZF_FIELD_CHUNK,  ///< of a directory: where a chunk starts in a stream, in elements
     ZF_FIELD_BYTES,  ///< bytes of the strings before: from tile to tile it never decreases
+    ZF_FIELD_OUTPUT, ///< of an uneven directory: the output with which a chunk starts
+    ZF_FIELD_LENGTH, ///< of an uneven directory: the elements of a chunk in a stream
 } zf_abi_field_kind;
 
 typedef struct zf_abi_field {
@@ -106,12 +110,18 @@ typedef struct zf_abi_field {
     zf_abi_field_kind kind;
 } zf_abi_field;
 
+typedef enum zf_abi_directory {
+    ZF_DIRECTORY_NONE,   ///< seek states
+    ZF_DIRECTORY_EVEN,   ///< all fields are CHUNK, and entry c - 1 of each is the start of chunk c
+    ZF_DIRECTORY_UNEVEN, ///< OUTPUT, then CHUNK and LENGTH of each stream; entry c is that of chunk c
+} zf_abi_directory;
+
 /// States of an ordered kernel, one every A outputs of `edge`; or the directory of an edge whose outputs are made in chunks. A
-/// tile of the latter's kernel is one chunk, or several whole ones.
+/// tile of the latter's kernel is one chunk, or several whole ones where chunks are even.
 typedef struct zf_abi_tree {
     uint32_t edge;
-    uint32_t interval;  ///< A, or the outputs of a chunk
-    uint32_t directory; ///< 1: all fields are CHUNK, and entry c - 1 of each is the start of chunk c
+    uint32_t interval;  ///< A, or the outputs of a chunk, or the most that one has
+    uint32_t directory; ///< zf_abi_directory
     uint32_t field_count;
     const zf_abi_field *fields;
 } zf_abi_tree;

@@ -32,6 +32,7 @@ static bool slot_fits(const zf_abi_slot *slot, const zf_shape *shape) {
     case ZF_SLOT_SEEK_OFFSET:
     case ZF_SLOT_SEEK_WIDTH: return slot->a < shape->tree_count && slot->b < shape->trees[slot->a].field_count;
     case ZF_SLOT_CHARACTERS: return shape->edges[0].type == ZF_STRING;
+    case ZF_SLOT_CHUNKS: return slot->a < shape->tree_count && shape->trees[slot->a].uneven;
     }
     return false;
 }
@@ -43,7 +44,9 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
     // A tile's state is an entry of its tree; tiles are whole chunks.
     const zf_abi_tree *tree = kernel->tree < 0 ? NULL : &plan->trees[kernel->tree];
     if (tree != NULL && tree->edge != kernel->edge) return false;
-    if (tree != NULL && (tree->directory ? kernel->tile % tree->interval != 0 : tree->interval != kernel->tile)) return false;
+    bool even = tree != NULL && tree->directory == ZF_DIRECTORY_EVEN;
+    bool uneven = tree != NULL && tree->directory == ZF_DIRECTORY_UNEVEN;
+    if (tree != NULL && (even ? kernel->tile % tree->interval != 0 : tree->interval != kernel->tile)) return false;
     if (kernel->sink == -1) {
         if (kernel->edge != 0) return false;
         bits = shape->edges[0].type == ZF_BOOL;
@@ -51,7 +54,11 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
         if (kernel->sink < 0 || (uint32_t)kernel->sink >= plan->work_count) return false;
         bits = plan->works[kernel->sink].element == 0;
     }
-    return !bits || kernel->tile % 8 == 0; // two tiles must not share a byte
+    return !bits || uneven || kernel->tile % 8 == 0; // two tiles must not share a byte; a reader checks uneven chunks
+}
+
+static uint32_t directory_of(const zf_shape_tree *tree) {
+    return tree->uneven ? ZF_DIRECTORY_UNEVEN : tree->directory ? ZF_DIRECTORY_EVEN : ZF_DIRECTORY_NONE;
 }
 
 /// A column's characters are bytes.
@@ -73,7 +80,7 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
         if (plan->trees[i].edge != shape->trees[i].edge || plan->trees[i].field_count != shape->trees[i].field_count ||
-            (plan->trees[i].directory != 0) != shape->trees[i].directory ||
+            plan->trees[i].directory != directory_of(&shape->trees[i]) ||
             !zf_tree_interval_valid(shape->trees[i].directory, plan->trees[i].interval)) {
             return misfit(error, "seek tree", i);
         }
@@ -268,8 +275,53 @@ static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, u
     return atomic_load(&l.failure);
 }
 
+// ---- Tiles ----------------------------------------------------------------------------------------------------
+
+static bool is_uneven(const zf_abi_kernel *kernel, const zf_block_view *view) {
+    return kernel->tree >= 0 && view->shape->trees[kernel->tree].uneven;
+}
+
+uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view) {
+    uint64_t count = view->counts[kernel->edge];
+    if (count == 0) return 1;
+    return is_uneven(kernel, view) ? view->seeks[kernel->tree].entries : (count - 1) / kernel->tile + 1;
+}
+
+uint64_t zf_tile_begin(const zf_abi_kernel *kernel, const zf_block_view *view, uint64_t tile) {
+    uint64_t count = view->counts[kernel->edge], begin = 0;
+    if (tile >= zf_tile_count(kernel, view)) return count;
+    if (!is_uneven(kernel, view)) return tile * kernel->tile;
+    const zf_seek_view *seek = &view->seeks[kernel->tree];
+    if (count > 0) memcpy(&begin, view->base + seek->offsets[0] + tile * seek->widths[0], seek->widths[0]); // little-endian
+    return begin < count ? begin : count;
+}
+
+uint64_t zf_tile_of(const zf_abi_kernel *kernel, const zf_block_view *view, uint64_t element) {
+    if (!is_uneven(kernel, view)) return element / kernel->tile;
+    uint64_t low = 0, high = zf_tile_count(kernel, view); // it begins at or behind tile `low`, and before tile `high`
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (zf_tile_begin(kernel, view, middle) <= element)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/// The elements of a tile, about: chunks may have any number.
+static uint32_t tile_elements(const zf_abi_kernel *kernel, const zf_block_view *view) {
+    if (!is_uneven(kernel, view)) return kernel->tile;
+    uint64_t mean = view->counts[kernel->edge] / zf_tile_count(kernel, view);
+    return mean > 0 ? (uint32_t)mean : 1; // at most kernel->tile
+}
+
+// ---- The column -----------------------------------------------------------------------------------------------
+
 /// The needs of kernels that write to the column, beside their arguments.
 typedef struct output {
+    const zf_abi_kernel *kernel;
+    const zf_block_view *view;
     uint8_t *out;              ///< of row `begin`
     uint8_t *validity;         ///< nullable: row `begin` is bit `validity_bit`
     uint8_t *scratch;          ///< a tile
@@ -281,10 +333,12 @@ typedef struct output {
 } output;
 
 /// A tile of which only some rows are wanted: to the scratch, and from there.
-static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, uint64_t t, const output *o) {
+static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn fn, uint64_t t, const output *o) {
     zf_abi_args args = *shared;
-    uint64_t first = t * tile, low = first > o->begin ? first : o->begin;
-    uint64_t high = first + tile < o->end ? first + tile : o->end;
+    uint64_t first = zf_tile_begin(o->kernel, o->view, t), behind = zf_tile_begin(o->kernel, o->view, t + 1);
+    uint64_t low = first > o->begin ? first : o->begin, high = behind < o->end ? behind : o->end;
+    if (behind < first || behind - first > o->kernel->tile || low > high) return ZF_ABI_NO_FAILURE; // a mapped file was changed
+    if (is_uneven(o->kernel, o->view)) args.byte_begin = first, args.byte_end = behind;
     // The kernel wants the place of element 0. It may lie outside any object, so it is computed as a number.
     args.out = (uint8_t *)((uintptr_t)o->scratch - first * o->bits / 8);
     if (o->offsets != NULL) { // the bytes go to their place
@@ -292,7 +346,7 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
         args.offsets = (int64_t *)((uintptr_t)o->scratch - first * sizeof(int64_t));
     }
     args.validity = (uint8_t *)((uintptr_t)o->scratch_validity - first / 8);
-    uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1, o->cancel);
+    uint64_t failure = launch_tiles(&args, fn, t, t + 1, o->kernel->tile, 1, o->cancel);
     if (failure != ZF_ABI_NO_FAILURE) return failure;
     if (o->validity != NULL)
         zf_place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
@@ -310,34 +364,36 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
 }
 
 /// The tiles of the column that hold rows begin..end: whole ones straight to their place, cut ones through the scratch.
-static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, const output *o, unsigned threads) {
+static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn fn, const output *o, unsigned threads) {
     zf_abi_args args = *shared;
-    uint64_t first = o->begin / tile, last = o->end / tile + (o->end % tile != 0); // first .. last - 1
-    bool shifted = o->bits == 1 && o->begin % 8 != 0;                              // no tile starts at a byte of the result
+    uint32_t tile = tile_elements(o->kernel, o->view);
+    bool shifted = o->bits == 1 && o->begin % 8 != 0; // no tile starts at a byte of the result
     shifted = shifted || (o->validity != NULL && o->begin % 8 != o->validity_bit);
     bool all = o->begin == 0 && o->end == o->count && !shifted;
+    if (is_uneven(o->kernel, o->view)) args.byte_begin = o->begin, args.byte_end = o->end;
     if (all) {
         args.out = o->out;
         args.offsets = o->offsets;
         args.validity = o->validity;
-        return launch_tiles(&args, kernel, 0, args.tiles, tile, threads, o->cancel); // also the one tile of an empty block
+        return launch_tiles(&args, fn, 0, args.tiles, tile, threads, o->cancel); // also the one tile of an empty block
     }
     if (o->begin >= o->end) return ZF_ABI_NO_FAILURE;
-    uint64_t whole_begin = first + (o->begin % tile != 0), whole_end = last;
-    if (o->end % tile != 0 && o->end != o->count) whole_end--;
+    uint64_t first = zf_tile_of(o->kernel, o->view, o->begin), last = zf_tile_of(o->kernel, o->view, o->end - 1) + 1;
+    uint64_t whole_begin = first + (zf_tile_begin(o->kernel, o->view, first) < o->begin), whole_end = last;
+    if (zf_tile_begin(o->kernel, o->view, last) > o->end) whole_end--;
     if (shifted || whole_begin > whole_end) whole_begin = whole_end = last;
     for (uint64_t t = first; t < whole_begin; t++) {
         if (t > first && is_cancelled(o->cancel)) return ZF_ABI_NO_FAILURE;
-        uint64_t failure = run_cut_tile(shared, kernel, tile, t, o);
+        uint64_t failure = run_cut_tile(shared, fn, t, o);
         if (failure != ZF_ABI_NO_FAILURE) return failure;
     }
     args.out = (uint8_t *)((uintptr_t)o->out - o->begin * o->bits / 8);
     args.offsets = (int64_t *)((uintptr_t)o->offsets - o->begin * sizeof(int64_t));
     args.validity = (uint8_t *)((uintptr_t)o->validity - o->begin / 8);
-    uint64_t failure = launch_tiles(&args, kernel, whole_begin, whole_end, tile, threads, o->cancel);
+    uint64_t failure = launch_tiles(&args, fn, whole_begin, whole_end, tile, threads, o->cancel);
     for (uint64_t t = whole_end; t < last && failure == ZF_ABI_NO_FAILURE; t++) {
         if (t > first && is_cancelled(o->cancel)) return ZF_ABI_NO_FAILURE;
-        failure = run_cut_tile(shared, kernel, tile, t, o);
+        failure = run_cut_tile(shared, fn, t, o);
     }
     return failure;
 }
@@ -356,13 +412,9 @@ uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
     case ZF_SLOT_SEEK_OFFSET: return view->seeks[slot->a].offsets[slot->b];
     case ZF_SLOT_SEEK_WIDTH: return view->seeks[slot->a].widths[slot->b];
     case ZF_SLOT_CHARACTERS: return zf_characters(view->shape->edges[0].nullable, view->rows, view->plain_bytes);
+    case ZF_SLOT_CHUNKS: return view->seeks[slot->a].entries;
     }
     return 0;
-}
-
-uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view) {
-    uint64_t count = view->counts[kernel->edge];
-    return count == 0 ? 1 : (count - 1) / kernel->tile + 1;
 }
 
 zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error) {
@@ -375,6 +427,7 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
             return zf_fail_place(error, status, "%s", where);
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
+        if (view->shape->trees[t].uneven) continue; // a reader has checked them
         if (states && view->seeks[t].entries != entries) {
             zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t,
                                         (ull)view->seeks[t].entries, (ull)entries);
@@ -458,7 +511,8 @@ static zf_status run_block(void *user, zf_error *error) {
     cancelling cancel = {.cancelled = run->cancelled, .user = run->cancelled_user};
     atomic_init(&cancel.stopped, false);
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};
-    output o = {.out = run->out,
+    output o = {.view = view,
+                .out = run->out,
                 .scratch = scratch,
                 .begin = run->begin,
                 .end = run->end,
@@ -485,10 +539,13 @@ static zf_status run_block(void *user, zf_error *error) {
         args.mode = records ? ZF_ABI_RECORD : ZF_ABI_DECODE;
         args.record = records ? run->records[kernel->tree] : NULL;
         if (kernel->sink < 0) {
-            failure = run_column(&args, run->code->kernels[k], kernel->tile, &o, threads);
+            o.kernel = kernel;
+            failure = run_column(&args, run->code->kernels[k], &o, threads);
         } else {
             args.out = buffers[kernel->sink] != NULL ? buffers[kernel->sink] : run->out;
-            failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, kernel->tile, threads, &cancel);
+            uint32_t tile = tile_elements(kernel, view);
+            if (is_uneven(kernel, view)) args.byte_begin = 0, args.byte_end = view->counts[kernel->edge];
+            failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, tile, threads, &cancel);
         }
         if (atomic_load(&cancel.stopped)) return report_cancelled(run, error);
         run->launches++;

@@ -40,6 +40,14 @@ uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view);
 /// Returns the tiles of a kernel in a block: at least 1, so that an empty block's states are checked too.
 uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view);
 
+/// Returns the element with which a tile of a kernel begins, and of a tile that does not exist the number of elements.
+///
+/// The block's bytes are there, and its plan fits it.
+uint64_t zf_tile_begin(const zf_abi_kernel *kernel, const zf_block_view *view, uint64_t tile);
+
+/// Returns the tile of a kernel that has an element, which exists: a search where chunks are uneven.
+uint64_t zf_tile_of(const zf_abi_kernel *kernel, const zf_block_view *view, uint64_t element);
+
 /// Returns an error unless a block has the seek intervals that the code was made for and, with `states`, all its states.
 zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error);
 

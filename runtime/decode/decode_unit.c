@@ -140,13 +140,13 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
         if (block->code->simt[k].threads == 0) continue;
         block->tiles[k] = (zf_unit_tiles){0, zf_tile_count(kernel, view)};
         if (kernel->sink >= 0 || view->rows == 0) continue;
-        uint64_t first = begin / kernel->tile, last = (end - 1) / kernel->tile;
+        uint64_t first = zf_tile_of(kernel, view, begin), last = zf_tile_of(kernel, view, end - 1);
         block->tiles[k] = (zf_unit_tiles){first, last - first + 1};
         words[ZF_SIMT_FIRST_TILE] = first;
         if (!whole) continue;
         // Whole tiles, but none behind them: their failures are not those of the range.
-        words[ZF_SIMT_ROW_BEGIN] = first * kernel->tile;
-        words[ZF_SIMT_ROW_END] = (last + 1) * kernel->tile < view->rows ? (last + 1) * kernel->tile : view->rows;
+        words[ZF_SIMT_ROW_BEGIN] = zf_tile_begin(kernel, view, first);
+        words[ZF_SIMT_ROW_END] = zf_tile_begin(kernel, view, last + 1);
     }
     return ZF_OK;
 }

@@ -10,7 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container/container.h"
 
-#define ZF_MODULE_VERSION 6u
+#define ZF_MODULE_VERSION 7u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"
 
 enum {

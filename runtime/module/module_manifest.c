@@ -109,11 +109,12 @@ static void code_shape(coder *c, zf_shape *s) {
         i32(c, &edge[i].stored);
     }
     u32(c, &s->stored_count);
-    LIST(c, zf_shape_tree, tree, s->trees, s->tree_count, 13);
+    LIST(c, zf_shape_tree, tree, s->trees, s->tree_count, 14);
     for (uint32_t i = 0; i < s->tree_count; i++) {
         u32(c, &tree[i].edge);
         u32(c, &tree[i].interval);
         flag(c, &tree[i].directory);
+        flag(c, &tree[i].uneven);
         LIST(c, zf_shape_field, field, tree[i].fields, tree[i].field_count, 12);
         for (uint32_t f = 0; f < tree[i].field_count; f++) {
             name(c, &field[f].name);
@@ -136,12 +137,12 @@ static void code_check(coder *c, zf_abi_check *check) {
 static void code_tree(coder *c, zf_abi_tree *tree) {
     u32(c, &tree->edge);
     u32(c, &tree->interval);
-    tree->directory = choice(c, tree->directory, 1);
+    tree->directory = choice(c, tree->directory, ZF_DIRECTORY_UNEVEN);
     LIST(c, zf_abi_field, field, tree->fields, tree->field_count, 12);
     for (uint32_t f = 0; f < tree->field_count; f++) {
         u32(c, &field[f].bytes);
         name(c, &field[f].name);
-        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_BYTES);
+        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_LENGTH);
     }
 }
 
@@ -163,7 +164,7 @@ static void code_plan(coder *c, zf_abi_plan *p) {
     u32(c, &p->target.arch);
     LIST(c, zf_abi_slot, slot, p->slots, p->slot_count, 12);
     for (uint32_t i = 0; i < p->slot_count; i++) {
-        slot[i].kind = (zf_abi_slot_kind)choice(c, slot[i].kind, ZF_SLOT_CHARACTERS);
+        slot[i].kind = (zf_abi_slot_kind)choice(c, slot[i].kind, ZF_SLOT_CHUNKS);
         u32(c, &slot[i].a);
         u32(c, &slot[i].b);
     }

@@ -133,7 +133,8 @@ static inline uint64_t kb_slot(const kb_block *b, const zf_abi_slot *slot, const
     case ZF_SLOT_COUNT: return b->counts[slot->a];
     case ZF_SLOT_SEEK_OFFSET: return (uint64_t)(b->fields[slot->a][slot->b].data - base);
     case ZF_SLOT_SEEK_WIDTH: return b->widths[slot->a][slot->b];
-    case ZF_SLOT_CHARACTERS: break; // strings have no place here
+    case ZF_SLOT_CHARACTERS:
+    case ZF_SLOT_CHUNKS: break; // strings and uneven chunks have no place here
     }
     return 0;
 }

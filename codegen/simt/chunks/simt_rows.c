@@ -85,6 +85,7 @@ unsigned zf_simt_rows_together(const zf_kernel_build *lower) {
 
 bool zf_simt_rows_fit(const zf_kernel_build *lower) {
     uint64_t bytes = lower->kernel->tile * (uint64_t)bytes_each(lower);
+    if (zf_kernel_is_uneven(lower->plan, lower->kernel)) return true; // zf_simt_tile says of each chunk whether it is aligned
     return lower->unpacks == 0 ? bytes % 4 == 0 : bytes % 16 == 0;
 }
 

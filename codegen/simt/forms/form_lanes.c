@@ -498,7 +498,9 @@ void zf_form_lanes_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk");
     LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->simt->v_tile, v_chunks);
     if (lower->v_row_end != NULL && lower->unpacks == 0) { // what holds elements is made whether they are wanted or not
-        LLVMValueRef v_begin = zf_cg_mul(cg, lower->simt->v_tile, zf_cg_i64(cg, lower->kernel->tile));
+        LLVMValueRef v_begin = zf_kernel_is_uneven(lower->plan, lower->kernel)
+                                   ? zf_lower_chunk_start(lower, lower->simt->v_tile)
+                                   : zf_cg_mul(cg, lower->simt->v_tile, zf_cg_i64(cg, lower->kernel->tile));
         v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, lower->v_row_end));
     }
     zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "chunks of the block that are wanted"), bb_chunk, lower->simt->bb_leave);

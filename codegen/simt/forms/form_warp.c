@@ -19,6 +19,7 @@ enum {
 
 static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
+    if (zf_kernel_is_uneven(plan, kernel)) return false;                         // the launch has just those that are wanted
     return !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING; // whose rows are stored where they are wanted
 }
 
