@@ -127,10 +127,11 @@ def read_part(file, begin):
     return pa.table(file.read(["number"], slice(begin, begin + 10))).to_pydict()
 
 
-@pytest.mark.parametrize("method", ["spawn"])
-def test_workers(file, mixed, method):
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert pool.apply(read_part, (zf.open(file), 500)) == mixed.select(["number"]).slice(500, 10).to_pydict()
+def test_workers(file, mixed):
+    """A file goes to a process that was spawned."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:  # it raises where a child ends
+        assert pool.submit(read_part, zf.open(file), 500).result(120) == mixed.select(["number"]).slice(500, 10).to_pydict()
 
 
 def test_pickle(file, mixed, tmp_path):
