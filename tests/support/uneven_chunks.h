@@ -83,7 +83,7 @@ static inline void uneven_encode(zf_compiler *compiler, const char *imports, con
     zf_program *program = NULL;
     snprintf(name, sizeof name, codec->codec, size);
     int length = snprintf(text, sizeof text, "%s\ntable t { c: %s = %s; }\n", imports, codec->type, name);
-    zf_status status = zf_program_load_text(compiler, "uneven.zf", text, (size_t)length, false, &program, &error);
+    zf_status status = zf_program_read(compiler, "uneven.zf", text, (size_t)length, false, &program, &error);
     CHECK(status == ZF_OK, "%s: %s at %s", name, error.message, error.place);
     zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = UINT64_C(1) << 31, .overwrite = true};
     if (status == ZF_OK) status = zf_encode(program, NULL, column, 1, rows, &options, path, NULL, &error);
@@ -101,7 +101,7 @@ static inline const zf_decoder *uneven_decoder(zf_compiler *compiler, uneven_fil
     static const uint8_t branches[64];
     snprintf(name, sizeof name, codec->codec, most);
     int length = snprintf(text, sizeof text, "%s\ntable t { c: %s = %s; }\n", imports, codec->type, name);
-    zf_program_load_text(compiler, "uneven.zf", text, (size_t)length, false, program, &error);
+    zf_program_read(compiler, "uneven.zf", text, (size_t)length, false, program, &error);
     const zf_column *column = zf_spec_tables(zf_program_spec(*program))->columns;
     zf_plan_request request = {.target = {.family = ZF_TARGET_HOST}};
     zf_status status = zf_program_decoder_for(*program, column, branches, &request, held, &error);
