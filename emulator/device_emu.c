@@ -312,14 +312,20 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
     return r.status;
 }
 
-/// Marks the bytes of a run as written where those that it comes from are, or where its bits become 0. Words that the run does
-/// not fill are read and written: they were known before.
-static void note_run(const zf_bit_run *run, const uint8_t *written_from, uint8_t *written) {
-    uint64_t end = (run->to + run->bits + run->cleared) / 32 * 32;
-    for (uint64_t byte = (run->to + 31) / 32 * 4; byte * 8 < end; byte++) {
-        uint64_t first = byte * 8 - run->to; // bit of the run
-        written[byte] = written_from == NULL || first >= run->bits || written_from[(run->from + first) / 8] != 0;
+/// Marks words that a run fills as written. Those that it does not fill were known before.
+static void note_run(const zf_bit_run *run, uint8_t *written) {
+    uint64_t begin = (run->to + 31) / 32 * 4, end = (run->to + run->bits + run->cleared) / 32 * 4;
+    if (begin < end) memset(written + begin, 1, end - begin);
+}
+
+/// Demands that bytes of the source with a bit of the run were written.
+static zf_status check_source(const zf_bit_run *run, const uint8_t *written, uint32_t number, zf_error *error) {
+    for (uint64_t byte = run->from / 8; run->bits > 0 && byte * 8 < run->from + run->bits; byte++) {
+        if (written[byte] != 0) continue;
+        return zf_raise(error, ZF_E_KERNEL_FAULT, "run %u of a move reads byte %llu of its source, which nothing wrote", number,
+                        (unsigned long long)byte);
     }
+    return ZF_OK;
 }
 
 /// Demands that the first and the last word of a run were written, unless the run fills them.
@@ -356,6 +362,8 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
     pthread_mutex_lock(&((emulator *)self)->lock); // bytes may be shared with moves of other threads
     for (uint32_t r = 0; r < args->count && status == ZF_OK && written != NULL; r++)
         status = check_joined(&runs[r], written, r, error);
+    for (uint32_t r = 0; r < args->count && status == ZF_OK && written_from != NULL; r++)
+        status = check_source(&runs[r], written_from, r, error);
     for (uint32_t r = 0; r < args->count && status == ZF_OK; r++) {
         const zf_bit_run *run = &runs[r];
         uint8_t *to = (uint8_t *)(uintptr_t)args->to;
@@ -364,7 +372,7 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
             now = run->cleared - done < 64 ? run->cleared - done : 64;
             zf_copy_bits(to, run->to + run->bits + done, zeroes, 0, now);
         }
-        if (written != NULL) note_run(run, written_from, written);
+        if (written != NULL) note_run(run, written);
     }
     pthread_mutex_unlock(&((emulator *)self)->lock);
     return status;

@@ -32,18 +32,18 @@ bool zf_aside_bytes(const zf_units_column *column, uint64_t rows, uint64_t *valu
     return fits;
 }
 
-/// The runs of a block of the container's column.
+/// The runs of a block of the container's column: the rows that are wanted. Others may not be decoded.
 static void runs_of(const zf_units_column *column, uint64_t number, zf_bit_run *values, zf_bit_run *validity) {
     const zf_selection *s = &column->selection;
-    uint64_t first_row = zf_index_first_row(s->column, number), rows = s->column->blocks[number].rows, begin, end;
+    uint64_t first_row = zf_index_first_row(s->column, number), begin, end;
     zf_selection_rows(s, number, &begin, &end);
-    uint64_t bits = column->is_text ? 0 : s->bits, from = column->whole ? 0 : begin, to = column->whole ? rows : end;
+    uint64_t bits = column->is_text ? 0 : s->bits, place = first_row + begin - zf_units_origin(column), rows = end - begin;
+    *validity = (zf_bit_run){.from = begin, .to = place, .bits = column->nullable ? rows : 0};
+    *values = (zf_bit_run){.from = begin * bits, .bits = rows * bits};
+    values->to = column->whole ? place * bits : column->sizes.skip * 8 + (first_row + begin - s->begin) * bits;
     // Bits behind the output's last row become 0 up to the end of their word.
     bool last = number + 1 == s->last_block;
-    uint64_t place = first_row - zf_units_origin(column), behind = (0 - (place + rows)) % WORD_BITS;
-    *validity = (zf_bit_run){.to = place, .bits = column->nullable ? rows : 0};
-    *values = (zf_bit_run){.from = from * bits, .bits = (to - from) * bits};
-    values->to = column->whole ? place * bits : column->sizes.skip * 8 + (first_row + from - s->begin) * bits;
+    uint64_t behind = (0 - (place + rows)) % WORD_BITS;
     if (last && column->nullable) validity->cleared = behind;
     if (last && bits == 1) values->cleared = behind;
 }

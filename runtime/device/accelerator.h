@@ -98,7 +98,7 @@ typedef struct zf_accelerator_ops {
                         const zf_simt_args *args, zf_error *error);
     /// Queues moves of bits. Runs have different bits at `to`, but may share words with each other and with runs of calls that
     /// run at the same time: those words are joined by atomic operations. A word that a run does not fill must have been written
-    /// before.
+    /// before, and so must bytes of the source that have a bit of a run.
     zf_status (*move_bits)(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error);
     /// Queues a search for what zones hold (runtime/container/zone.h).
     zf_status (*zones)(zf_accelerator *self, void *stream, const zf_zones_args *args, zf_error *error);
