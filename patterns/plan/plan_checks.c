@@ -140,12 +140,12 @@ bool zf_plan_add_checks(zf_plan *plan, const zf_sites *sites, zf_diags *diags) {
                                                                 .reduce_count = site->reduce_count};
         }
     }
-    // A tile that is wrong often ends in another state, too. Of several failures in one place the one of the lowest number is
-    // reported, so that these are the last.
+    // A tile that is wrong often ends in another state, too. The lowest number of several failures in one place is reported, so
+    // that these are the last.
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         zf_kernel *kernel = &plan->kernels[k];
-        if (kernel->tree < 0 || kernel->domain == ZF_DOMAIN_CHUNKS)
-            continue; // what a directory says is checked on the host (V22)
+        // A directory is checked on the host (V22).
+        if (kernel->tree < 0 || kernel->domain == ZF_DOMAIN_CHUNKS) continue;
         zf_span span = graph->nodes[kernel->root].codec->span;
         kernel->end_check = zf_plan_check(plan, kernel->root, span, 9);
         if (kernel->end_check >= 0) continue;

@@ -51,13 +51,23 @@ static unsigned stage_of(unsigned d) { return d / (2 * WAYS); }
 static unsigned way_of(unsigned d) { return d % (2 * WAYS) / 2; }
 static bool empties(unsigned d) { return d % 2 == 0; }
 
-// The sizes still add up, those of a group that borrows modulo 2^32. What an empty group had goes to the next but one, which is
-// like it where every other group has no value: then as many rows as before have one.
+// Whether groups make so many elements; else lengths of strings add up to them, whose sum no tile checks.
+static bool are_grouped(const zf_graph *graph, const interp_block *block, uint64_t elements) {
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        int32_t producer = graph->edges[e].producer;
+        if (block->counts[e] == elements && producer >= 0 && graph->nodes[producer].inst->pattern == ZF_GROUP_PARALLEL)
+            return true;
+    }
+    return false;
+}
+
+// The sizes still add up, those of a group that borrows modulo 2^32. The elements of an empty group go to the next but one,
+// which is like it where every other group has no value: then as many rows as before have one.
 bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, unsigned d, interp_block *block) {
     uint32_t edge = stage_of(d);
     uint64_t count;
     if (edge >= graph->edge_count || (edge > 0 && block->counts[edge] == block->counts[0])) return false;
-    if (!empties(d) && way_of(d) < BESIDE) return false;
+    if (!empties(d) && (way_of(d) < BESIDE || !are_grouped(graph, block, block->counts[edge]))) return false;
     uint32_t *sizes = diff_sizes_of(in, graph, block->counts[edge], block, LEAST, &count);
     if (sizes == NULL) return false;
     uint64_t g = group_at(t, sizes, count, block->counts[edge], way_of(d));
