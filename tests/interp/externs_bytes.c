@@ -135,7 +135,7 @@ void externs_snappy(interp_extern_call *call) {
     }
 }
 
-// ---- Deflate: fixed codes, and stored blocks in every third chunk -----------------------------------------------
+// ---- Deflate: in turn fixed codes, stored blocks, and codes of their own behind a block of fixed ones -------------
 
 typedef struct bit_writer {
     interp_stream *out;
@@ -171,21 +171,32 @@ static void put_symbol(bit_writer *w, uint32_t symbol) {
         put_code(w, 0xc0 + symbol - 280, 8);
 }
 
-// The code of `value` where codes 2 * e + 2 .. have e extra bits (`step` codes share a number of bits).
-static void put_match(bit_writer *w, match m) {
+// The parts of a match: the symbol of its length and of its distance, and the bits that follow each.
+typedef struct parts {
+    uint32_t symbol, more, distance, farther;
+    unsigned more_bits, farther_bits;
+} parts;
+
+static parts parts_of(match m) {
     uint32_t length = (uint32_t)m.length - 3, distance = (uint32_t)m.distance - 1;
-    if (length == 255)
-        put_symbol(w, 285);
-    else {
-        unsigned extra = 0;
-        while (length >> (extra + 3)) extra++;
-        put_symbol(w, 257 + (extra << 2) + (length >> extra));
-        put_bits(w, length & ((1u << extra) - 1), extra);
+    parts p = {.symbol = 285};
+    if (length != 255) {
+        while (length >> (p.more_bits + 3)) p.more_bits++;
+        p.symbol = 257 + (p.more_bits << 2) + (length >> p.more_bits);
+        p.more = length & ((1u << p.more_bits) - 1);
     }
-    unsigned extra = 0;
-    while (distance >> (extra + 2)) extra++;
-    put_code(w, (extra << 1) + (distance >> extra), 5);
-    put_bits(w, distance & ((1u << extra) - 1), extra);
+    while (distance >> (p.farther_bits + 2)) p.farther_bits++;
+    p.distance = (p.farther_bits << 1) + (distance >> p.farther_bits);
+    p.farther = distance & ((1u << p.farther_bits) - 1);
+    return p;
+}
+
+static void put_match(bit_writer *w, match m) {
+    parts p = parts_of(m);
+    put_symbol(w, p.symbol);
+    put_bits(w, p.more, p.more_bits);
+    put_code(w, p.distance, 5);
+    put_bits(w, p.farther, p.farther_bits);
 }
 
 static void put_stored(bit_writer *w, const uint8_t *bytes, uint64_t size) {
@@ -202,22 +213,127 @@ static void put_stored(bit_writer *w, const uint8_t *bytes, uint64_t size) {
     } while (size > 0);
 }
 
+enum { SYMBOLS = 286, DISTANCES = 30, ORDERS = 19 };
+
+typedef struct prefix_code {
+    uint8_t lengths[SYMBOLS];
+    uint32_t codes[SYMBOLS];
+    unsigned count; ///< behind the last symbol that has a code
+} prefix_code;
+
+// Canonical codes of the lengths.
+static void number_codes(prefix_code *c, unsigned symbols) {
+    uint32_t next = 0;
+    for (unsigned length = 1; length < 16; length++, next <<= 1)
+        for (unsigned s = 0; s < symbols; s++)
+            if (c->lengths[s] == length) c->codes[s] = next++;
+}
+
+// A complete code of the symbols that occur, of two lengths: the rarest of them do not matter here.
+static void make_code(prefix_code *c, const bool *occurs, unsigned symbols) {
+    unsigned used = 0, bits = 1;
+    *c = (prefix_code){.count = 1};
+    for (unsigned s = 0; s < symbols; s++) used += occurs[s];
+    while ((1u << bits) < used) bits++;
+    unsigned shorter = used > 1 ? (1u << bits) - used : 0;
+    for (unsigned s = 0; s < symbols; s++) {
+        if (!occurs[s]) continue;
+        c->lengths[s] = (uint8_t)(shorter > 0 ? bits - 1 : bits);
+        if (shorter > 0) shorter--;
+        c->count = s + 1;
+    }
+    number_codes(c, symbols);
+}
+
+static void put_of(bit_writer *w, const prefix_code *c, uint32_t symbol) { put_code(w, c->codes[symbol], c->lengths[symbol]); }
+
+// The lengths of both codes, in runs where there are any.
+static void put_lengths(bit_writer *w, const prefix_code *symbols, const prefix_code *distances) {
+    static const uint8_t order[ORDERS] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    uint8_t all[SYMBOLS + DISTANCES];
+    unsigned nl = symbols->count < 257 ? 257 : symbols->count, count = nl + distances->count;
+    prefix_code runs = {.count = ORDERS};
+    memcpy(all, symbols->lengths, nl);
+    memcpy(all + nl, distances->lengths, distances->count);
+    for (unsigned s = 0; s < ORDERS; s++) runs.lengths[s] = s < 13 ? 4 : 5;
+    number_codes(&runs, ORDERS);
+    put_bits(w, nl - 257, 5);
+    put_bits(w, distances->count - 1, 5);
+    put_bits(w, ORDERS - 4, 4);
+    for (unsigned k = 0; k < ORDERS; k++) put_bits(w, runs.lengths[order[k]], 3);
+    for (unsigned k = 0, n; k < count; k += n) {
+        for (n = 1; k + n < count && all[k + n] == all[k] && n < 138;) n++;
+        if (all[k] == 0 && n >= 11) {
+            put_of(w, &runs, 18);
+            put_bits(w, n - 11, 7);
+        } else if (all[k] == 0 && n >= 3) {
+            n = n > 10 ? 10 : n;
+            put_of(w, &runs, 17);
+            put_bits(w, n - 3, 3);
+        } else if (n >= 4) {
+            n = n > 7 ? 7 : n;
+            put_of(w, &runs, all[k]);
+            put_of(w, &runs, 16);
+            put_bits(w, n - 4, 2);
+        } else {
+            n = 1;
+            put_of(w, &runs, all[k]);
+        }
+    }
+}
+
+// A block with codes of its own.
+static void put_dynamic(bit_writer *w, finder *f, uint64_t at, uint64_t size) {
+    bool occurs[SYMBOLS] = {[256] = true}, reaches[DISTANCES] = {0};
+    finder again = *f;
+    prefix_code symbols, distances;
+    for (uint64_t from = at; from < size;) {
+        match m = find(f, from, size, 258);
+        occurs[m.length ? parts_of(m).symbol : f->bytes[from]] = true;
+        if (m.length) reaches[parts_of(m).distance] = true;
+        from += m.length ? m.length : 1;
+    }
+    make_code(&symbols, occurs, SYMBOLS);
+    make_code(&distances, reaches, DISTANCES);
+    put_bits(w, 5, 3); // the last block
+    put_lengths(w, &symbols, &distances);
+    while (at < size) {
+        match m = find(&again, at, size, 258);
+        if (m.length == 0) {
+            put_of(w, &symbols, f->bytes[at]);
+        } else {
+            parts p = parts_of(m);
+            put_of(w, &symbols, p.symbol);
+            put_bits(w, p.more, p.more_bits);
+            put_of(w, &distances, p.distance);
+            put_bits(w, p.farther, p.farther_bits);
+        }
+        at += m.length ? m.length : 1;
+    }
+    put_of(w, &symbols, 256);
+    flush(w);
+}
+
+enum { DEFLATE_FIXED, DEFLATE_STORED, DEFLATE_DYNAMIC, DEFLATE_KINDS, DEFLATE_FIRST = 4 };
+
 void externs_deflate(interp_extern_call *call) {
     const uint8_t *bytes = interp_stream_bytes(call->x);
     bit_writer w = {.out = call->streams[0]};
     finder f;
     uint64_t chunk = 0;
     for (uint64_t from = 0, n = interp_stream_count(call->x); from < n; from = chunk_end(call, from), chunk++) {
-        uint64_t size = chunk_end(call, from) - from;
+        uint64_t size = chunk_end(call, from) - from, kind = (chunk + size) % DEFLATE_KINDS;
         interp_extern_chunk(call);
-        if (chunk % 3 == 1) {
+        if (kind == DEFLATE_STORED) {
             put_stored(&w, bytes + from, size);
             continue;
         }
         start(&f, bytes + from, size);
-        put_bits(&w, 3, 3); // the last block, fixed codes
-        for (uint64_t at = 0; at < size;) {
-            match m = find(&f, at, size, 258);
+        bool dynamic = kind == DEFLATE_DYNAMIC && size > DEFLATE_FIRST; // behind a block of a few bytes
+        uint64_t end = dynamic ? DEFLATE_FIRST : size;
+        put_bits(&w, dynamic ? 2 : 3, 3); // fixed codes, and whether it is the last block
+        for (uint64_t at = 0; at < end;) {
+            match m = find(&f, at, end, 258);
             if (m.length)
                 put_match(&w, m);
             else
@@ -225,7 +341,10 @@ void externs_deflate(interp_extern_call *call) {
             at += m.length ? m.length : 1;
         }
         put_symbol(&w, 256);
-        flush(&w);
+        if (dynamic)
+            put_dynamic(&w, &f, end, size);
+        else
+            flush(&w);
     }
 }
 
