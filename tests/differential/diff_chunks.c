@@ -41,8 +41,10 @@ static bool trial_by_size(uint64_t chunk, unsigned number, unsigned k, diff_chun
     // A chunk has so many bytes that what is read ahead goes round its ring.
     if (k % 2 == 1 && size == (chunk <= 5000 ? 3 : 5)) shape = DATA_FULL_RANGE;
     if (size == 8 && k % 2 == 0) shape = DATA_CONSTANT; // numbers of no bits
-    *out = (diff_chunk_trial){
-        .shape = shape, .rows = sizes[size], .seed = sizes[size] * 31 + (uint64_t)shape, .every = size == 6 || size == 7};
+    *out = (diff_chunk_trial){.shape = shape,
+                              .rows = sizes[size],
+                              .seed = sizes[size] * 31 + (uint64_t)shape,
+                              .every = size == 1 || size == 6 || size == 7};
     return true;
 }
 
@@ -61,6 +63,12 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     uint64_t chunk = node->chunk_size, rows = 0;
     if (k < DIFF_CHUNK_SIZES) return trial_by_size(chunk, number, k, out);
     if ((number + k) % DIFF_CHUNK_STEP != 0) return false;
+    if (k >= DIFF_CHUNK_TRIALS - DIFF_CHUNK_HANDS) {
+        k -= DIFF_CHUNK_TRIALS - DIFF_CHUNK_HANDS;
+        *out = (diff_chunk_trial){
+            .kind = DIFF_CHUNK_BY_HAND, .rows = diff_hand_rows(column, k), .seed = number * 100 + k, .hand = k};
+        return out->rows > 0;
+    }
     *out = (diff_chunk_trial){.kind = k == DIFF_CHUNK_SIZES       ? DIFF_CHUNK_PIECES
                                       : k == DIFF_CHUNK_SIZES + 1 ? DIFF_CHUNK_SEVERAL
                                                                   : DIFF_CHUNK_RINGS,
@@ -72,7 +80,7 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
         break;
     default:
         if (node->inst->lanes > 0 && chunk >= RING_LEAST)
-            rows = RING_CHUNKS * (chunk < RING_RATE ? chunk : RING_RATE) + (k == DIFF_CHUNK_TRIALS - 1 ? 77 : 0);
+            rows = RING_CHUNKS * (chunk < RING_RATE ? chunk : RING_RATE) + (k == DIFF_CHUNK_SIZES + 3 ? 77 : 0);
     }
     out->rows = rows;
     return rows > 0;
@@ -122,6 +130,7 @@ static void push_rates(interp_stream *out, zf_type type, const diff_chunk_trial 
 
 interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t) {
     if (t->kind == DIFF_CHUNK_SIZED) return data_stream(in, column->type, t->shape, t->seed, t->rows);
+    if (t->kind == DIFF_CHUNK_BY_HAND) return data_stream(in, column->type, DATA_CONSTANT, t->seed, t->rows);
     interp_stream *out = interp_stream_new(in, column->type);
     if (t->kind == DIFF_CHUNK_RINGS)
         push_rates(out, column->type, t, chunked(column->codec)->chunk_size);
@@ -136,6 +145,10 @@ bool diff_chunk_tame(diff_chunk_trial *t) {
     return true;
 }
 
+bool diff_chunk_settle(interp *in, const zf_column *column, const diff_chunk_trial *t, interp_block *block) {
+    return t->kind != DIFF_CHUNK_BY_HAND || diff_hand_fill(in, column, t->hand, block);
+}
+
 bool diff_chunk_thorough(const diff_chunk_trial *t) { return t->kind == DIFF_CHUNK_PIECES; }
 
 // ---- Damage ---------------------------------------------------------------------------------------------------
@@ -148,7 +161,9 @@ enum {
     CHANGES = 48,
     MERGES = 32,
     FILLS = 21,
-    PIECE_WAYS = CUTS + 4 * CHANGES + MERGES + FILLS,
+    LATE_FILLS = 8,
+    FLIPS = 8 * 24,
+    PIECE_WAYS = CUTS + 4 * CHANGES + MERGES + FILLS + LATE_FILLS + FLIPS,
     FEW = 6,
     FEW_WAYS = 4 * FEW
 };
@@ -194,6 +209,16 @@ static bool change(interp *in, uint32_t s, uint64_t at, unsigned how, interp_blo
         bytes[at * size] ^= (uint8_t)(1 + at % 7);
     else
         bytes[at * size] ^= how == CHANGE_KIND ? 0x40 : at % 2 == 0 ? 0x80 : 0xc0;
+    return true;
+}
+
+static bool flip(interp *in, uint32_t s, uint64_t at, unsigned bit, interp_block *block) {
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
+    if (at >= streams[s].size) return false;
+    uint8_t *bytes = diff_copy(in, streams[s].bytes, (size_t)streams[s].size);
+    bytes[at] ^= (uint8_t)(1u << bit);
+    streams[s].bytes = bytes;
+    block->streams = streams;
     return true;
 }
 
@@ -270,8 +295,8 @@ static bool damage_stream(interp *in, const zf_graph *graph, uint32_t s, unsigne
     return way == 0 ? lengthen(in, s, edge, false, block) : fill(in, s, edge, last + way - 1, false, block);
 }
 
-// The last chunk's part of a stream is cut at each place, and each of its elements is another.
-static bool damage_pieces(interp *in, const zf_graph *graph, uint32_t s, unsigned way, interp_block *block) {
+// The last chunk's part of a stream is cut at each place, and each of its elements is another; `by_bits`: by each bit.
+static bool damage_pieces(interp *in, const zf_graph *graph, uint32_t s, unsigned way, bool by_bits, interp_block *block) {
     uint32_t edge = graph->stored_edges[s];
     uint64_t count = block->streams[s].elements, last = start_of(block, edge, 0);
     bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
@@ -284,6 +309,12 @@ static bool damage_pieces(interp *in, const zf_graph *graph, uint32_t s, unsigne
     way -= 4 * CHANGES;
     if (way < MERGES) return merge(in, s, last + way, block);
     way -= MERGES;
+    if (way >= FILLS && way < FILLS + LATE_FILLS) { // in the place of the last elements
+        uint64_t back = 1 + (way - FILLS) / 2;
+        return count >= back && fill(in, s, edge, count - back, way % 2 == 0, block);
+    }
+    if (way >= FILLS) way -= LATE_FILLS;
+    if (way >= FILLS) return by_bits && flip(in, s, last + (way - FILLS) / 8, (way - FILLS) % 8, block);
     return way == 0 ? lengthen(in, s, edge, true, block) : fill(in, s, edge, last + (way - 1) / 2, way % 2 == 0, block);
 }
 
@@ -330,6 +361,7 @@ typedef struct ways {
 static ways ways_of(const diff_chunk_trial *t, const interp_block *block) {
     bool nested = block->edge_count > block->stream_count + 1;
     switch (t->kind) {
+    case DIFF_CHUNK_BY_HAND:
     case DIFF_CHUNK_PIECES: return (ways){.stream = PIECE_WAYS, .param = PARAM_WAYS, .edge = EDGE_WAYS};
     case DIFF_CHUNK_SEVERAL: return (ways){.stream = t->rows > 3 * SEVERAL_FEW ? 0 : FEW_WAYS, .edge = EDGE_WAYS};
     case DIFF_CHUNK_RINGS: return (ways){.param = 2};
@@ -356,7 +388,9 @@ bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_tri
     d -= random_of(t);
     if (d < w.stream * block->stream_count) {
         uint32_t s = d / w.stream;
-        if (t->kind == DIFF_CHUNK_PIECES) return damage_pieces(in, graph, s, d % w.stream, block);
+        bool by_hand = t->kind == DIFF_CHUNK_BY_HAND;
+        if (t->kind == DIFF_CHUNK_PIECES || by_hand)
+            return damage_pieces(in, graph, s, d % w.stream, by_hand || is_foreign(column->codec), block);
         if (t->kind == DIFF_CHUNK_SEVERAL) return damage_few(in, graph, s, d % w.stream, block);
         return damage_stream(in, graph, s, d % w.stream, block);
     }

@@ -12,12 +12,13 @@ enum { DIFF_CHUNK_STEP = 3, DIFF_CHUNK_RANDOM = 2 }; ///< one size in so many; r
 enum { DIFF_CHUNK_STEP = 1, DIFF_CHUNK_RANDOM = 3 };
 #endif
 /// The trials by size come first, then one of each other kind.
-enum { DIFF_CHUNK_SIZES = 18, DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 };
+enum { DIFF_CHUNK_SIZES = 18, DIFF_CHUNK_HANDS = 5, DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 + DIFF_CHUNK_HANDS };
 
 typedef enum diff_chunk_kind {
     DIFF_CHUNK_SIZED,   ///< sizes around a chunk's
     DIFF_CHUNK_PIECES,  ///< pieces of every distribution, in whole chunks, damaged and cut at each element
     DIFF_CHUNK_SEVERAL, ///< three chunks of a program whose chunks are large, damaged here and there
+    DIFF_CHUNK_BY_HAND, ///< a block that is written byte by byte, damaged and cut at each element, and in each bit
     DIFF_CHUNK_RINGS,   ///< lanes: chunks that read at different rates, so that their rings go on in each row of a batch
 } diff_chunk_kind;
 
@@ -26,6 +27,7 @@ typedef struct diff_chunk_trial {
     data_shape shape;
     uint64_t rows, seed;
     bool every;    ///< damaged in every way, else at random
+    unsigned hand; ///< BY_HAND: which of the column's
     unsigned tame; ///< PIECES, SEVERAL: 1: of small numbers alone, since the encoder refuses others; 2: of one number
 } diff_chunk_trial;
 
@@ -36,11 +38,20 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
 interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t);
 /// Makes other data for a trial that the encoder refuses. False: there are none.
 bool diff_chunk_tame(diff_chunk_trial *t);
+/// The block to decode for the one that the trial encoded: itself, or one that is written by hand.
+bool diff_chunk_settle(interp *in, const zf_column *column, const diff_chunk_trial *t, interp_block *block);
 /// Whether the block is compared thoroughly (diff_case).
 bool diff_chunk_thorough(const diff_chunk_trial *t);
 /// Ways to damage the block that the trial encoded.
 unsigned diff_chunk_damages(const diff_chunk_trial *t, const interp_block *block);
 /// Damages it in way d. False: it has nothing of the kind. Some blocks are still valid afterwards.
 bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_trial *t, unsigned d, interp_block *block);
+
+// ---- Blocks that are written by hand (diff_hands.c) --------------------------------------------------------------
+
+/// Rows of block k of a column. 0: it has none such.
+uint64_t diff_hand_rows(const zf_column *column, unsigned k);
+/// Makes a block of so many rows, which are one chunk, that one.
+bool diff_hand_fill(interp *in, const zf_column *column, unsigned k, interp_block *block);
 
 #endif

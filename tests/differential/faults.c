@@ -101,6 +101,7 @@ static void make_chunk_trials(column_run *r) {
             encoded = interp_encode(r->in, r->column, diff_chunk_data(r->in, r->column, &t), &tree, &report);
         if (encoded != INTERP_OK) continue;
         if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
+        if (!diff_chunk_settle(r->in, r->column, &t, &block)) continue;
         diff_trial of = {.shape = t.shape, .rows = t.rows, .seed = t.seed};
         if (!expect(r, &of, NULL, &block)) continue;
         r->trials[r->count - 1].thorough = diff_chunk_thorough(&t);

@@ -57,10 +57,13 @@ static void run_case(run *r, diff_case *c, diff_chunk_trial *t) {
     interp *in = interp_create(&options);
     interp_block block;
     snprintf(what, sizeof what, "%s, %s, %llu rows", c->column->table->name,
-             t->kind == DIFF_CHUNK_SIZED ? data_shape_name(t->shape) : "pieces", (ull)t->rows);
+             t->kind == DIFF_CHUNK_SIZED     ? data_shape_name(t->shape)
+             : t->kind == DIFF_CHUNK_BY_HAND ? "by hand"
+                                             : "pieces",
+             (ull)t->rows);
     bool encoded = encode(r, c->column, in, diff_chunk_data(in, c->column, t), what, &block);
     while (!encoded && diff_chunk_tame(t)) encoded = encode(r, c->column, in, diff_chunk_data(in, c->column, t), what, &block);
-    if (encoded) {
+    if (encoded && diff_chunk_settle(in, c->column, t, &block)) {
         r->taken++;
         c->thorough = diff_chunk_thorough(t);
         check_block(r, c, in, &block, t->seed, what, true);
