@@ -33,7 +33,6 @@ static bool key_stmt(zf_visitor *visitor, zf_stmt *stmt) {
 }
 
 void zf_codegen_encode_key(zf_spec *spec, const zf_inst *inst, zf_text *key) {
-    uint8_t sha256[32];
     zf_text_puts(key, "encode 4\n");
     zf_text_puts(key, inst->name);
     zf_text_puts(key, "\n");
@@ -41,7 +40,7 @@ void zf_codegen_encode_key(zf_spec *spec, const zf_inst *inst, zf_text *key) {
         zf_type type = inst->bindings[g];
         zf_text_printf(key, "%d %d %d\n", (int)type.kind, (int)type.nullable, (int)type.opaque);
     }
-    if (!zf_canonical_algorithm(spec, inst->algorithm, key, sha256)) key->failed = true;
+    if (!zf_canonical_algorithm(spec, inst->algorithm, key)) key->failed = true;
     zf_visitor visitor = {.user = key, .expr = key_expr, .stmt = key_stmt};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
 }

@@ -467,10 +467,32 @@ zf_inst *zf_spec_instantiate(zf_spec *spec, const zf_algorithm *algorithm, const
 /// Resolves the text of a codec for an element type, as a column named `name`. NULL and diagnostics on an error.
 zf_column *zf_spec_resolve_codec(zf_spec *spec, const char *name, zf_type type, const char *codec_text);
 
-/// Print canonical text: one algorithm with all that it uses, and its SHA-256 (language.md section 10); or a table as one unit
-/// that stands alone without std or imports, with every algorithm, codec, function and constant that its columns use.
-bool zf_canonical_algorithm(zf_spec *spec, const zf_algorithm *algorithm, zf_text *out, uint8_t sha256[32]);
+/// Appends the canonical text of an algorithm with all that it uses. False: no memory.
+bool zf_canonical_algorithm(zf_spec *spec, const zf_algorithm *algorithm, zf_text *out);
+/// Prints a table as a unit that stands alone without std or imports, with every algorithm, function and constant that its
+/// columns use. False: no memory.
 bool zf_canonical_table(zf_spec *spec, const zf_table *table, zf_text *out);
+
+enum { ZF_IDENTITY_BYTES = 32 };
+
+/// An algorithm, function or constant, by its identity (docs/language.md, "Canonical text"), which no name changes.
+typedef struct zf_declaration {
+    const char *name; ///< in the canonical text of the table, or in the text that has it
+    const char *kind; ///< "algorithm", "function", "constant"
+    uint8_t identity[ZF_IDENTITY_BYTES];
+} zf_declaration;
+
+/// In the arena of the spec.
+typedef struct zf_declarations {
+    zf_declaration *items;
+    uint32_t count;
+} zf_declarations;
+
+/// Lists what the canonical text of a table declares, in its order. False: no memory.
+bool zf_table_declarations(zf_spec *spec, const zf_table *table, zf_declarations *out);
+/// Lists what the texts and files that were added declare, used or not: each behind all that it uses, else in their order.
+/// `std`: what the standard library declares. The spec was checked, so nothing uses itself. False: no memory.
+bool zf_text_declarations(zf_spec *spec, bool std, zf_declarations *out);
 
 /// Text of the syntax trees of all files that were added, the standard library's aside.
 void zf_spec_print_ast(const zf_spec *spec, zf_text *out);

@@ -1,6 +1,7 @@
 // Canonical text: a unit that stands alone. It has every constant, function and algorithm that is used, in the order of use,
-// each as its tokens with one fixed spacing; named codecs are expanded. Files keep this text, and an algorithm's identity is
-// its hash.
+// each as its tokens with one fixed spacing; named codecs are expanded. Files keep this text. A declaration's identity is the
+// SHA-256 of its own text in which it is called `$`, and each declaration that it uses by that one's identity. Identities
+// depend on no other text, and not on names; all of a text take time in proportion to it.
 #include <string.h>
 
 #include <sha256.h>
@@ -8,6 +9,8 @@
 #include "frontend/check/references.h"
 #include "frontend/spec/codec.h"
 #include "frontend/syntax/canonical_tokens.h"
+
+_Static_assert(SHA256_DIGEST_LENGTH == ZF_IDENTITY_BYTES, "identities are SHA-256");
 
 /// A declaration of the unit.
 typedef struct entry {
@@ -18,6 +21,7 @@ typedef struct entry {
     uint32_t next_reference; ///< while its uses are being gathered
     struct entry *user;      ///< whose use is being gathered
     struct entry *next;      ///< in the unit, those that are used before their users
+    uint8_t identity[ZF_IDENTITY_BYTES];
 } entry;
 
 typedef struct unit {
@@ -30,7 +34,12 @@ typedef struct unit {
 
 // ---- Text -----------------------------------------------------------------------------------------------------
 
-static void print_declaration(const entry *e, zf_text *out) {
+static void print_hex(const uint8_t *bytes, size_t count, zf_text *out) {
+    for (size_t k = 0; k < count; k++) zf_text_printf(out, "%02x", bytes[k]);
+}
+
+/// Prints a declaration under its name in the unit, or as its identity takes it.
+static void print_declaration(const entry *e, bool for_identity, zf_text *out) {
     const zf_ast_decl *decl = e->symbol->decl;
     const char *source = decl->span.source->text;
     const char *at = source + decl->span.begin, *end = source + decl->span.end;
@@ -42,10 +51,15 @@ static void print_declaration(const entry *e, zf_text *out) {
         if (zf_space_before(&spacing, &now, more ? &after : NULL)) zf_text_puts(out, " ");
         uint32_t place = (uint32_t)(now.text - source);
         while (k < e->references.count && e->references.items[k].at < place) k++;
+        bool uses = k < e->references.count && e->references.items[k].at == place;
+        const entry *used = uses ? e->references.items[k].symbol->canonical : NULL;
         if (place == decl->name_span.begin) {
-            zf_text_puts(out, e->name);
-        } else if (k < e->references.count && e->references.items[k].at == place) {
-            zf_text_puts(out, ((entry *)e->references.items[k].symbol->canonical)->name);
+            zf_text_puts(out, for_identity ? "$" : e->name);
+        } else if (uses && for_identity) {
+            zf_text_puts(out, "$");
+            print_hex(used->identity, sizeof used->identity, out);
+        } else if (uses) {
+            zf_text_puts(out, used->name);
         } else {
             zf_text_add(out, now.text, now.length);
         }
@@ -153,7 +167,7 @@ static void gather_choice(unit *u, const zf_codec_choice *choice) {
 }
 
 static void print_unit(const unit *u, zf_text *out) {
-    for (const entry *e = u->first; e != NULL; e = e->next) print_declaration(e, out);
+    for (const entry *e = u->first; e != NULL; e = e->next) print_declaration(e, false, out);
 }
 
 static const char *name_in_unit(void *user, const zf_algorithm *algorithm) {
@@ -161,13 +175,53 @@ static const char *name_in_unit(void *user, const zf_algorithm *algorithm) {
     return e == NULL ? algorithm->name : e->name;
 }
 
+// ---- Identities -----------------------------------------------------------------------------------------------
+
+static void hash(const zf_text *text, uint8_t out[ZF_IDENTITY_BYTES]) {
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)text->data, text->length);
+    SHA256Final(out, &context);
+}
+
+/// Computes the identities of a unit: what a declaration uses is before it. False: no memory.
+static bool identify(unit *u) {
+    zf_text text = {0};
+    for (entry *e = u->first; e != NULL && !text.failed; e = e->next) {
+        text.length = 0;
+        print_declaration(e, true, &text);
+        if (!text.failed) hash(&text, e->identity);
+    }
+    bool good = !text.failed;
+    zf_text_free(&text);
+    return good;
+}
+
+static const char *kind_name(zf_ast_decl_kind kind) {
+    return kind == ZF_AD_ALGORITHM ? "algorithm" : kind == ZF_AD_FUNC ? "function" : "constant";
+}
+
+static bool list_entries(const unit *u, zf_declarations *out) {
+    *out = (zf_declarations){0};
+    uint32_t count = 0;
+    for (const entry *e = u->first; e != NULL; e = e->next) count++;
+    out->items = ZF_NEW_ARRAY(u->spec->arena, zf_declaration, count + 1u);
+    for (const entry *e = u->first; e != NULL; e = e->next) {
+        zf_declaration *item = &out->items[out->count++];
+        *item = (zf_declaration){.name = e->name, .kind = kind_name(e->symbol->decl->kind)};
+        memcpy(item->identity, e->identity, sizeof item->identity);
+    }
+    return true;
+}
+
 // ---- The request ----------------------------------------------------------------------------------------------
 
 typedef struct request {
-    const zf_algorithm *algorithm; ///< or
-    const zf_table *table;
+    const zf_algorithm *algorithm;
+    const zf_table *table; ///< NULL: all that is declared in std, or beside it
+    bool std;
     zf_text *out;
-    uint8_t *sha256;
+    zf_declarations *declarations;
 } request;
 
 /// A unit at an address of its own: symbols keep pointing at the entry of the last unit that used them, and must not take a
@@ -180,24 +234,23 @@ static unit *make_unit(zf_spec *spec) {
 }
 
 static bool make_algorithm(zf_spec *spec, void *data) {
-    request *r = data;
+    const request *r = data;
     unit *u = make_unit(spec);
     gather(u, symbol_of(r->algorithm));
-    size_t before = r->out->length;
     print_unit(u, r->out);
-    if (r->out->failed) return false;
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)r->out->data + before, r->out->length - before);
-    SHA256Final(r->sha256, &context);
-    return true;
+    return !r->out->failed;
+}
+
+static unit *unit_of_table(zf_spec *spec, const zf_table *table) {
+    unit *u = make_unit(spec);
+    u->table = table->name;
+    for (const zf_column *column = table->columns; column != NULL; column = column->next) gather_choice(u, column->codec);
+    return u;
 }
 
 static bool make_table(zf_spec *spec, void *data) {
     request *r = data;
-    unit *u = make_unit(spec);
-    u->table = r->table->name;
-    for (const zf_column *column = r->table->columns; column != NULL; column = column->next) gather_choice(u, column->codec);
+    unit *u = unit_of_table(spec, r->table);
     zf_text_puts(r->out, "zf 1;\n");
     print_unit(u, r->out);
     zf_text_printf(r->out, "table %s {\n", r->table->name);
@@ -210,13 +263,42 @@ static bool make_table(zf_spec *spec, void *data) {
     return !r->out->failed;
 }
 
-bool zf_canonical_algorithm(zf_spec *spec, const zf_algorithm *algorithm, zf_text *out, uint8_t sha256[32]) {
-    uint8_t unused[SHA256_DIGEST_LENGTH];
-    request r = {.algorithm = algorithm, .out = out, .sha256 = sha256 == NULL ? unused : sha256};
-    return zf_guarded(spec, make_algorithm, &r);
+static bool is_declaration(const zf_ast_decl *decl) {
+    return decl->kind == ZF_AD_CONST || decl->kind == ZF_AD_FUNC || decl->kind == ZF_AD_ALGORITHM;
+}
+
+static unit *unit_of_texts(zf_spec *spec, bool std) {
+    unit *u = make_unit(spec);
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
+        if (module->is_std != std || module->unit == NULL) continue;
+        for (const zf_ast_decl *decl = module->unit->decls; decl != NULL; decl = decl->next) {
+            zf_symbol *symbol = is_declaration(decl) ? zf_find_symbol(spec, module, decl->name) : NULL;
+            if (symbol != NULL && symbol->decl == decl) gather(u, symbol);
+        }
+    }
+    return u;
+}
+
+static bool make_declarations(zf_spec *spec, void *data) {
+    const request *r = data;
+    unit *u = r->table != NULL ? unit_of_table(spec, r->table) : unit_of_texts(spec, r->std);
+    if (identify(u)) return list_entries(u, r->declarations);
+    longjmp(*spec->escape, 1);
+}
+
+bool zf_canonical_algorithm(zf_spec *spec, const zf_algorithm *algorithm, zf_text *out) {
+    return zf_guarded(spec, make_algorithm, &(request){.algorithm = algorithm, .out = out});
 }
 
 bool zf_canonical_table(zf_spec *spec, const zf_table *table, zf_text *out) {
     request r = {.table = table, .out = out};
     return zf_guarded(spec, make_table, &r);
+}
+
+bool zf_table_declarations(zf_spec *spec, const zf_table *table, zf_declarations *out) {
+    return zf_guarded(spec, make_declarations, &(request){.table = table, .declarations = out});
+}
+
+bool zf_text_declarations(zf_spec *spec, bool std, zf_declarations *out) {
+    return zf_guarded(spec, make_declarations, &(request){.std = std, .declarations = out});
 }

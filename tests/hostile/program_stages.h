@@ -205,6 +205,13 @@ static inline void stages_canonical(zf_spec *spec, const zf_table *table) {
     if (same) {
         DEMAND(zf_canonical_table(alone, same, &twice) && strcmp(once.data, twice.data) == 0, "canonical text of\n%s\nis\n%s",
                once.data, twice.data);
+        zf_declarations mine = {0}, theirs = {0};
+        DEMAND(zf_table_declarations(spec, table, &mine) && zf_text_declarations(alone, false, &theirs), "no identities");
+        DEMAND(mine.count == theirs.count, "%u declarations of `%s`, %u of its text", mine.count, table->name, theirs.count);
+        for (uint32_t k = 0; k < mine.count && k < theirs.count; k++)
+            DEMAND(strcmp(mine.items[k].name, theirs.items[k].name) == 0 &&
+                       memcmp(mine.items[k].identity, theirs.items[k].identity, ZF_IDENTITY_BYTES) == 0,
+                   "another identity of %s", mine.items[k].name);
     }
     zf_spec_destroy(alone);
     zf_text_free(&once);
@@ -213,8 +220,7 @@ static inline void stages_canonical(zf_spec *spec, const zf_table *table) {
 
 static inline void stages_algorithm(zf_spec *spec, const zf_algorithm *algorithm) {
     zf_text text = {0};
-    uint8_t sha256[32];
-    DEMAND(zf_canonical_algorithm(spec, algorithm, &text, sha256), "no canonical text of `%s`", algorithm->name);
+    DEMAND(zf_canonical_algorithm(spec, algorithm, &text), "no canonical text of `%s`", algorithm->name);
     zf_text_free(&text);
     // As a codec of some column, with every stream stored: types that do not fit are errors, at a place.
     static const zf_kind kinds[] = {ZF_K_U8, ZF_K_I32, ZF_K_I64, ZF_K_F64, ZF_K_BOOL, ZF_K_STRING};
