@@ -11,18 +11,21 @@ typedef struct reading {
     zf_spec *spec;
     const char *path;
     const zf_text *text;
+    zf_declarations *declared;
 } reading;
 
 static zf_status read_and_check(void *user, zf_error *error) {
     const reading *r = user;
     bool good = zf_spec_add_text(r->spec, r->path, r->text->length > 0 ? r->text->data : "", r->text->length);
-    if (zf_spec_check(r->spec) && good) return ZF_OK;
+    good = zf_spec_check(r->spec) && good;
+    if (good && zf_text_declarations(r->spec, false, r->declared)) return ZF_OK;
+    if (good) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
     zf_diag_status(zf_diags_first_error(zf_spec_diags(r->spec)), ZF_ERR_INPUT, error);
     return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
 }
 
 zf_status zf_container_spec_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
-                                 zf_spec **spec, const zf_table **table, zf_error *error) {
+                                 zf_spec **spec, const zf_table **table, zf_declarations *declared, zf_error *error) {
     zf_spec_options options = {.no_std = true, .passes = passes};
     zf_text lines = {0};
     *table = NULL;
@@ -32,7 +35,7 @@ zf_status zf_container_spec_read(const char *text, size_t length, const char *pa
     zf_lay_out_text(text, length, &lines);
     zf_pass_end(passes, pass);
     zf_status status = lines.failed ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs")
-                                    : zf_run_deep(read_and_check, &(reading){*spec, path, &lines}, error);
+                                    : zf_run_deep(read_and_check, &(reading){*spec, path, &lines, declared}, error);
     zf_text_free(&lines);
     if (status != ZF_OK) return status;
     *table = zf_spec_find_table(*spec, table_name);

@@ -6,6 +6,7 @@
 
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
+#include "compiler/known/known.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -145,9 +146,9 @@ static zf_status parse(zf_decoder_cache *cache, text *t, zf_error *error) {
     zf_status status = ZF_OK;
     pthread_mutex_lock(&t->lock);
     if (t->base.spec == NULL) {
-        status =
-            zf_container_spec_read(t->unit, t->length, t->name, t->table_name,
-                                   zf_context_passes(zf_compiler_context(cache->compiler)), &t->base.spec, &t->base.table, error);
+        status = zf_container_spec_read(t->unit, t->length, t->name, t->table_name,
+                                        zf_context_passes(zf_compiler_context(cache->compiler)), &t->base.spec, &t->base.table,
+                                        &t->base.declared, error);
         if (status != ZF_OK && t->base.spec != NULL) {
             zf_spec_destroy(t->base.spec);
             t->base.spec = NULL;
@@ -188,7 +189,14 @@ static zf_status hold_text(zf_decoder_cache *cache, const unit *of, const zf_con
 zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error) {
     unit of = {.table = zf_container_table(container), .identity = zf_container_unit_identity(container)};
     of.text = zf_container_unit(container, &of.length);
-    return hold_text(cache, &of, container, out, error);
+    *out = NULL;
+    ZF_TRY(zf_known_check_stated(container, error));
+    ZF_TRY(hold_text(cache, &of, container, out, error));
+    zf_status status = zf_known_check(container, &(*out)->declared, error);
+    if (status == ZF_OK) return ZF_OK;
+    zf_codec_text_release(cache, *out);
+    *out = NULL;
+    return status;
 }
 
 zf_status zf_codec_text_hold_canonical(zf_decoder_cache *cache, const char *canonical, size_t length, const char *table,

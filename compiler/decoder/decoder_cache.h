@@ -18,8 +18,9 @@ typedef struct zf_decoder_cache zf_decoder_cache;
 /// The codecs of a container or a program, checked. Read-only for holders.
 typedef struct zf_codec_text {
     zf_spec *spec;
-    const zf_table *table; ///< of a container; NULL for a program
-    const char *name;      ///< what places in errors call the text of a container: "lineitem.zf"
+    const zf_table *table;    ///< of a container; NULL for a program
+    const char *name;         ///< what places in errors call the text of a container: "lineitem.zf"
+    zf_declarations declared; ///< of a container
 } zf_codec_text;
 
 /// A decoder, for its holders.
@@ -42,7 +43,8 @@ zf_decoder_cache *zf_decoder_cache_create(zf_compiler *compiler);
 void zf_decoder_cache_free(zf_decoder_cache *cache);
 
 /// Finds or parses the text of a container, and holds it. Release it with zf_codec_text_release.
-/// Errors: ZF_ERR_INPUT where the text is damaged, with a place in the container. A failure is not kept.
+/// Errors: ZF_ERR_INPUT where the text is damaged, with a place in the container, or has programs that the container may not
+/// bring (zf_open_options.programs). A failure is not kept.
 zf_status zf_codec_text_hold(zf_decoder_cache *cache, const zf_container *container, zf_codec_text **out, zf_error *error);
 /// The same for the canonical text of a program's table, which files of the table carry.
 zf_status zf_codec_text_hold_canonical(zf_decoder_cache *cache, const char *canonical, size_t length, const char *table,

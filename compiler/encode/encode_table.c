@@ -130,11 +130,17 @@ static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writ
         goto done;
     }
     pthread_mutex_lock(&program->lock);
-    bool canonical = zf_canonical_table(program->spec, table, &unit);
+    zf_declarations declared = {0};
+    bool canonical = zf_canonical_table(program->spec, table, &unit) && zf_table_declarations(program->spec, table, &declared);
     pthread_mutex_unlock(&program->lock);
-    if (!canonical || unit.failed) { // memory is all that it can lack
+    zf_stated_program *programs = canonical ? ZF_NEW_ARRAY(arena, zf_stated_program, declared.count + 1u) : NULL;
+    if (programs == NULL || unit.failed) { // memory is all that it can lack
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the canonical text of table `%s`", table->name);
         goto done;
+    }
+    for (uint32_t k = 0; k < declared.count; k++) {
+        programs[k].name = declared.items[k].name;
+        memcpy(programs[k].identity, declared.items[k].identity, sizeof programs[k].identity);
     }
     for (size_t c = 0; c < table->column_count; c++) {
         const zf_column *column = jobs[c].column;
@@ -160,7 +166,9 @@ static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writ
                                  .schema = options->schema,
                                  .schema_bytes = options->schema_bytes,
                                  .metadata = options->metadata,
-                                 .metadata_count = options->metadata_count};
+                                 .metadata_count = options->metadata_count,
+                                 .programs = options->format == 1 ? NULL : programs,
+                                 .program_count = declared.count};
     status = zf_writer_create(path, options->overwrite, &all, out, error);
 done:
     zf_text_free(&unit);

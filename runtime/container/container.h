@@ -106,6 +106,14 @@ typedef struct zf_writer_column {
     bool zoned;              ///< its blocks have zones; from version 2 on
 } zf_writer_column;
 
+enum { ZF_PROGRAM_IDENTITY_BYTES = 32 };
+
+/// A statement of an index about an algorithm, function or constant of its unit.
+typedef struct zf_stated_program {
+    const char *name;
+    uint8_t identity[ZF_PROGRAM_IDENTITY_BYTES];
+} zf_stated_program;
+
 typedef struct zf_writer_table {
     const char *name, *unit; ///< `unit`: the canonical text of the table
     const zf_writer_column *columns;
@@ -115,6 +123,8 @@ typedef struct zf_writer_table {
     size_t schema_bytes;
     const zf_metadata *metadata;
     size_t metadata_count;
+    const zf_stated_program *programs; ///< all that the unit declares, in its order; NULL: not stated. From version 2 on
+    uint32_t program_count;
 } zf_writer_table;
 
 /// Starts a file under a temporary name in the directory of `path`. Copies all that `table` has.
@@ -194,6 +204,11 @@ ZF_PRIVATE_API zf_status zf_container_block_header(zf_container *container, size
                                                    zf_error *error);
 /// The canonical unit that the file carries.
 ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
+
+/// Whether only programs of the library are admitted (zf_open_options.programs).
+ZF_PRIVATE_API bool zf_container_known_only(const zf_container *container);
+/// Returns what the index states about the programs of the unit, and their number; NULL: nothing. It may be a lie.
+ZF_PRIVATE_API const zf_stated_program *zf_container_stated(const zf_container *container, uint32_t *count);
 
 /// By what a unit is known: modules are for columns of one text, all of it.
 typedef struct zf_unit_identity {

@@ -142,6 +142,11 @@ zf_unit_identity zf_unit_identify(const char *unit, size_t length) {
     return (zf_unit_identity){.bytes = length, .hash = {hash.low64, hash.high64}};
 }
 
+bool zf_container_known_only(const zf_container *c) { return c->known_only; }
+const zf_stated_program *zf_container_stated(const zf_container *c, uint32_t *count) {
+    *count = c->index.program_count;
+    return zf_index_has(&c->index, false, ZF_OPTIONAL_PROGRAMS) ? c->index.programs : NULL;
+}
 zf_unit_identity zf_container_unit_identity(const zf_container *c) { return c->identity; }
 
 size_t zf_container_shapes(const zf_container *c, size_t column) {

@@ -10,7 +10,8 @@ const char *zf_feature_name(bool required, unsigned bit) {
     static const char *const optional_names[ZF_OPTIONAL_COUNT] = {[ZF_OPTIONAL_NAMES] = "names",
                                                                   [ZF_OPTIONAL_SCHEMA] = "schema",
                                                                   [ZF_OPTIONAL_METADATA] = "metadata",
-                                                                  [ZF_OPTIONAL_ZONES] = "zones"};
+                                                                  [ZF_OPTIONAL_ZONES] = "zones",
+                                                                  [ZF_OPTIONAL_PROGRAMS] = "programs"};
     if (required) return bit < ZF_REQUIRED_COUNT ? required_names[bit] : NULL;
     return bit < ZF_OPTIONAL_COUNT ? optional_names[bit] : NULL;
 }

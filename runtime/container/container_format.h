@@ -88,6 +88,7 @@ enum {
     ZF_OPTIONAL_SCHEMA,   ///< the table's Arrow schema
     ZF_OPTIONAL_METADATA, ///< keys and values of the table
     ZF_OPTIONAL_ZONES,    ///< what 65,536 rows of a block hold
+    ZF_OPTIONAL_PROGRAMS, ///< identities of what the unit declares
     ZF_OPTIONAL_COUNT,
 };
 

@@ -50,6 +50,8 @@ typedef struct zf_index {
     size_t schema_bytes;
     const zf_metadata *metadata;
     size_t metadata_count;
+    const zf_stated_program *programs; ///< with ZF_OPTIONAL_PROGRAMS
+    uint32_t program_count;
     /// From the index's start. Sections of optional features follow the columns, and padding at_end.
     uint64_t at_table, at_unit, at_columns, at_sections, at_end;
 } zf_index;

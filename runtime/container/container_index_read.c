@@ -87,9 +87,9 @@ static const char *read_valid(reader *r, bool (*valid)(const char *text, size_t 
 
 static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a name with control characters"); }
 
-/// The name of a table or column. It becomes part of paths.
+/// The name of a table or column, which becomes part of paths, or of a program.
 static const char *read_identifier(reader *r) {
-    return read_valid(r, zf_identifier_valid, "a table or column whose name is not an identifier");
+    return read_valid(r, zf_identifier_valid, "a table, column or program whose name is not an identifier");
 }
 
 static zf_element read_element(reader *r) {
@@ -416,6 +416,19 @@ static void read_zones(reader *r, zf_index *out) {
     }
 }
 
+static void read_programs(reader *r, zf_index *out) {
+    uint32_t count = read32(r);
+    zf_stated_program *programs = new_array(r, count, 4 + 1 + ZF_PROGRAM_IDENTITY_BYTES, sizeof *programs);
+    for (uint32_t k = 0; k < count && r->fault == NULL; k++) {
+        programs[k].name = read_identifier(r);
+        const uint8_t *identity = take(r, sizeof programs[k].identity);
+        if (r->fault == NULL) memcpy(programs[k].identity, identity, sizeof programs[k].identity);
+    }
+    if (r->fault != NULL) return;
+    out->programs = programs;
+    out->program_count = count;
+}
+
 /// Reads the sections of optional features, each of which says its bytes. Skips those that are unknown.
 static void read_sections(reader *r, zf_index *out) {
     for (unsigned b = 0; b < 64 && r->fault == NULL; b++) {
@@ -428,6 +441,7 @@ static void read_sections(reader *r, zf_index *out) {
         if (b == ZF_OPTIONAL_SCHEMA) read_schema(r, out, bytes);
         if (b == ZF_OPTIONAL_METADATA) read_metadata(r, out);
         if (b == ZF_OPTIONAL_ZONES) read_zones(r, out);
+        if (b == ZF_OPTIONAL_PROGRAMS) read_programs(r, out);
         if (b < ZF_OPTIONAL_COUNT && r->fault == NULL && r->at != end) fail_at(r, "a section with bytes behind its end", r->at);
         r->size = size;
         r->at = r->fault == NULL ? end : size;

@@ -132,6 +132,15 @@ static void add_zones(zf_text *out, const zf_index *index) {
     }
 }
 
+static void add_programs(zf_text *out, const zf_index *index) {
+    add32(out, index->program_count);
+    for (uint32_t k = 0; k < index->program_count; k++) {
+        const zf_stated_program *program = &index->programs[k];
+        add_string(out, program->name, strlen(program->name));
+        zf_text_add(out, (const char *)program->identity, sizeof program->identity);
+    }
+}
+
 /// The section of an optional feature: its bytes, and their number before them.
 static void add_section(zf_text *out, const zf_index *index, unsigned feature) {
     zf_text section = {0};
@@ -139,6 +148,7 @@ static void add_section(zf_text *out, const zf_index *index, unsigned feature) {
     if (feature == ZF_OPTIONAL_SCHEMA) zf_text_add(&section, index->schema, index->schema_bytes);
     if (feature == ZF_OPTIONAL_METADATA) add_metadata(&section, index);
     if (feature == ZF_OPTIONAL_ZONES) add_zones(&section, index);
+    if (feature == ZF_OPTIONAL_PROGRAMS) add_programs(&section, index);
     out->failed = out->failed || section.failed;
     add64(out, section.length);
     zf_text_add(out, section.data, section.length);

@@ -12,8 +12,9 @@ struct zf_container {
     uint64_t serial;
     char *path; ///< of the file, or the name that the caller gave
     zf_byte_source source;
-    bool open;   ///< the caller has it
-    bool loaded; ///< the source is `memory`: what it was is closed
+    bool known_only; ///< zf_open_options.programs
+    bool open;       ///< the caller has it
+    bool loaded;     ///< the source is `memory`: what it was is closed
     zf_host_pages memory;
     zf_arena *arena; ///< the index as read
     zf_index index;

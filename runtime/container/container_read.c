@@ -134,7 +134,10 @@ static zf_status read_index(zf_container *c, const file_end *end, uint64_t check
 // ---- The three ways to open it --------------------------------------------------------------------------------
 
 /// A container without a source, whose name is copied.
-static zf_status new_container(zf_context *context, const char *name, zf_container **out, zf_error *error) {
+static zf_status new_container(zf_context *context, const char *name, const zf_open_options *how, zf_container **out,
+                               zf_error *error) {
+    if (how->programs > ZF_PROGRAMS_KNOWN)
+        return zf_raise(error, ZF_E_ARGUMENT, "`programs` of the options is %zu, which is no zf_programs", how->programs);
     zf_container *c = calloc(1, sizeof *c);
     if (c != NULL) c->path = strdup(name);
     if (c == NULL || c->path == NULL) {
@@ -142,6 +145,7 @@ static zf_status new_container(zf_context *context, const char *name, zf_contain
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
     }
     c->context = context;
+    c->known_only = how->programs == ZF_PROGRAMS_KNOWN;
     c->serial = zf_context_container_serial(context);
     *out = c;
     return ZF_OK;
@@ -183,7 +187,7 @@ static zf_status open_file(zf_context *context, const char *path, const zf_open_
     ZF_TRY(ZF_TAKE(zf_open_options, &how, options, error));
     if (how.name != NULL) return zf_raise(error, ZF_E_ARGUMENT, "the name of a file is its path: leave `name` NULL");
     if (how.copy && how.map != 0) return zf_raise(error, ZF_E_ARGUMENT, "a file is copied or mapped, not both");
-    ZF_TRY(new_container(context, path, &c, error));
+    ZF_TRY(new_container(context, path, &how, &c, error));
     return open_all(c, zf_byte_source_open_file(&c->source, c->path, error), &how, out, error);
 }
 
@@ -214,7 +218,7 @@ zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint6
     zf_container *c = NULL;
     zf_open_options how;
     ZF_TRY(take_options(options, &how, error));
-    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(memory)", &c, error));
+    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(memory)", &how, &c, error));
     zf_byte_source_open_memory(&c->source, c->path, bytes, size);
     return open_all(c, ZF_OK, &how, out, error);
 }
@@ -233,7 +237,7 @@ zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *re
     zf_container *c = NULL;
     zf_open_options how;
     ZF_TRY(take_options(options, &how, error));
-    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(reader)", &c, error));
+    ZF_TRY(new_container(context, how.name != NULL ? how.name : "(reader)", &how, &c, error));
     zf_byte_source_open_reader(&c->source, c->path, &own);
     return open_all(c, ZF_OK, &how, out, error);
 }

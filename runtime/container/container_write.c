@@ -58,6 +58,7 @@ static const char *newer_of(const zf_writer_table *table) {
         if (table->columns[c].zoned) return "zones";
     }
     if (table->schema != NULL) return "a schema";
+    if (table->programs != NULL) return "identities of programs";
     return table->metadata_count > 0 ? "metadata" : NULL;
 }
 
@@ -160,6 +161,21 @@ static bool copy_metadata(zf_writer *writer, const zf_writer_table *table) {
     return metadata != NULL;
 }
 
+static bool copy_programs(zf_writer *writer, const zf_writer_table *table) {
+    zf_index *index = &writer->index;
+    if (table->programs == NULL) return true;
+    set(&index->optional, ZF_OPTIONAL_PROGRAMS);
+    zf_stated_program *programs = ZF_NEW_ARRAY(writer->arena, zf_stated_program, (size_t)table->program_count + 1);
+    for (uint32_t k = 0; programs != NULL && k < table->program_count; k++) {
+        programs[k] = table->programs[k];
+        programs[k].name = copy_text(writer->arena, table->programs[k].name);
+        if (programs[k].name == NULL) return false;
+    }
+    index->programs = programs;
+    index->program_count = table->program_count;
+    return programs != NULL;
+}
+
 static zf_status write_header(zf_writer *writer, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES] = {0};
     memcpy(header, ZF_FORMAT_MAGIC, 8);
@@ -184,7 +200,7 @@ zf_status zf_writer_create(const char *path, bool overwrite, const zf_writer_tab
         writer->index.unit_length = strlen(table->unit);
     }
     if (writer->arena == NULL || writer->index.table == NULL || writer->index.unit == NULL || !copy_columns(writer, table) ||
-        !copy_metadata(writer, table)) {
+        !copy_metadata(writer, table) || !copy_programs(writer, table)) {
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
     }
     if (status == ZF_OK) status = zf_output_create(path, (zf_output_options){.overwrite = overwrite}, &writer->file, error);

@@ -232,6 +232,8 @@ typedef enum zf_error_code {
     ZF_ERROR_MODULE_CONTENT = 1216,
     /// a file of tuned kernels that contradicts its format
     ZF_ERROR_TUNED = 1217,
+    /// a file with a program that is not the library's, where only those are admitted
+    ZF_ERROR_UNKNOWN_PROGRAM = 1218,
     /// an index, slice or bit range outside its stream
     ZF_ERROR_V01 = 1301,
     /// a cursor that left its chunk

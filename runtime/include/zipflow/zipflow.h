@@ -218,6 +218,12 @@ typedef struct zf_metadata {
 /// of another version, or is damaged (ZF1202 to ZF1208); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
 
+/// Programs that a container may bring: the algorithms, functions and constants of the text that it carries.
+typedef enum zf_programs {
+    ZF_PROGRAMS_ALL,   ///< any
+    ZF_PROGRAMS_KNOWN, ///< those of the library (dsl/std), by the hash of their text
+} zf_programs;
+
 /// Options of zf_container_open_file, zf_container_open_memory and zf_container_open_reader. Zeroes mean the defaults.
 typedef struct zf_open_options {
     size_t size;      ///< ZF_INIT
@@ -228,6 +234,11 @@ typedef struct zf_open_options {
     /// that fails, then ends the process with SIGBUS. For files alone, without `copy`. No bool: a struct grows by each new
     /// member, and a bool would lie in the padding behind `copy`, which older callers do not set.
     size_t map;
+    /// ZF_PROGRAMS_ALL or ZF_PROGRAMS_KNOWN. With the latter a compiler refuses a file that has another program, or states one in
+    /// its index, before it compiles anything of it: calls that need its code fail with ZF_ERR_INPUT (ZF1218). The compiler
+    /// hashes the file's text itself. A module brings code of its own and compiles nothing, so its columns decode whatever the
+    /// text says. A size_t for the reason of `map`.
+    size_t programs;
 } zf_open_options;
 
 /// Opens a file as zf_container_open does, with options, which may be NULL. Errors as for zf_container_open. Any thread.

@@ -1,5 +1,5 @@
 // Links: zipflow-runtime
-// Version 2 of the format: its features, full names, a schema, metadata.
+// Version 2 of the format: its features, full names, a schema, metadata, programs.
 #include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -12,6 +12,7 @@
 
 static const uint8_t schema[24] = {0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0, 's', 'c', 'h', 'e', 'm', 'a'};
 static const zf_metadata metadata[] = {{"source", "a\0b", 3}, {"empty", "", 0}, {"größe", "\xff", 1}};
+static const zf_stated_program programs[] = {{"one", {1, 2, 3}}, {"two", {0xff, [31] = 7}}};
 static const zf_writer_column columns[] = {
     {.name = "walk",
      .type = {.element = ZF_U32},
@@ -34,7 +35,9 @@ static zf_writer_table whole_table(void) {
                              .schema = schema,
                              .schema_bytes = sizeof schema,
                              .metadata = metadata,
-                             .metadata_count = 3};
+                             .metadata_count = 3,
+                             .programs = programs,
+                             .program_count = 2};
 }
 
 /// Writes a file without rows.
@@ -64,6 +67,13 @@ static void test_kept(zf_context *context, const char *path) {
                   memcmp(entry.value, metadata[k].value, entry.bytes) == 0,
               "key %zu", k);
     }
+    uint32_t count = 0;
+    const zf_stated_program *stated = zf_container_stated(c, &count);
+    for (uint32_t k = 0; k < 2 && count == 2; k++) {
+        CHECK(strcmp(stated[k].name, programs[k].name) == 0 && memcmp(stated[k].identity, programs[k].identity, 32) == 0,
+              "program %u is %s", k, stated[k].name);
+    }
+    CHECK(count == 2 && !zf_container_known_only(c), "%u programs", count);
     zf_metadata entry;
     CHECK(zf_container_metadata(c, 3, &entry, &error) == ZF_ERR_USAGE, "a key that does not exist");
     zf_column_info info = {ZF_INIT(zf_column_info)};
@@ -77,6 +87,7 @@ static void test_kept(zf_context *context, const char *path) {
     write_empty(path, &table);
     CHECK(zf_container_open(context, path, &c, &error) == ZF_OK, "%s at %s", error.message, error.place);
     CHECK(zf_container_schema(c, &bytes) == NULL && bytes == 0 && zf_container_metadata_count(c) == 0, "something is there");
+    CHECK(zf_container_stated(c, &count) == NULL && count == 0, "programs are there");
     zf_container_close(c);
 }
 
@@ -88,6 +99,7 @@ static void test_writer_refusals(const char *path) {
         const zf_metadata *metadata;
         size_t schema_bytes;
         unsigned version;
+        bool programs;
     } rows[] = {
         {.full_name = "", .says = "is empty"},
         {.full_name = longest, .says = "too long"},
@@ -102,6 +114,7 @@ static void test_writer_refusals(const char *path) {
         {.says = "IPC message", .schema_bytes = 23},
         {.says = "version 1", .schema_bytes = 24, .version = 1},
         {.says = "version 1", .metadata = metadata, .version = 1},
+        {.says = "identities", .programs = true, .version = 1},
     };
     memset(longest, 'x', sizeof longest - 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -116,6 +129,8 @@ static void test_writer_refusals(const char *path) {
                                  .version = rows[i].version,
                                  .metadata = rows[i].metadata,
                                  .metadata_count = rows[i].metadata != NULL ? 1 : 0,
+                                 .programs = rows[i].programs ? programs : NULL,
+                                 .program_count = 2,
                                  .schema = rows[i].schema_bytes > 0 ? schema : NULL,
                                  .schema_bytes = rows[i].schema_bytes};
         CHECK(create(path, &table, &w, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1505") == 0, "row %zu: %s", i,
@@ -204,12 +219,12 @@ static void test_unknown(zf_context *context, const char *path) {
     // An optional one is skipped, whatever its section holds; all others are read.
     file = read_changed(path);
     uint64_t optional = zf_load64(file.bytes + file.index + 24);
-    CHECK(optional == 7, "features %llx", (unsigned long long)optional);
+    CHECK(optional == (7 | 1 << ZF_OPTIONAL_PROGRAMS), "features %llx", (unsigned long long)optional);
     static const uint8_t later[8 + 5] = {5, 0, 0, 0, 0, 0, 0, 0, 'l', 'a', 't', 'e', 'r'};
-    set_padding(&file, false); // the last section ends in the value 0xff
+    set_padding(&file, false); // the last section ends in 7
     insert(&file, file.size - ZF_FORMAT_FOOTER_BYTES, later, sizeof later);
     zf_store64(file.bytes + file.index + 24, optional | UINT64_C(1) << 50);
-    insert_name(&file, 3, "later");
+    insert_name(&file, 4, "later");
     set_padding(&file, true);
     CHECK(open_changed(context, &file, &c, &error) == ZF_OK, "%s at %s", error.message, error.place);
     if (c != NULL) CHECK(zf_container_metadata_count(c) == 3, "%zu keys", zf_container_metadata_count(c));
