@@ -48,7 +48,7 @@ class Golden(Case):
         words = [CONTAINERS / "make.py", os.environ["ZF_GOLDEN_LIBRARY"], CONTAINERS.parents[2] / "dsl/std", file]
         subprocess.run([sys.executable, *words], check=True, timeout=600, env={**os.environ, "ZIPFLOW_OPTIMISE": "0"})
         shown = json.loads(self.good("inspect", file, "--json"))
-        self.assertEqual(shown["features"], ["uneven blocks", "names", "schema", "metadata", "zones"])
+        self.assertEqual(shown["features"], ["uneven blocks", "names", "schema", "metadata", "zones", "programs"])
         self.assertEqual(list(shown["metadata"]), [key for key, _ in make.METADATA])
         self.assertEqual([column["name"] for column in shown["columns"]], [make.full_name(column[0]) for column in table.NEWEST])
         self.check_container(file, table.NEWEST, table.NEWEST_ROWS, "cpu")

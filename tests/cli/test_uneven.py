@@ -40,7 +40,7 @@ class Numbers(Case):
         for size, rows in ((1, 40), (7, 300), (4095, 5000), (4097, 5000)):
             self.encode(rows, "--rows-per-block", size)
             shown = json.loads(self.good("inspect", self.dir / "t.zfd", "--json"))
-            self.assertEqual(shown["features"], ["uneven blocks"])
+            self.assertEqual(shown["features"], ["uneven blocks", "programs"])
             self.assertEqual([block["first_row"] for block in shown["columns"][0]["blocks"]], list(range(0, rows, size)))
             self.good("verify", self.dir / "t.zfd", "-q")
             for device in ("cpu", "emu"):
@@ -102,7 +102,7 @@ class Uneven(Case):
     def test_blocks_by_bytes(self):
         self.assertEqual(self.encode().returncode, 0)
         shown = json.loads(self.good("inspect", self.zfd, "--json"))
-        self.assertEqual(shown["features"], ["uneven blocks"])
+        self.assertEqual(shown["features"], ["uneven blocks", "programs"])
         columns = {column["column"]: column for column in shown["columns"]}
         for name in "sn":
             self.assertEqual(columns[name]["rows_per_block"], 0)
@@ -121,7 +121,7 @@ class Uneven(Case):
         for words, version in ((("--format", "1"), 1), (("--rows-per-block", "4096"), 2)):
             self.assertEqual(self.encode(*words).returncode, 0)
             shown = json.loads(self.good("inspect", self.zfd, "--json"))
-            self.assertEqual((shown["format"], shown["features"]), (version, []))
+            self.assertEqual((shown["format"], shown["features"]), (version, ["programs"] if version == 2 else []))
             self.assertGreater(shown["columns"][0]["rows_per_block"], 0)
 
 

@@ -227,7 +227,7 @@ int zf_run_decode(zf_arguments *arguments) {
         if (strcmp(option, "module") == 0 || strcmp(option, "tuned") == 0)
             status = zf_files_note(&read, arguments->given[i].value, &error);
     }
-    if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
+    if (status == ZF_OK) status = zf_open_container(arguments, session.context, arguments->operands[0], &j.container, &error);
     if (status == ZF_OK) {
         selected = zf_selected_columns(j.container, zf_argument(arguments, "columns"), &j.count, &error);
         if (!selected) status = error.status;

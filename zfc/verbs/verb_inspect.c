@@ -13,7 +13,9 @@
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
+#include "zfc/session.h"
 #include "zfc/shape_text.h"
+#include "zfc/verbs/inspect_programs.h"
 #include "zfc/verbs/inspect_zones.h"
 
 enum {
@@ -318,7 +320,7 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
     return show_blocks(container, index, info.blocks, NULL, error);
 }
 
-static zf_status show(zf_container *container, const zf_arguments *arguments, zf_error *error) {
+static zf_status show(zf_container *container, const zf_file_programs *programs, const zf_arguments *arguments, zf_error *error) {
     size_t column_count = zf_container_columns(container), selected_count = 0;
     accounts all = {.columns = calloc(column_count + 1, sizeof(account)), .column_count = column_count};
     size_t *selected = zf_selected_columns(container, zf_argument(arguments, "columns"), &selected_count, error);
@@ -346,9 +348,11 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
                       metadata_json(&container->index), "table", zf_container_table(container), "rows",
                       (json_int_t)zf_container_rows(container), "bytes", (json_int_t)zf_container_bytes(container),
                       "all_bytes_accounted", (int)whole, "parts", account_json(&all.file), "columns", list);
+        json_object_set_new(object, "programs", zf_programs_json(programs));
         status = zf_json_print(object, error);
         json_decref(object);
     } else if (status == ZF_OK) {
+        zf_print_programs(programs, verbose);
         printf("every byte:\n");
         print_account("  ", &all.file);
         printf("  %-14s %14llu bytes, %s\n", "together", (unsigned long long)all.file.total,
@@ -357,6 +361,20 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     if (list) json_decref(list);
     free(selected);
     free(all.columns);
+    return status;
+}
+
+/// Shows the container and then reports programs that it may not bring, or a text that is damaged.
+static zf_status show_all(zf_container *container, const zf_arguments *arguments, zf_error *error) {
+    zf_file_programs programs;
+    zf_error refused;
+    zf_status read = zf_file_programs_read(container, &programs, &refused);
+    zf_status status = show(container, &programs, arguments, error);
+    if (status == ZF_OK && read != ZF_OK) {
+        *error = refused;
+        status = read;
+    }
+    zf_file_programs_free(&programs);
     return status;
 }
 
@@ -369,7 +387,7 @@ int zf_run_inspect(zf_arguments *arguments) {
     zf_context *context;
     if (zf_context_create(NULL, &context, &error) != ZF_OK) return zf_report("inspect", &error);
     zf_container *container = NULL;
-    zf_status status = zf_container_open(context, arguments->operands[0], &container, &error);
+    zf_status status = zf_open_container(arguments, context, arguments->operands[0], &container, &error);
     if (status != ZF_OK && !error.hint[0] && zf_error_is(&error, ZF_E_NOT_A_CONTAINER))
         zf_fail_hint(&error, status, "inspect shows containers (.zfd) and modules (.zfm), and this is neither");
     if (status == ZF_OK && zf_argument(arguments, "program") != NULL) {
@@ -383,7 +401,7 @@ int zf_run_inspect(zf_arguments *arguments) {
             fwrite(text.data, 1, text.length, stdout);
         zf_text_free(&text);
     } else if (status == ZF_OK) {
-        status = show(container, arguments, &error);
+        status = show_all(container, arguments, &error);
     }
     int exit_status = status == ZF_OK ? EXIT_GOOD : zf_report("inspect", &error);
     zf_container_close(container);

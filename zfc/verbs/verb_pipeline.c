@@ -115,7 +115,7 @@ static zf_status open_files(piping *p, zf_error *error) {
     for (int i = 0; i < arguments->operand_count; i++) {
         zf_container **container = &p->containers[p->container_count];
         ZF_TRY(zf_files_note(&p->read, arguments->operands[i], error));
-        ZF_TRY(zf_container_open(p->session.context, arguments->operands[i], container, error));
+        ZF_TRY(zf_open_container(arguments, p->session.context, arguments->operands[i], container, error));
         p->container_count++;
     }
     if (p->trace && p->svg && zf_files_same(p->trace, p->svg))

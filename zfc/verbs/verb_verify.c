@@ -59,7 +59,7 @@ static zf_status open_all(const zf_arguments *arguments, const zf_session *sessi
                           size_t **selected, size_t *count, zf_error *error) {
     zf_device found;
     ZF_TRY(zf_device_find(session->context, device, &found, error));
-    ZF_TRY(zf_container_open(session->context, arguments->operands[0], container, error));
+    ZF_TRY(zf_open_container(arguments, session->context, arguments->operands[0], container, error));
     ZF_TRY(zf_session_check_choose(arguments, session, device, error));
     size_t *columns = zf_selected_columns(*container, zf_argument(arguments, "columns"), count, error);
     if (columns == NULL) return error->status;
