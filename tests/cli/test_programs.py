@@ -1,15 +1,17 @@
 """Programs by hash: `--programs known` admits the library's alone, and `inspect` shows which they are.
 
-Usage: test_programs.py ZFC SOURCE"""
+Usage: test_programs.py ZFC SOURCE ZF_KNOWN"""
 
 import json
 import pathlib
+import subprocess
 import sys
 import unittest
 
 from zfc_case import Case, cache_of_module
 
 SOURCE = pathlib.Path(sys.argv[2])
+KNOWN = sys.argv[3]
 OWN = (
     "fn up(x: u32) = x + 1;\n"
     "algorithm mine(s: u32[]) -> u32[] fully_parallel { decode(i) = up(s[i]);"
@@ -36,6 +38,7 @@ class Programs(Case):
             self.good("decode", "-q", file, "-o", self.dir / f"out{version}", "--programs", "known")
             self.assertEqual((self.dir / f"out{version}/b.bytes").read_bytes(), b"xyyz")
             self.good("pipeline", file, "--programs", "known")
+            self.assertIn("all good", self.good("verify", file, "--programs", "known", "--device", "emu"))
             shown = self.good("inspect", file, "--programs", "known")
             self.assertIn("programs: 4, of which 4 are the library's\n", shown)
             self.assertNotIn("not the library's", shown)
@@ -46,6 +49,7 @@ class Programs(Case):
                                "--format", version)
             for words in (("decode", "-o", self.dir / "none"), ("verify",), ("pipeline",), ("inspect",)):
                 self.bad(1, words[0], file, *words[1:], "--programs", "known", says="ZF1218")
+            self.bad(1, "verify", file, "--programs", "known", "--device", "emu", says="ZF1218")
             self.assertFalse((self.dir / "none").exists())
             self.bad(1, "inspect", file, "--programs", "known", says="the function `up` is not the library's")
             # Without the option it is what it was.
@@ -88,5 +92,37 @@ class Programs(Case):
         self.bad(2, "inspect", file, "--programs", "known", "--program", says="goes without --programs")
 
 
+class Table(Case):
+    """The table of the library's programs, as the build makes it."""
+
+    def known(self, status, *words):
+        run = subprocess.run([KNOWN, *map(str, words)], capture_output=True, text=True)
+        self.assertEqual(run.returncode, status, run.stderr)
+        return run.stdout if status == 0 else run.stderr
+
+    def test_earlier_releases(self):
+        earlier, out, std = self.dir / "earlier.txt", self.dir / "rows.inc", SOURCE / "dsl/std"
+        earlier.write_text("# none\n\n")
+        lines = self.known(0, "--release", std, earlier).splitlines()
+        self.assertGreater(len(lines), 40)
+        self.assertEqual(sorted({line[:64] for line in lines}), [line[:64] for line in lines])
+        old = "ab" * 32 + " former"
+        earlier.write_text("".join(line + "\n" for line in lines[1:]) + old + " of 0.1\n")
+        self.assertEqual(self.known(0, "--release", std, earlier).splitlines(), lines[:1])
+        self.known(0, std, earlier, out)
+        rows = out.read_text().splitlines()
+        self.assertEqual(len(rows), len(lines) + 1)
+        self.assertEqual(rows, sorted(rows))
+        self.assertEqual([row for row in rows if row.endswith("true},")], ["{{" + "0xab," * 32 + '}, "former", true},'])
+
+    def test_lines_that_are_wrong(self):
+        earlier, std = self.dir / "earlier.txt", SOURCE / "dsl/std"
+        for line in ("ab", "ab" * 32, "ab" * 32 + " ", "AB" * 32 + " name", "ab" * 31 + "a name", "ab" * 32 + ' a"b'):
+            earlier.write_text("# good\n" + line + "\n")
+            self.assertIn(":2: not an identity", self.known(1, std, earlier, self.dir / "rows.inc"), line)
+        self.known(1, self.dir, earlier, self.dir / "rows.inc")
+        self.assertFalse((self.dir / "rows.inc").exists())
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

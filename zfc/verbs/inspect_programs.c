@@ -56,9 +56,12 @@ json_t *zf_programs_json(const zf_file_programs *programs) {
         const zf_declaration *item = &programs->declared.items[k];
         const zf_known_program *found = zf_known_find(item->identity);
         char text[2 * sizeof item->identity + 1];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?, s:b}", "name", item->name, "kind", item->kind, "identity",
-                                              identity_text(item, text), "library", found != NULL ? found->name : NULL, "earlier",
-                                              (int)(found != NULL && found->earlier)));
+        json_t *entry =
+            json_pack("{s:s, s:s, s:s, s:s?, s:b}", "name", item->name, "kind", item->kind, "identity", identity_text(item, text),
+                      "library", found != NULL ? found->name : NULL, "earlier", (int)(found != NULL && found->earlier));
+        if (json_array_append_new(list, entry) == 0) continue;
+        json_decref(list);
+        return NULL;
     }
     return list;
 }

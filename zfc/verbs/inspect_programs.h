@@ -20,7 +20,7 @@ void zf_file_programs_free(zf_file_programs *programs);
 
 /// Prints how many programs are the library's, and those that are not; `all`: each with its identity.
 void zf_print_programs(const zf_file_programs *programs, bool all);
-/// Returns an array of the programs; null where the text is damaged.
+/// Returns an array of the programs; JSON's null where the text is damaged. NULL: no memory.
 json_t *zf_programs_json(const zf_file_programs *programs);
 
 #endif

@@ -342,13 +342,12 @@ static zf_status show(zf_container *container, const zf_file_programs *programs,
     }
     bool whole = !all.gap && all.next == zf_container_bytes(container);
     if (status == ZF_OK && as_json) {
-        json_t *object =
-            json_pack("{s:o, s:i, s:o, s:o, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_json_text(zf_container_path(container)),
-                      "format", (int)container->index.version, "features", features_json(&container->index), "metadata",
-                      metadata_json(&container->index), "table", zf_container_table(container), "rows",
-                      (json_int_t)zf_container_rows(container), "bytes", (json_int_t)zf_container_bytes(container),
-                      "all_bytes_accounted", (int)whole, "parts", account_json(&all.file), "columns", list);
-        json_object_set_new(object, "programs", zf_programs_json(programs));
+        json_t *object = json_pack("{s:o, s:i, s:o, s:o, s:s, s:I, s:I, s:b, s:o, s:o, s:O}", "file",
+                                   zf_json_text(zf_container_path(container)), "format", (int)container->index.version,
+                                   "features", features_json(&container->index), "metadata", metadata_json(&container->index),
+                                   "table", zf_container_table(container), "rows", (json_int_t)zf_container_rows(container),
+                                   "bytes", (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
+                                   account_json(&all.file), "programs", zf_programs_json(programs), "columns", list);
         status = zf_json_print(object, error);
         json_decref(object);
     } else if (status == ZF_OK) {
