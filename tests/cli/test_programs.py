@@ -50,6 +50,8 @@ class Programs(Case):
             for words in (("decode", "-o", self.dir / "none"), ("verify",), ("pipeline",), ("inspect",)):
                 self.bad(1, words[0], file, *words[1:], "--programs", "known", says="ZF1218")
             self.bad(1, "verify", file, "--programs", "known", "--device", "emu", says="ZF1218")
+            self.bad(1, "compile", file, "--programs", "known", "-o", self.dir / "own.zfm", says="ZF1218")
+            self.assertFalse((self.dir / "own.zfm").exists())
             self.assertFalse((self.dir / "none").exists())
             self.bad(1, "inspect", file, "--programs", "known", says="the function `up` is not the library's")
             # Without the option it is what it was.
@@ -89,6 +91,8 @@ class Programs(Case):
         self.bad(2, "verify", file, "--programs", "some", says="all|known")
         self.good("compile", "-q", file, "-o", self.dir / "m.zfm")
         self.bad(2, "verify", file, "--programs", "known", "--module", self.dir / "m.zfm", says="goes without --programs")
+        self.bad(2, "compile", self.dir / "opt.zf", "-o", self.dir / "n.zfm", "--programs", "known", says="files that are encoded")
+        self.good("compile", "-q", file, "-o", self.dir / "n.zfm", "--programs", "known")
         self.bad(2, "inspect", file, "--programs", "known", "--program", says="goes without --programs")
 
 

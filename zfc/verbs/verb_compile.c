@@ -87,13 +87,14 @@ static zf_status print_stats(const char *path, const zf_module_stats *stats, jso
     return ZF_OK;
 }
 
-static zf_status compile_file(const zf_session *session, const char *input, const zf_module_options *options, const char *path,
-                              zf_module_stats *stats, zf_error *error) {
+static zf_status compile_file(const zf_session *session, const zf_arguments *arguments, const zf_module_options *options,
+                              const char *path, zf_module_stats *stats, zf_error *error) {
+    const char *input = arguments->operands[0];
     zf_files_read read = {0};
     zf_container *container = NULL;
     zf_status status = zf_files_note(&read, input, error);
     if (status == ZF_OK) status = zf_files_guard(&read, path, error);
-    if (status == ZF_OK) status = zf_container_open(session->context, input, &container, error);
+    if (status == ZF_OK) status = zf_open_container(arguments, session->context, input, &container, error);
     if (status == ZF_OK) status = zf_module_compile_for(session->compiler, container, options, path, stats, error);
     zf_container_close(container);
     zf_files_free(&read);
@@ -133,7 +134,9 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
     zf_error error;
     double begin = zf_clock_seconds();
     if (zf_is_container(input)) {
-        if (compile_file(session, input, options, path, &stats, &error) != ZF_OK) return zf_report("compile", &error);
+        if (compile_file(session, arguments, options, path, &stats, &error) != ZF_OK) return zf_report("compile", &error);
+    } else if (zf_argument(arguments, "programs") != NULL) {
+        return usage("--programs is for files that are encoded, and this is a program");
     } else {
         zf_program_name name;
         if (!zf_program_name_read("compile", input, &name)) return EXIT_BAD_USAGE;
