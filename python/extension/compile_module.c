@@ -16,17 +16,18 @@ static zf_py_home *home_of(PyObject *capsule) {
     return NULL;
 }
 
-/// Arguments (capsule of a Home, directory of std.zf or None): makes the Home's compiler, once. One thread at a time.
+/// Arguments (capsule of a Home, directory of std.zf as bytes; empty: the default): makes the Home's compiler, once. One thread
+/// at a time.
 static PyObject *attach(PyObject *module, PyObject *arguments) {
     PyObject *capsule;
     const char *std_dir;
-    if (!PyArg_ParseTuple(arguments, "Oz", &capsule, &std_dir)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "Oy", &capsule, &std_dir)) return NULL;
     zf_py_home *home = home_of(capsule);
     if (home == NULL) return NULL;
     if (home->compiler != NULL) return Py_NewRef(Py_None);
     zf_error error;
     zf_compiler *compiler = NULL;
-    const zf_compiler_options options = {ZF_INIT(zf_compiler_options), .std_dir = std_dir};
+    const zf_compiler_options options = {ZF_INIT(zf_compiler_options), .std_dir = *std_dir != 0 ? std_dir : NULL};
     zf_status status;
     Py_BEGIN_ALLOW_THREADS status = zf_compiler_create(home->context, &options, &compiler, &error);
     Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(state_of(module)->make_error, &error);

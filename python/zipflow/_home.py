@@ -29,7 +29,7 @@ def with_compiler(owner):
         return
     folder = os.path.join(os.path.dirname(__file__), "std")  # of a wheel; a build has it beside its libraries
     with _lock:
-        _compile.attach(owner._capsule(), os.fsencode(folder) if os.path.isdir(folder) else None)
+        _compile.attach(owner._capsule(), os.fsencode(folder) if os.path.isdir(folder) else b"")
 
 
 def _in_child():
