@@ -92,7 +92,9 @@ static bool takes(const zf_column_type *type, const char *format, arrow_layout l
     case DECIMAL: {
         int precision = 0, scale = 0;
         if (sscanf(format, "d:%d,%d", &precision, &scale) != 2) return false;
-        return type->logical == ZF_LOGICAL_DECIMAL && type->scale == scale && type->precision >= precision;
+        // A wider declaration is no wider value: take_decimals looks at each.
+        return type->logical == ZF_LOGICAL_DECIMAL && type->scale == scale &&
+               (type->precision >= precision || type->precision == 18);
     }
     case FIXED: break;
     }
@@ -250,8 +252,9 @@ static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, con
         bool fits = true;
         for (size_t limb = 1; limb < input->width / 8; limb++) fits = fits && limbs[limb] == (limbs[0] < 0 ? -1 : 0);
         bool null = valid != NULL && !bit(valid, k);
-        if (!fits && !null) {
-            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu does not fit 64 bits",
+        const int64_t limit = 1000000000000000000;
+        if (!(fits && limbs[0] > -limit && limbs[0] < limit) && !null) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu has more than 18 digits",
                               (unsigned long long)(row + (uint64_t)k));
         }
         to[k] = null ? 0 : limbs[0];

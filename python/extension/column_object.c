@@ -31,6 +31,11 @@ static DLDataType type_of(zf_element element) {
     return types[element];
 }
 
+/// The type of a column's elements; half floats are stored as u16.
+static DLDataType type_of_column(const char *format, zf_element element) {
+    return strcmp(format, "e") == 0 ? (DLDataType){ZF_DL_FLOAT, 16, 1} : type_of(element);
+}
+
 /// A view of one dimension, read-only: other consumers share the memory.
 static int fill_view(PyObject *owner, void *data, Py_ssize_t count, DLDataType type, Py_buffer *view, int flags) {
     view->obj = NULL;
@@ -166,7 +171,7 @@ bool zf_py_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field,
 
 /// Numbers of no other meaning: what tensors and arrays hold as they are.
 static bool plain_numbers(const column_object *c) {
-    return strlen(c->field.format) == 1 && strchr("cCsSiIlLfg", c->field.format[0]) != NULL;
+    return strlen(c->field.format) == 1 && strchr("cCsSiIlLefg", c->field.format[0]) != NULL;
 }
 
 static bool check_plain(const column_object *c) {
@@ -187,7 +192,8 @@ static int column_view(PyObject *self, Py_buffer *view, int flags) {
     const column_object *c = (column_object *)self;
     view->obj = NULL;
     if (!check_plain(c)) return -1;
-    return fill_view(self, c->storage->values, c->storage->rows, type_of(c->storage->element), view, flags);
+    return fill_view(self, c->storage->values, c->storage->rows, type_of_column(c->field.format, c->storage->element), view,
+                     flags);
 }
 
 static Py_ssize_t column_length(PyObject *self) { return ((column_object *)self)->storage->rows; }
@@ -195,7 +201,8 @@ static Py_ssize_t column_length(PyObject *self) { return ((column_object *)self)
 static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const column_object *c = (column_object *)self;
     if (!check_plain(c)) return NULL;
-    const zf_py_tensor tensor = {c->storage, c->storage->values, c->storage->rows, type_of(c->storage->element)};
+    const zf_py_tensor tensor = {c->storage, c->storage->values, c->storage->rows,
+                                 type_of_column(c->field.format, c->storage->element)};
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -232,7 +239,7 @@ static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DL
 static PyObject *column_values(PyObject *self, void *closure) {
     (void)closure;
     const column_object *c = (column_object *)self;
-    DLDataType type = type_of(c->storage->element);
+    DLDataType type = type_of_column(c->field.format, c->storage->element);
     return new_buffer(c, c->storage->values, c->storage->values_bytes, type);
 }
 

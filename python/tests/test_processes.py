@@ -1,6 +1,7 @@
 """Threads, forks, pickles, and what is left behind."""
 
 import concurrent.futures
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -61,6 +62,41 @@ def test_close_while_others_read(file, mixed):
         f.close()
         [one.result() for one in running]
     assert all(results)
+
+
+def test_close_during_a_read(file):
+    """The file is closed when the read that has begun ends, and not before."""
+    import io
+    import threading
+    import weakref
+
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Waiting(io.BytesIO):
+        waits = False
+
+        def read(self, *count):
+            if self.waits:
+                inside.set()
+                assert go_on.wait(30)
+            return super().read(*count)
+
+    source = Waiting(file.read_bytes())
+    gone = weakref.ref(source)
+    f = zf.open(source)
+    source.waits = True
+    container = f._container
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(f.read, ["number"])
+        assert inside.wait(30)
+        f.close()
+        go_on.set()
+        with contextlib.suppress(ValueError):  # between two of its calls the read may find the file closed
+            running.result()
+    f._source = source = None
+    del running, pool
+    gc.collect()
+    assert gone() is None and container is not None  # closed: the container holds the file object no more
 
 
 def test_the_gil_is_released(file):

@@ -23,7 +23,8 @@ def test_facts(file, mixed):
         assert field.codec.startswith("nullable(") and field.stored_bytes > 0 and field.ratio == field.plain_bytes / field.stored_bytes
         assert f.schema[0].name == "number" and [field.name for field in f.schema] == f.schema.names
         assert pa.schema(f.schema) == pa.schema(f) == mixed.schema
-        assert f.table_name == "data" and f.arrow_schema is None and f.metadata == {}
+        assert f.table_name == "data" and f.metadata == {}
+        assert pa.ipc.read_schema(pa.py_buffer(f.arrow_schema)) == mixed.schema
     assert f.closed
 
 
@@ -187,6 +188,17 @@ def test_numpy(file, mixed):
         table["quarter"].numpy()
     with pytest.raises(TypeError, match="column text has Arrow's type `u`"):
         table["text"].numpy()
+
+
+def test_numpy_of_units(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    kinds = [pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("ns", "UTC"), pa.duration("ns"), pa.date64(), pa.float16()]
+    names = ["M8[s]", "M8[ms]", "M8[ns]", "m8[ns]", "M8[ms]", "f2"]
+    zf.write_table(pa.table({name + str(k): pa.array([86_400_000, 0], pa.int64()).cast(kind) if name != "f2" else pa.array([1.5, 0], kind)
+                             for k, (kind, name) in enumerate(zip(kinds, names))}), tmp_path / "u.zfd")
+    for column, name in zip(zf.open(tmp_path / "u.zfd").read().columns, names):
+        assert column.numpy().dtype == numpy.dtype(name) and column.numpy()[0] == numpy.array([1.5 if name == "f2" else 86_400_000]).astype(name)[0]
+    assert numpy.from_dlpack(column).dtype == numpy.float16 and memoryview(column).format == "e"
 
 
 def test_numpy_of_other_types(tmp_path):

@@ -15,12 +15,13 @@ class Field:
     __slots__ = ("name", "identifier", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
                  "_element", "_logical", "_zones")
 
-    def __init__(self, facts, rows):
+    def __init__(self, facts, rows, formats):
         (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
          self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones) = facts
         self.rows = rows
         self._element = _types.ELEMENTS[element]
-        self.format = _types.arrow_format(self._element, self._logical, precision, scale)
+        plain = _types.arrow_format(self._element, self._logical, precision, scale)
+        self.format = _types.restore(plain, self._element, self._logical, scale, formats.get(self.name))
 
     @property
     def ratio(self):
@@ -106,7 +107,12 @@ class File:
             source = _reader(source)
         self._container = _runtime.open(self._owner, source, name.replace(b"\0", b"?"), self._kind)
         table, rows, size, schema, metadata = self._container.facts()
-        fields = [Field(facts, rows) for facts in self._container.columns()]
+        columns, formats = self._container.columns(), {}
+        if schema is not None:
+            from . import _ipc
+
+            formats = _ipc.formats(schema, len(columns))
+        fields = [Field(facts, rows, formats) for facts in columns]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
 

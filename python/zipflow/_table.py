@@ -4,6 +4,9 @@ from . import _runtime
 from ._errors import ColumnError, refuse
 
 
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+
+
 class Column(_runtime.Column):
     """Rows of one column in host memory.
 
@@ -16,9 +19,9 @@ class Column(_runtime.Column):
     def numpy(self):
         """The column as a NumPy array.
 
-        Numbers without nulls share the column's memory. Booleans, dates and timestamps are copied, to bool, datetime64[D] and
-        datetime64[us]; their nulls are NaT. Raises TypeError for other types, and for other types than dates and timestamps with
-        nulls: their memory is in `values` and `validity`.
+        Numbers without nulls share the column's memory. Booleans, dates, timestamps and durations are copied, to bool, datetime64
+        and timedelta64 of their unit; nulls of the latter three are NaT. Zones are dropped: such timestamps are UTC. Raises
+        TypeError for other types, and for numbers and booleans with nulls: their memory is in `values` and `validity`.
         """
         import numpy
 
@@ -26,16 +29,16 @@ class Column(_runtime.Column):
         nulls = self.null_count
         if kind == "b" and not nulls:
             return numpy.unpackbits(numpy.asarray(self.values), count=len(self), bitorder="little").view(bool)
-        if kind == "tdD" or kind == "tsu:":
-            unit = "D" if kind == "tdD" else "us"
-            out = numpy.asarray(self.values).astype("i8").view(f"M8[{unit}]")
+        unit = {"tdD": "D", "tdm": "ms"}.get(kind) or (_UNITS[kind[2]] if kind[:2] in ("ts", "tD") else None)
+        if unit:
+            out = numpy.asarray(self.values).astype("i8").view(f"{'m8' if kind[:2] == 'tD' else 'M8'}[{unit}]")
             if nulls:
                 valid = numpy.unpackbits(numpy.asarray(self.validity), count=len(self), bitorder="little")
                 out[valid == 0] = "NaT"
             return out
         if nulls:
             raise TypeError(f"column {self.name} has {nulls} nulls, which NumPy has no place for: use .values and .validity, or pyarrow")
-        if kind not in tuple("cCsSiIlLfg"):
+        if kind not in tuple("cCsSiIlLefg"):
             raise TypeError(f"column {self.name} has Arrow's type `{kind}`, which NumPy has no array for: use pyarrow")
         return numpy.asarray(memoryview(self))
 

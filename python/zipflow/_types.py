@@ -18,6 +18,22 @@ def arrow_format(element, logical, precision, scale):
     return _FORMATS[element]
 
 
+def restore(plain, element, logical, scale, form):
+    """The format of a column whose file keeps the schema of its table: `form` where the column holds such values, else `plain`."""
+    if not form or len(form) > 100 or not form.isprintable():
+        return plain
+    if logical == DECIMAL:
+        precision, _, digits = form[2:].partition(",")
+        fits = form.startswith("d:") and digits == str(scale) and precision.isdecimal() and len(precision) < 3 and scale <= int(precision) <= 38
+        return form if fits and precision.isascii() and int(precision) > 0 else plain
+    if logical == TIMESTAMP:
+        return form if form.startswith("tsu:") else plain
+    if logical:
+        return plain
+    fits = {"i64": form[:2] in ("ts", "tD") or form in ("tdm", "ttu", "ttn"), "i32": form in ("tts", "ttm"), "u16": form == "e", "string": form == "z"}
+    return form if fits.get(element) else plain
+
+
 def encode_metadata(pairs):
     """Arrow's encoding of keys and values; None where there are none."""
     if not pairs:

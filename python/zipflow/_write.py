@@ -7,8 +7,10 @@ from ._errors import InputError, UnsupportedError, UsageError, refuse
 from ._program import Program
 
 # By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
-_PLAIN = dict(zip("c C s S i I l L f g b u U z Z vu vz tdD tsu:".split(),
-                  "i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool string string string string string string date32 timestamp".split()))
+# Those of the second line are plain numbers, and come back by the schema that the file keeps.
+_PLAIN = dict(zip("c C s S i I l L f g b u U z Z vu vz tdD".split(),
+                  "i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool string string string string string string date32".split()))
+_PLAIN |= dict(zip("e tdm tts ttm ttu ttn tDs tDm tDu tDn".split(), "u16 i64 i32 i32 i64 i64 i64 i64 i64 i64".split()))
 _NAMES = {"n": "null", "e": "float16", "tdm": "date64", "+s": "struct", "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view",
           "+m": "map", "+r": "run_end_encoded"}
 _RESERVED = frozenset("algorithm as break codec const continue else emit extern false fn for fully_parallel group_parallel if import in let loop "
@@ -49,16 +51,15 @@ def _type_of(field):
         form = dictionary[0]
     if form in _PLAIN:
         return _PLAIN[form]
+    if form.startswith("ts") and len(form.encode()) <= 100:
+        return "timestamp" if form[2] == "u" else "i64"
+    hint = "cast it, or leave the column out"
     decimal = re.fullmatch(r"d:(\d+),(-?\d+)(?:,\d+)?", form)
     if decimal:
         precision, scale = int(decimal[1]), int(decimal[2])
-        if 1 <= precision <= 18 and 0 <= scale <= precision:
-            return f"decimal({precision}, {scale})"
-        hint = "decimals have at most 18 digits: cast it"
-    elif form.startswith("ts"):
-        hint = "timestamps have microseconds and no zone: cast it to timestamp[us]"
-    else:
-        hint = "cast it, or leave the column out"
+        if 1 <= precision <= 38 and 0 <= scale <= min(precision, 18):
+            return f"decimal({min(precision, 18)}, {scale})"
+        hint = "decimals have at most 38 digits, and 0 to 18 of them behind the point: cast it"
     raise refuse(UnsupportedError, f"column {name!r} has Arrow's type {_name_of(form)}, which is not supported", name, hint)
 
 
@@ -194,6 +195,9 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         identifiers = _identifiers(names)
         program = _load(_table_text("data", fields, identifiers, codecs), names)
         columns = tuple((identifier.encode(), name.encode(), k) for k, (identifier, name) in enumerate(zip(identifiers, names)))
+    from . import _ipc
+
     pairs = tuple(_types.decode_metadata(metadata))
-    stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), None, pairs)
+    schema = _ipc.encode([(*field[:3], _types.decode_metadata(field[3]), *field[4:]) for field in fields], pairs)
+    stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
     return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}

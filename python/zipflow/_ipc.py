@@ -1,0 +1,193 @@
+"""Arrow schemas as messages of Arrow's IPC format: a flatbuffer behind eight bytes. Files keep the schema that a table had.
+
+The tables are those of Schema.fbs and Message.fbs (github.com/apache/arrow/tree/main/format); numbers below are their slots and types.
+"""
+
+_UNITS = "smun"
+_SIZES = {"b": 1, "h": 2, "i": 4, "q": 8}
+_V5, _SCHEMA = 4, 1
+
+
+class _Writer:
+    """A flatbuffer, written from the root on: each reference goes forward, so it is patched when its target is there."""
+
+    def __init__(self):
+        self.out = bytearray()
+
+    def align(self, size):
+        self.out += bytes(-len(self.out) % size)
+
+    def patch(self, place, target):
+        self.out[place:place + 4] = (target - place).to_bytes(4, "little")
+
+    def table(self, slots):
+        """slots: {number: (letter of its size, value)}, or {number: function that writes the target and returns its place}."""
+        self.align(2)
+        directory, count = len(self.out), max(slots, default=-1) + 1
+        self.out += bytes(4 + 2 * count)
+        self.align(4)
+        begin, references = len(self.out), []
+        self.out += (begin - directory).to_bytes(4, "little")
+        for number, value in slots.items():
+            size = 4 if callable(value) else _SIZES[value[0]]
+            self.align(size)
+            place = len(self.out)
+            self.out[directory + 4 + 2 * number:directory + 6 + 2 * number] = (place - begin).to_bytes(2, "little")
+            self.out += bytes(size) if callable(value) else value[1].to_bytes(size, "little", signed=value[1] < 0)
+            if callable(value):
+                references.append((place, value))
+        self.out[directory:directory + 4] = (4 + 2 * count).to_bytes(2, "little") + (len(self.out) - begin).to_bytes(2, "little")
+        for place, write in references:
+            self.patch(place, write())
+        return begin
+
+    def text(self, data):
+        self.align(4)
+        begin = len(self.out)
+        self.out += len(data).to_bytes(4, "little") + data + b"\0"
+        return begin
+
+    def vector(self, writers):
+        self.align(4)
+        begin = len(self.out)
+        self.out += len(writers).to_bytes(4, "little") + bytes(4 * len(writers))
+        for number, write in enumerate(writers):
+            self.patch(begin + 4 + 4 * number, write())
+        return begin
+
+    def pairs(self, pairs):
+        return self.vector([lambda pair=pair: self.table({0: lambda: self.text(pair[0]), 1: lambda: self.text(pair[1])}) for pair in pairs])
+
+    def field(self, field, number):
+        form, name, flags, metadata, _, dictionary = field
+        kind, slots = _type(dictionary[0] if dictionary else form, self)
+        own = {0: lambda: self.text(name.encode()), 1: ("b", flags >> 1 & 1), 2: ("b", kind), 3: lambda: self.table(slots)}
+        if dictionary:
+            index = _type(form, self)[1]
+            own[4] = lambda: self.table({0: ("q", number), 1: lambda: self.table(index), 2: ("b", flags & 1)})
+        own[5] = lambda: self.vector([])
+        if metadata:
+            own[6] = lambda: self.pairs(metadata)
+        return self.table(own)
+
+
+def _type(form, writer):
+    """(number of the type, slots of its table) of a format of the C data interface that `write_table` takes."""
+    integers = "cCsSiIlL"
+    if form in integers:
+        number = integers.index(form)
+        return 2, {0: ("i", 8 << number // 2), 1: ("b", 1 - number % 2)}
+    if form in "efg":
+        return 3, {0: ("h", "efg".index(form))}
+    single = {"z": 4, "u": 5, "b": 6, "Z": 19, "U": 20, "vz": 23, "vu": 24}
+    if form in single:
+        return single[form], {}
+    if form.startswith("d:"):
+        numbers = [int(part) for part in form[2:].split(",")]
+        return 7, {0: ("i", numbers[0]), 1: ("i", numbers[1]), 2: ("i", (numbers + [128])[2])}
+    if form.startswith("td"):
+        return 8, {0: ("h", "Dm".index(form[2]))}
+    if form.startswith("tt"):
+        unit = _UNITS.index(form[2])
+        return 9, {0: ("h", unit), 1: ("i", 32 if unit < 2 else 64)}
+    if form.startswith("ts"):
+        slots = {0: ("h", _UNITS.index(form[2]))}
+        if form[4:]:
+            slots[1] = lambda: writer.text(form[4:].encode())
+        return 10, slots
+    if form.startswith("tD"):
+        return 18, {0: ("h", _UNITS.index(form[2]))}
+    raise ValueError(form)
+
+
+def encode(fields, pairs):
+    """The message of a schema. fields: as `_compile.Stream.schema` returns them, with lists of pairs as metadata."""
+    writer = _Writer()
+    writer.out += bytes(4)
+    slots = {0: ("h", 0), 1: lambda: writer.vector([lambda f=f, k=k: writer.field(f, k) for k, f in enumerate(fields)])}
+    if pairs:
+        slots[2] = lambda: writer.pairs(pairs)
+    writer.patch(0, writer.table({0: ("h", _V5), 1: ("b", _SCHEMA), 2: lambda: writer.table(slots), 3: ("q", 0)}))
+    writer.align(8)
+    return b"\xff\xff\xff\xff" + len(writer.out).to_bytes(4, "little") + bytes(writer.out)
+
+
+class _Reader:
+    """Reads a flatbuffer that anybody may have made: what lies outside of it is a ValueError."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def number(self, place, size, signed=False):
+        if place < 0 or place + size > len(self.data):
+            raise ValueError("outside of the message")
+        return int.from_bytes(self.data[place:place + size], "little", signed=signed)
+
+    def follow(self, place):
+        return place + self.number(place, 4)
+
+    def slot(self, table, number):
+        """The place of a slot; None where the table lacks it."""
+        directory = table - self.number(table, 4, True)
+        if self.number(directory, 2) < 6 + 2 * number:
+            return None
+        offset = self.number(directory + 4 + 2 * number, 2)
+        return table + offset if offset else None
+
+    def scalar(self, table, number, size, default=0):
+        place = self.slot(table, number)
+        return default if place is None else self.number(place, size, True)
+
+    def child(self, table, number):
+        place = self.slot(table, number)
+        return None if place is None else self.follow(place)
+
+    def text(self, table, number):
+        place = self.child(table, number)
+        if place is None:
+            return ""
+        size = self.number(place, 4)
+        if place + 4 + size > len(self.data):
+            raise ValueError("outside of the message")
+        return self.data[place + 4:place + 4 + size].decode()
+
+    def format(self, field):
+        """The format of a field's type; None for types that are not stored here."""
+        kind, table = self.scalar(field, 2, 1), self.child(field, 3)
+        if table is None:
+            return None
+        unit = self.scalar(table, 0, 2, 1 if kind in (8, 9, 18) else 0)
+        if kind == 3:
+            return "efg"[unit] if 0 <= unit < 3 else None
+        if kind in (4, 19, 23):
+            return "z"
+        if kind == 7:
+            return f"d:{self.scalar(table, 0, 4)},{self.scalar(table, 1, 4)}"
+        if kind == 8:
+            return ("tdD", "tdm")[unit] if 0 <= unit < 2 else None
+        if not 0 <= unit < 4:
+            return None
+        if kind == 9:
+            return f"tt{_UNITS[unit]}"
+        if kind == 10:
+            return f"ts{_UNITS[unit]}:{self.text(table, 1)}"
+        return f"tD{_UNITS[unit]}" if kind == 18 else None
+
+
+def formats(message, most):
+    """{name: format} of the fields of a schema, where their types are more than a column of a file says by itself.
+
+    A message that is wrong, or has more than `most` fields, says nothing: {}.
+    """
+    reader = _Reader(message[8:])
+    try:
+        root = reader.follow(0)
+        schema = reader.child(root, 2)
+        fields = reader.child(schema, 1) if reader.scalar(root, 1, 1) == _SCHEMA and schema is not None else None
+        count = reader.number(fields, 4) if fields is not None else 0
+        if count > most:
+            return {}
+        places = [reader.follow(fields + 4 + 4 * k) for k in range(count)]
+        return {reader.text(place, 0): reader.format(place) for place in places}
+    except ValueError:  # UnicodeDecodeError is one
+        return {}
