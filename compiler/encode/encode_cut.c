@@ -116,7 +116,7 @@ uint64_t zf_encode_cut_next(zf_encode_job *job, uint64_t first, const int64_t *o
         if (!all && !early && (rows % ZF_ROWS_MULTIPLE != 0 || (text < BLOCK_BYTES && rows < WAITING_ROWS))) return 0;
         job->rows_per_block = even_rows(job, rows, text);
         job->cut = job->format == 1 ? ZF_CUT_EVEN : ZF_CUT_EVEN_TEXT;
-        if (job->format != 1 && rows > 0 && is_skewed(job, offsets, rows)) {
+        if (job->format != 1 && rows > 0 && (early || is_skewed(job, offsets, rows))) {
             job->cut = ZF_CUT_BY_BYTES;
             job->rows_per_block = 0;
         }

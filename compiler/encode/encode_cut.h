@@ -20,8 +20,8 @@ void zf_encode_cut_block(const zf_encode_job *job, uint64_t block, uint64_t *fir
 void zf_encode_cut_free(zf_encode_job *job);
 
 /// Begins to decide the blocks of a column whose rows arrive in turn: as many rows as `options` say, or 16 MiB of plain data.
-/// Strings: by the mean length of the first 16 MiB; from a block on that would then have more than 32 MiB by bytes (not in
-/// version 1 of the format).
+/// Strings: by the mean length of the first 16 MiB; from a block on that would then have more than 32 MiB by bytes, and from the
+/// first row on where 32 MiB arrive before 4096 rows end (not in version 1 of the format).
 void zf_encode_cut_arriving(zf_encode_job *job, const zf_encode_options *options);
 /// The rows of the next block, the first of `rows` rows that wait, which begin at row `first`; 0: more must arrive. Call it
 /// whenever a multiple of 4096 rows of the column has arrived, and at the first row with which more than
