@@ -4,7 +4,7 @@
 
 #include "patterns/graph/graph.h"
 #include "tests/differential/diff_trials.h"
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/interp_internal.h"
 
 static bool is_foreign(const zf_codec_choice *choice) {

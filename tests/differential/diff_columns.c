@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 
 typedef unsigned long long ull;
 

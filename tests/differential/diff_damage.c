@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "patterns/graph/graph.h"
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/interp_internal.h"
 
 // ---- Damage ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@
 
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_text.h"
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/data.h"
 #include "tests/interp/load.h"
 

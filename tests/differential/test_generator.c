@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/externs.h"
 #include "tests/interp/load.h"
 #include "tests/unit/check.h"

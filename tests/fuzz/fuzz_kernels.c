@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/differential/diff_case.h"
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_MADE = 1 << 10, MOST_CASE = 1 << 14, CHANGES = 4, TRIES = 64 };

@@ -1,7 +1,7 @@
 // The rules of the language, row by row: a program, a block, and the elements or the violation that must come out.
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/externs.h"
 #include "tests/interp/load.h"
 #include "tests/unit/check.h"

@@ -2,7 +2,7 @@
 // UndefinedBehaviorSanitizer, too. Arguments: rounds a column, first seed.
 #include <stdlib.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/data.h"
 #include "tests/interp/externs.h"
 #include "tests/interp/load.h"

@@ -1,5 +1,5 @@
 // Random codecs for a type, and whole programs.
-#include "tests/differential/gen_internal.h"
+#include "tests/differential/generator/gen_internal.h"
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/differential/gen_internal.h"
+#include "tests/differential/generator/gen_internal.h"
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 

@@ -1,7 +1,7 @@
 // Random expressions of a wanted type, fully parenthesised.
 #include <stdio.h>
 
-#include "tests/differential/gen_internal.h"
+#include "tests/differential/generator/gen_internal.h"
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 

@@ -2,7 +2,7 @@
 #ifndef ZF_TESTS_GEN_INTERNAL_H
 #define ZF_TESTS_GEN_INTERNAL_H
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/data.h"
 
 enum { GEN_NAMES = 48, GEN_ALGORITHMS = 4 };

@@ -2,7 +2,7 @@
 // and groups say how long their result is, so that most blocks are valid.
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 #include "tests/interp/data.h"
 #include "tests/interp/interp_internal.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 
 static void put_numbers(zf_text *out, const char *word, const uint64_t *numbers, uint64_t count) {
     zf_text_puts(out, word);

@@ -1,7 +1,7 @@
 // Columns that are more than their elements: strings and nulls, by std's algorithms and by ones with random bodies.
 #include <stdio.h>
 
-#include "tests/differential/gen_internal.h"
+#include "tests/differential/generator/gen_internal.h"
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/differential/gen_program.h"
+#include "tests/differential/generator/gen_program.h"
 
 typedef struct reduction {
     char *program, *block;
