@@ -265,9 +265,9 @@ static zf_status check_args(zf_accelerator *self, zf_emu_launch *launch, zf_erro
 }
 
 /// Whether no kernel of the plan has failed. One that did may have left elements out, and later kernels read them all the same.
-static bool is_complete(const zf_simt_args *args) {
-    const uint64_t *words = (const uint64_t *)(uintptr_t)args->failures;
-    for (uint64_t k = 0; k < args->failures_bytes / sizeof *words; k++) {
+static bool is_complete(uint64_t failures, uint64_t bytes) {
+    const uint64_t *words = (const uint64_t *)(uintptr_t)failures;
+    for (uint64_t k = 0; k < bytes / sizeof *words; k++) {
         if (words[k] != ZF_ABI_NO_FAILURE) return false;
     }
     return true;
@@ -300,7 +300,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                  .groups = groups,
                  .status = ZF_OK};
     ZF_TRY(check_args(self, &r.launch, error));
-    r.launch.complete = is_complete(args);
+    r.launch.complete = is_complete(args->failures, args->failures_bytes);
     atomic_init(&r.failed, UINT64_MAX);
     pthread_mutex_init(&r.lock, NULL);
     zf_parallel_for(emu->threads, groups, run_one, &r);
@@ -362,7 +362,8 @@ static zf_status move_bits(zf_accelerator *self, void *stream, const zf_move_arg
     pthread_mutex_lock(&((emulator *)self)->lock); // bytes may be shared with moves of other threads
     for (uint32_t r = 0; r < args->count && status == ZF_OK && written != NULL; r++)
         status = check_joined(&runs[r], written, r, error);
-    for (uint32_t r = 0; r < args->count && status == ZF_OK && written_from != NULL; r++)
+    bool complete = !args->tiles_missing && is_complete(args->failures, args->failures_bytes);
+    for (uint32_t r = 0; r < args->count && status == ZF_OK && written_from != NULL && complete; r++)
         status = check_source(&runs[r], written_from, r, error);
     for (uint32_t r = 0; r < args->count && status == ZF_OK; r++) {
         const zf_bit_run *run = &runs[r];

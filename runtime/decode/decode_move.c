@@ -126,6 +126,10 @@ void zf_aside_enter(const zf_units *units, zf_unit *unit, uint32_t index, uint64
 static zf_status move(const zf_units *units, const zf_unit *unit, void *stream, zf_move_args *args, uint64_t table,
                       const zf_units_memory *memory, zf_error *error) {
     args->count = unit->block_count;
+    args->failures = zf_units_head(memory) + unit->first_word * UINT64_C(8);
+    args->failures_bytes = unit->plan->kernel_count * UINT64_C(8);
+    for (uint32_t b = 0; b < unit->block_count; b++)
+        args->tiles_missing = args->tiles_missing || units->blocks[unit->blocks[b]].backwards != ZF_ABI_NO_FAILURE;
     args->runs = zf_units_head(memory) + unit->at_tables + table;
     return units->accelerator->ops->move_bits(units->accelerator, stream, args, error);
 }

@@ -33,11 +33,16 @@ typedef struct zf_bit_run {
 
 /// Runs of bits to move within the device's memory.
 typedef struct zf_move_args {
-    uint64_t runs;                 ///< address of zf_bit_run[count]
-    uint64_t from, to;             ///< addresses, multiples of 4: whole words of 32 bits are read and written
-    uint64_t longest;              ///< most bits of a run, cleared ones included
-    uint32_t count;                ///< 1 .. ZF_SIMT_MOST_BLOCKS
-    uint64_t from_bytes, to_bytes; ///< at these addresses, for accelerators that check every access
+    uint64_t runs;     ///< address of zf_bit_run[count]
+    uint64_t from, to; ///< addresses, multiples of 4: whole words of 32 bits are read and written
+    uint64_t longest;  ///< most bits of a run, cleared ones included
+    uint32_t count;    ///< 1 .. ZF_SIMT_MOST_BLOCKS
+    // For accelerators that check every access: bytes at these addresses; the failure words of the kernels that made the source,
+    // and whether some of its tiles are not made, because their state is wrong. Where a kernel failed or tiles are missing, the
+    // source may have bits that nothing wrote.
+    uint64_t from_bytes, to_bytes;
+    uint64_t failures, failures_bytes;
+    bool tiles_missing;
 } zf_move_args;
 
 /// Zones of rows in the device's memory.

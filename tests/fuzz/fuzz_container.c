@@ -367,7 +367,7 @@ static void lie_in_counts(fuzz_random *random, const zf_shape *shape, block_cont
     if (shape->edges[e].stored < 0) out->counts[e] = other_number(random, out->counts[e]);
 }
 
-/// Seek states: as many as the counts say, which are final.
+/// Seek states: as many as the counts say, which are final. Uneven chunks: as many as there are, or one less.
 static void lie_in_states(fuzz_random *random, const zf_block_view *view, block_content *out) {
     const zf_shape *shape = view->shape;
     for (uint32_t t = 0; t < shape->tree_count; t++) {
@@ -375,6 +375,10 @@ static void lie_in_states(fuzz_random *random, const zf_block_view *view, block_
         uint32_t fields = shape->trees[t].field_count;
         uint64_t count = out->counts[shape->trees[t].edge],
                  entries = seek->entries == 0 || count == 0 ? 0 : (count - 1) / seek->interval;
+        if (shape->trees[t].uneven && count > 0) {
+            entries = seek->entries;
+            if (entries > 1 && fuzz_below(random, 16) == 0) entries--;
+        }
         if (entries > 1 << 12) entries = 0;
         uint64_t *values = calloc(fields * entries + 1, sizeof *values);
         if (values == NULL) exit(2);

@@ -697,6 +697,20 @@ static void test_moves(void) {
         CHECK(message == NULL ? status == ZF_OK : status == ZF_ERR_INTERNAL && strstr(error.message, message) != NULL,
               "source %zu: %s", k, error.message);
     }
+    // They need not be where a kernel failed, or tiles are missing.
+    run_of = (zf_bit_run){.from = 8, .to = 800, .bits = 32};
+    CHECK(m.emu->ops->copy_in(m.emu, NULL, m.base, m.values, sizeof m.values, &error) == ZF_OK, "%s", error.message);
+    CHECK(m.emu->ops->copy_in(m.emu, NULL, m.out, &run_of, sizeof run_of, &error) == ZF_OK, "%s", error.message);
+    zf_emu_forget(m.emu, m.base + 4, 1);
+    args.failures = m.failure;
+    args.failures_bytes = 8;
+    for (unsigned k = 0; k < 3; k++) {
+        args.tiles_missing = k == 1;
+        CHECK(m.emu->ops->fill(m.emu, NULL, m.failure, k == 2 ? 0 : 0xff, 8, &error) == ZF_OK, "%s", error.message);
+        zf_status status = m.emu->ops->move_bits(m.emu, NULL, &args, &error);
+        CHECK(k > 0 ? status == ZF_OK : status == ZF_ERR_INTERNAL && strstr(error.message, "reads byte 4 of its source") != NULL,
+              "case %u: %s", k, error.message);
+    }
     stop(&m);
 }
 
