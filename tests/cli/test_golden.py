@@ -41,6 +41,15 @@ class Golden(Case):
             for device in ("cpu", "emu"):
                 self.check_container(CONTAINERS / name, columns, rows, device)
 
+    def test_version_2_keeps_what_it_says(self):
+        """Features, names and keys of the kept file, and its blocks, which begin within bytes."""
+        shown = json.loads(self.good("inspect", CONTAINERS / "v2.zfd", "--json"))
+        self.assertEqual(shown["features"], ["uneven blocks", "names", "schema", "metadata", "zones", "programs"])
+        self.assertEqual(list(shown["metadata"]), ["source", "empty", "binary"])
+        self.assertEqual([column["name"] for column in shown["columns"]], [f"The column “{column[0]}”" for column in table.NEWEST])
+        self.assertEqual([block["first_row"] for block in shown["columns"][0]["blocks"]], [0, 900, 1800])
+        self.assertIn("uneven chunks", json.loads(self.good("inspect", CONTAINERS / "v2_chunks.zfd", "--json"))["features"])
+
     @unittest.skipUnless("ZF_GOLDEN_LIBRARY" in os.environ, "the build has no shared library that Python can load")
     def test_the_newest_is_made(self):
         """make.py makes a file with every feature, as the next version's will be."""

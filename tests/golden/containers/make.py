@@ -1,13 +1,15 @@
 """Writes a golden container: every type of element, nulls, zones, full names, a schema, metadata, and blocks of any number of rows.
 
 python3 make.py LIBRARY STD OUT.zfd     LIBRARY: libzipflow-compile.so of the build that writes; STD: its dsl/std
+python3 make.py ZFC OUT.zfd             a container with uneven chunks: LZ4 blocks of several lengths, by `zfc wrap`
 
-It calls the C API, since `zfc encode` has no word for a schema. Rows arrive in batches of 1 to 700.
+The first calls the C API, since `zfc encode` has no word for a schema. Rows arrive in batches of 1 to 700.
 """
 import array
 import ctypes
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -32,7 +34,7 @@ class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("rows_per_block", ctypes.c_uint64), ("seek_interval", ctypes.c_uint), ("threads", ctypes.c_uint),
                 ("overwrite", ctypes.c_bool), ("unfused", ctypes.c_char_p), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p),
                 ("format", ctypes.c_uint), ("schema", ctypes.c_char_p), ("schema_bytes", ctypes.c_size_t), ("metadata", ctypes.POINTER(Metadata)),
-                ("metadata_count", ctypes.c_size_t), ("zones", ctypes.c_size_t)]
+                ("metadata_count", ctypes.c_size_t), ("zones", ctypes.c_size_t), ("newer", ctypes.c_uint64 * 8)]  # which a newer library has
 
 
 class Error(ctypes.Structure):
@@ -65,7 +67,40 @@ def batch(columns, begin, end):
     return made
 
 
+def lz4_block(data, period=16):
+    """A block of data with that period: its first bytes, a match, and the last five bytes, which are no match."""
+    def more(n):
+        return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
+
+    match = len(data) - period - 5
+    if match < 12:
+        return bytes([min(len(data), 15) << 4]) + more(len(data)) + data
+    return (bytes([15 << 4 | min(match - 4, 15)]) + more(period) + data[:period] + period.to_bytes(2, "little") + more(match - 4) +
+            bytes([5 << 4]) + data[-5:])
+
+
+def wrap(zfc, out):
+    """Chunks of 1 to 500 rows, with bytes of no chunk between them."""
+    (name, kind, codec, value), = table.WRAPPED
+    begin, chunks, sizes = 0, b"", ""
+    while begin < table.NEWEST_ROWS:
+        end = min(table.NEWEST_ROWS, begin + 1 + table.mixed(begin) % 500)
+        block = lz4_block(bytes(value(k) for k in range(begin, end)))
+        chunks += b"\xee" * (begin % 3)
+        sizes += f"{len(block)} {end - begin} {len(chunks)}\n"
+        chunks, begin = chunks + block, end
+    with tempfile.TemporaryDirectory() as directory:
+        program, data = pathlib.Path(directory) / "table.zf", pathlib.Path(directory) / "data"
+        drafts = pathlib.Path(__file__).resolve().parents[2] / "lang/ok/drafts/bytes.zf"
+        program.write_text(f'import "{drafts}";\ntable golden {{ {name}: {kind} = {codec}; }}\n')
+        data.write_bytes(chunks)
+        pathlib.Path(f"{data}.sizes").write_text(sizes)
+        subprocess.run([zfc, "wrap", "-q", "-f", "--rows-per-block", str(ROWS_PER_BLOCK), "--zones", "-c", program, "-o", out, f"{name}={data}"], check=True)
+
+
 def main():
+    if len(sys.argv) == 3:
+        return wrap(*sys.argv[1:])
     library, std, out = sys.argv[1:]
     os.environ["ZIPFLOW_STD"] = std
     zf, error = ctypes.CDLL(library), Error()
@@ -93,6 +128,7 @@ def main():
     call("zf_table_writer_finish", writer, None)
     for free, what in (("zf_table_writer_free", writer), ("zf_program_free", program), ("zf_compiler_free", compiler), ("zf_context_free", context)):
         getattr(zf, free)(what)
+    return None
 
 
 if __name__ == "__main__":

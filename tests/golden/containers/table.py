@@ -65,9 +65,14 @@ MORE = (
 NEWEST = COLUMNS + MORE
 NEWEST_ROWS = 2000
 
+# The column of a file with chunks that another program compressed.
+WRAPPED = (("bytes", "u8", "lz4(chunk: 600)", lambda k: k * 7 % 16 * 5),)
+
 # The columns and rows of each kept file.
 FILES = {
     "v1.zfd": (COLUMNS, ROWS),
+    "v2.zfd": (NEWEST, NEWEST_ROWS),
+    "v2_chunks.zfd": (WRAPPED, NEWEST_ROWS),
 }
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "f32": "f", "f64": "d", "date32": "i",
