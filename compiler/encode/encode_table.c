@@ -177,13 +177,16 @@ done:
     return status;
 }
 
+zf_status zf_encode_table_open(zf_encode_table *table, const char *path, zf_error *error) {
+    ZF_TRY(make_writer(table, path, &table->writer, error));
+    for (size_t c = 0; c < table->table->column_count; c++) table->jobs[c].writer = table->writer;
+    return ZF_OK;
+}
+
 zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_error *error) {
     ZF_TRY(compile_encoders(table, error));
-    ZF_TRY(make_writer(table, path, &table->writer, error));
-    for (size_t c = 0; c < table->table->column_count; c++) {
-        table->jobs[c].writer = table->writer;
-        ZF_TRY(check_decodes(&table->jobs[c], error));
-    }
+    ZF_TRY(zf_encode_table_open(table, path, error));
+    for (size_t c = 0; c < table->table->column_count; c++) ZF_TRY(check_decodes(&table->jobs[c], error));
     return ZF_OK;
 }
 

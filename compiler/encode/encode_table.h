@@ -46,6 +46,8 @@ zf_status zf_encode_table_create(zf_program *program, const char *table, const z
 zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column *data, zf_encode_job **out, zf_error *error);
 /// Checks that all columns have jobs.
 zf_status zf_encode_table_complete(const zf_encode_table *table, zf_error *error);
+/// Creates the file at `path`, and compiles nothing. Jobs have their rows per block.
+zf_status zf_encode_table_open(zf_encode_table *table, const char *path, zf_error *error);
 /// Compiles encoders, and creates the file at `path`. Jobs have their rows per block. Needs a deep stack.
 zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_error *error);
 /// Encodes blocks over threads, and writes or groups them in their order. Those of one column follow each other, and those of

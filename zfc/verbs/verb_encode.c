@@ -1,4 +1,3 @@
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +7,6 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_index.h"
 #include "runtime/container/element.h"
-#include "tuner/tune_json.h"
 #include "zfc/compiling_line.h"
 #include "zfc/data/files_read.h"
 #include "zfc/data/table_batches.h"
@@ -17,6 +15,7 @@
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
+#include "zfc/verbs/encode_report.h"
 
 static int usage(const char *message) { return zf_report_usage("encode", "%s", message); }
 
@@ -62,58 +61,6 @@ static bool show_progress(void *user, uint64_t done, uint64_t all) {
     if (done == all) fprintf(stderr, "\r\033[K");
     zf_compiling_line_resume();
     return true;
-}
-
-// The stored bytes of a column are those of its file, as in `inspect` and `verify`: with its part of the index and padding.
-static zf_status stored_sizes(zf_context *context, const char *path, size_t count, zf_encode_stats *stats, zf_error *error) {
-    zf_container *container;
-    ZF_TRY(zf_container_open(context, path, &container, error));
-    zf_status status = ZF_OK;
-    for (size_t i = 0; i < count && status == ZF_OK; i++) {
-        zf_column_info info = {0};
-        status = zf_container_column(container, i, &info, error);
-        if (status == ZF_OK) stats[i].stored_bytes = info.stored_bytes;
-    }
-    zf_container_close(container);
-    return status;
-}
-
-static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e6 : 0; }
-
-static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path,
-                            zf_error *error) {
-    json_t *columns = json_array();
-    size_t i = 0;
-    for (const zf_column *column = table->columns; column; column = column->next, i++) {
-        zf_status status = zf_json_append(
-            columns,
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "column", column->name, "codec", column->codec_text,
-                      "plain_bytes", (json_int_t)stats[i].plain_bytes, "stored_bytes", (json_int_t)stats[i].stored_bytes,
-                      "blocks", (json_int_t)stats[i].blocks, "encode_seconds", stats[i].encode_seconds, "verify_seconds",
-                      stats[i].verify_seconds, "encode_mb_per_second", rate(stats[i].plain_bytes, stats[i].encode_seconds)),
-            error);
-        if (status != ZF_OK) {
-            json_decref(columns);
-            return status;
-        }
-    }
-    json_t *all = json_pack("{s:o, s:s, s:I, s:o}", "file", zf_json_text(path), "table", table->name, "rows", (json_int_t)rows,
-                            "columns", columns);
-    zf_status status = zf_json_print(all, error);
-    json_decref(all);
-    return status;
-}
-
-static void print_table(const zf_table *table, const zf_encode_stats *stats) {
-    printf("%-18s %10s %10s %8s %12s  %s\n", "column", "plain", "stored", "ratio", "encode MB/s", "codec");
-    size_t i = 0;
-    for (const zf_column *column = table->columns; column; column = column->next, i++) {
-        char plain[32], stored[32];
-        printf("%-18s %10s %10s %8.2f %12.0f  %s\n", column->name, zf_bytes_text(stats[i].plain_bytes, plain),
-               zf_bytes_text(stats[i].stored_bytes, stored),
-               (double)stats[i].plain_bytes / (double)(stats[i].stored_bytes ? stats[i].stored_bytes : 1),
-               rate(stats[i].plain_bytes, stats[i].encode_seconds), column->codec_text);
-    }
 }
 
 /// The options that say how inputs are read.
@@ -319,11 +266,11 @@ static int encode(encoding *e, zf_session *session) {
         status = zf_files_note(&e->files, file_of(arguments->operands[i]), &error);
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(e->program), &e->files, e->path, &error);
     if (status == ZF_OK) status = all_regular(arguments) ? encode_batches(e, &error) : encode_whole(e, &error);
-    if (status == ZF_OK) status = stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
+    if (status == ZF_OK) status = zf_stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
     if (status == ZF_OK && zf_argument(arguments, "json"))
-        status = print_json(e->table, e->stats, e->rows, e->path, &error);
+        status = zf_encoded_json(e->table, e->stats, false, e->rows, e->path, &error);
     else if (status == ZF_OK && !session->quiet)
-        print_table(e->table, e->stats);
+        zf_encoded_table(e->table, e->stats, false);
     zf_files_free(&e->files);
     free(e->columns);
     free(e->stats);

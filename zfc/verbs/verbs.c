@@ -62,6 +62,11 @@ static const zf_option
     metadata = {"metadata", 0, "KEY=VALUE", NULL,
                 "a key of the table and its value, which the file keeps; may be given several times"},
     zones = {"zones", 0, NULL, NULL, "keep the minimum, the maximum and the nulls of every 65,536 rows, for readers that skip"},
+    sizes =
+        {"sizes", 0, "COLUMN=FILE", NULL,
+         "the sizes of the column's chunks (default: the file of the chunks with .sizes behind its name); once for each column"},
+    rows_of_chunks = {"rows-per-block", 0, "N", NULL,
+                      "rows from which on a block takes no more chunks (default: 16 MiB of plain data)"},
     unfused_stages = {"unfused", 0, "STREAMS", NULL,
                       "ordered stages with kernels and states of their own, by their streams: COLUMN.STREAM[.STREAM...] "
                       "separated by commas, or `all` (default: none; fused stages are faster on GPUs, often slower on CPUs)"},
@@ -189,6 +194,22 @@ const zf_verb zf_verbs[] = {
      {&codec,        &output,         &header,        &skip_rows,      &field,          &delimiter,   &null_word, &raw,
       &input_memory, &rows_per_block, &seek_interval, &unfused_stages, &format,         &zones,       &metadata,  &force,
       &threads,      &json,           &quiet,         &verbose,        &compile_budget, &time_passes, &no_cache,  NULL}},
+    {"wrap",
+     "COLUMN=CHUNKS...",
+     "put chunks that others compressed into a container",
+     "Writes a container whose columns are chunks that another program compressed: LZ4 blocks, Snappy blocks, any that the "
+     "column's codec decodes. The chunks are not touched, and no encoder is needed. CHUNKS has the chunks of a column. A list "
+     "has a line for each of them, in the order of rows: its bytes and the rows that it decodes to, separated by spaces, such as "
+     "`21077 65536`. Chunks follow each other from the first byte on, unless lines have a third number, the byte at which the "
+     "chunk begins; what is between chunks is then left out. `#` begins a comment. The codec must be a `non_parallel` algorithm "
+     "with one stream `u8[] per chunk` and no alternatives, whose `chunk: N` is at least the rows of any chunk. Every block is "
+     "decoded before it is written: a chunk whose bytes or sizes are wrong is an error that names it. Rows are not compared with "
+     "anything, since their source is not known. The file gets its name when it is complete.",
+     1,
+     -1,
+     zf_run_wrap,
+     {&codec, &output, &sizes, &rows_of_chunks, &zones, &force, &threads, &json, &quiet, &verbose, &compile_budget, &time_passes,
+      &no_cache, NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, so that files decode without a compiler",

@@ -74,6 +74,7 @@ int zf_run_check(zf_arguments *arguments);
 int zf_run_fmt(zf_arguments *arguments);
 int zf_run_explain(zf_arguments *arguments);
 int zf_run_encode(zf_arguments *arguments);
+int zf_run_wrap(zf_arguments *arguments);
 int zf_run_compile(zf_arguments *arguments);
 int zf_run_decode(zf_arguments *arguments);
 int zf_run_verify(zf_arguments *arguments);

@@ -244,6 +244,44 @@ ZF_API zf_status zf_table_writer_finish(zf_table_writer *writer, zf_encode_stats
 /// Frees a writer. If it was not finished, the table is abandoned: nothing of it stays on disk.
 ZF_API void zf_table_writer_free(zf_table_writer *writer);
 
+// ---- Chunks that others compressed ----------------------------------------------------------------------------
+
+/// A chunk that another program compressed: an LZ4 block, a Snappy block, any that the column's codec decodes.
+typedef struct zf_wrapped_chunk {
+    const void *bytes; ///< in memory of the caller; the file gets them as they are
+    uint64_t size;     ///< bytes
+    uint64_t rows;     ///< rows of the column that they decode to: 1 to the codec's `chunk: N`
+} zf_wrapped_chunk;
+
+/// A column as chunks, in the order of its rows. `full_name`: as in zf_encode_column.
+typedef struct zf_wrapped_column {
+    const char *name, *full_name;
+    const zf_wrapped_chunk *chunks;
+    size_t chunk_count;
+} zf_wrapped_column;
+
+/// Writes a table whose columns are chunks that others compressed to the file `path`, without touching the chunks.
+///
+/// `table`: its name; NULL: the program's only one. `columns`: every column of the table once, in any order, with as many rows
+/// each. The codec of a column must be a `non_parallel` algorithm with one stream `u8[] per chunk`, which is stored as it is, and
+/// no alternatives. Its encoder is not used, and need not exist in this process. Chunks may have any number of rows up to the
+/// codec's `chunk: N`; where values are booleans, multiples of 8, but for a block's last one.
+///
+/// Each block is decoded before it is written, so that sizes and bytes that are wrong are found here: the error names the chunk
+/// and what its decode violates. Rows are not compared: their source is not known here.
+///
+/// `options` may be NULL. Its `rows_per_block` are the rows from which on a block takes no more chunks (0: 16 MiB of plain data);
+/// `format` 1, `seek_interval` and `unfused` are ZF_ERR_USAGE. `stats`: as in zf_encode; its seconds are those of decoding.
+/// Memory: a block, stored and decoded, besides the chunks. The file appears under its name when it is complete. After an error
+/// nothing new is there, except after ZF1507.
+///
+/// Errors: ZF_ERR_USAGE for columns or options that do not fit the table, for a codec that cannot take chunks (ZF1509), or a
+/// program with errors; ZF_ERR_INPUT for a chunk without rows, with too many, or that does not decode to its rows (ZF1508,
+/// ZF13nn); ZF_ERR_UNSUPPORTED for a codec that is not lowered; ZF_ERR_IO, also for an existing file without `overwrite`
+/// (ZF1501); ZF_ERR_CANCELLED. Several threads may wrap tables of one program at the same time.
+ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrapped_column *columns, size_t column_count,
+                         const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error);
+
 // ---- Modules --------------------------------------------------------------------------------------------------
 
 /// The seek states of files, by the options of zf_encode that decided them.

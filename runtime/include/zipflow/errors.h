@@ -302,6 +302,10 @@ typedef enum zf_error_code {
     ZF_ERROR_WRITER_STOPPED = 1506,
     /// a complete file whose name may not survive a crash
     ZF_ERROR_NAME_NOT_SYNCED = 1507,
+    /// a chunk to be wrapped whose sizes do not fit its column
+    ZF_ERROR_WRAPPED_CHUNK = 1508,
+    /// a codec that cannot take chunks that others compressed
+    ZF_ERROR_WRAP_CODEC = 1509,
     /// a fault of zipflow itself
     ZF_ERROR_INTERNAL = 1901,
     /// generated code that LLVM refuses

@@ -1,0 +1,365 @@
+// zf_wrap: chunks that other programs compressed, into a container, as they are. Each block is decoded before it is written.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compile_sized.h"
+#include "compiler/compiler.h"
+#include "compiler/encode/encode_check.h"
+#include "compiler/encode/encode_cut.h"
+#include "compiler/encode/encode_table.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/deep.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/container/zone.h"
+
+typedef unsigned long long ull;
+
+/// The arguments of zf_wrap.
+typedef struct wrapping {
+    zf_encode_table *table;
+    const zf_wrapped_column *columns;
+    size_t column_count;
+    const char *path;
+    uint64_t rows; ///< of the table
+} wrapping;
+
+/// A column on its way.
+typedef struct wrapped {
+    const wrapping *all;
+    zf_encode_job *job;
+    const zf_wrapped_column *from;
+    const zf_decoder *decoder;
+    const zf_abi_code *code;
+    uint32_t shape, stream; ///< the edge of the stream that has the chunks
+} wrapped;
+
+/// Chunks of one block.
+typedef struct cut {
+    size_t first, count;
+    uint64_t first_row, rows, bytes;
+    uint64_t block;
+} cut;
+
+// ---- Chunks ---------------------------------------------------------------------------------------------------
+
+static zf_status refuse_codec(const zf_column *column, const char *why, zf_error *error) {
+    zf_status status = zf_raise(error, ZF_E_WRAP_CODEC, "column `%s` cannot take wrapped chunks: %s", column->name, why);
+    return zf_fail_hint(error, status,
+                        "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is");
+}
+
+/// Whether a column's codec is a program of chunks over one stored stream of bytes, and nothing else.
+static zf_status check_codec(const zf_column *column, zf_error *error) {
+    if (column->choice_count > 0) return refuse_codec(column, "its codec has alternatives", error);
+    const zf_codec_node *codec = column->codec->alternatives[0];
+    const zf_inst *inst = codec->inst;
+    if (inst->pattern != ZF_NON_PARALLEL) return refuse_codec(column, "its codec is no program of chunks", error);
+    if (inst->stream_count != 1) return refuse_codec(column, "its codec has not just one stream", error);
+    const zf_port *port = inst->streams[0];
+    bool bytes = port->per_chunk && !port->fixed && port->type.kind == ZF_K_U8 && !port->type.nullable;
+    if (!bytes) return refuse_codec(column, "its codec's stream is no `u8[] per chunk`", error);
+    for (uint32_t p = 0; p < inst->param_count; p++)
+        if (!codec->param_given[p]) return refuse_codec(column, "its codec has a param without a value", error);
+    return ZF_OK;
+}
+
+/// Adds up the rows of a column's chunks, which have as many as the codec allows.
+static zf_status count_rows(const zf_column *column, const zf_wrapped_column *from, uint64_t *rows, zf_error *error) {
+    const zf_codec_node *codec = column->codec->alternatives[0];
+    *rows = 0;
+    for (size_t k = 0; k < from->chunk_count; k++) {
+        const zf_wrapped_chunk *chunk = &from->chunks[k];
+        if (chunk->bytes == NULL && chunk->size > 0)
+            return zf_encode_usage(error, "a chunk of column `%s` has no bytes", from->name);
+        if (chunk->rows == 0) return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has no rows", k, from->name);
+        if (chunk->rows > codec->chunk_size) {
+            zf_status status =
+                zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has %llu rows; `%s` has at most %llu", k,
+                         from->name, (ull)chunk->rows, codec->inst->name, (ull)codec->chunk_size);
+            return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most 16777216");
+        }
+        if (chunk->size > ZF_EDGE_ELEMENTS_MOST || __builtin_add_overflow(*rows, chunk->rows, rows))
+            return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has more bytes than a block can have", k,
+                            from->name);
+    }
+    return ZF_OK;
+}
+
+/// The chunks of the next block: until it has its rows.
+static bool next_block(const wrapped *w, cut *at) {
+    const zf_wrapped_column *from = w->from;
+    uint64_t wanted = w->all->table->options.rows_per_block;
+    if (wanted == 0) wanted = ZF_ENCODE_BLOCK_BYTES * UINT64_C(8) / zf_element_bits((zf_element)w->job->column->type.kind);
+    *at = (cut){.first = at->first + at->count, .first_row = at->first_row + at->rows, .block = at->block + (at->count > 0)};
+    for (size_t k = at->first; k < from->chunk_count && at->rows < wanted; k++) {
+        const zf_wrapped_chunk *chunk = &from->chunks[k];
+        bool fits = at->rows + chunk->rows <= ZF_ROWS_PER_BLOCK_MOST && at->bytes + chunk->size <= ZF_EDGE_ELEMENTS_MOST;
+        if (!fits) break; // the first one does
+        at->rows += chunk->rows;
+        at->bytes += chunk->size;
+        at->count++;
+    }
+    return at->count > 0;
+}
+
+/// Decides the rows per block: blocks are even where chunks happen to fill them alike.
+static void cut_blocks(wrapped *w) {
+    cut at = {0};
+    uint64_t even = 0, last = 0;
+    bool is_even = true;
+    for (w->job->blocks = 0; next_block(w, &at); w->job->blocks++) {
+        if (w->job->blocks == 0) even = at.rows;
+        is_even = is_even && (w->job->blocks == 0 || last == even) && at.rows <= even;
+        last = at.rows;
+    }
+    if (w->job->blocks <= 1) even = (even + ZF_ROWS_MULTIPLE - 1) / ZF_ROWS_MULTIPLE * ZF_ROWS_MULTIPLE;
+    if (even == 0) even = ZF_ROWS_MULTIPLE;
+    w->job->rows_per_block = is_even && even % ZF_ROWS_MULTIPLE == 0 && even <= ZF_ROWS_PER_BLOCK_MOST ? even : 0;
+}
+
+// ---- A block --------------------------------------------------------------------------------------------------
+
+/// Memory of a block on its way.
+typedef struct block_memory {
+    uint8_t *stream, *out;
+    uint64_t *directory;
+    void *work, *bytes;
+    zf_zone *zones;
+} block_memory;
+
+static void free_block(block_memory *m) {
+    free(m->stream);
+    free(m->out);
+    free(m->directory);
+    free(m->work);
+    free(m->bytes);
+    free(m->zones);
+}
+
+/// The rows are at most 2^31.
+static uint64_t plain_bytes(const wrapped *w, const cut *at) {
+    return (at->rows * zf_element_bits((zf_element)w->job->column->type.kind) + 7) / 8;
+}
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of chunks"); }
+
+/// Puts the chunks one behind the other, and says where each one is.
+static zf_status gather(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
+    m->stream = malloc(at->bytes + 1);
+    m->directory = calloc(3 * at->count, sizeof *m->directory);
+    if (m->stream == NULL || m->directory == NULL) return no_memory(error);
+    uint64_t row = 0, byte = 0;
+    for (size_t k = 0; k < at->count; k++) {
+        const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
+        m->directory[k] = row;
+        m->directory[at->count + k] = byte;
+        m->directory[2 * at->count + k] = chunk->size;
+        if (chunk->size > 0) memcpy(m->stream + byte, chunk->bytes, chunk->size);
+        row += chunk->rows;
+        byte += chunk->size;
+    }
+    return ZF_OK;
+}
+
+/// A block does not decode: reports the first of its chunks that does not by itself.
+static zf_status explain_chunk(const wrapped *w, const cut *at, zf_block_run *run, zf_status status, zf_error *error) {
+    uint64_t row = 0;
+    for (size_t k = 0; k < at->count; k++, row = run->end) {
+        zf_error of_chunk = {0};
+        char place[256];
+        const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
+        snprintf(place, sizeof place, "column %.128s, block %llu, chunk %zu", w->job->column->name, (ull)at->block,
+                 at->first + k);
+        run->where = place;
+        run->begin = row;
+        run->end = row + chunk->rows;
+        if (zf_block_run_cpu(run, &of_chunk) != ZF_ERR_INPUT) continue;
+        if (error != NULL) *error = of_chunk;
+        return zf_fail_hint(error, ZF_ERR_INPUT, "the chunk has %llu bytes for %llu rows: these sizes or its bytes are wrong",
+                            (ull)chunk->size, (ull)chunk->rows);
+    }
+    return status;
+}
+
+static zf_status decode_block(const wrapped *w, const cut *at, const zf_block_view *view, const char *place, block_memory *m,
+                              zf_error *error) {
+    uint64_t work = 0, bytes = plain_bytes(w, at);
+    zf_element element = (zf_element)w->job->column->type.kind;
+    ZF_TRY(zf_block_work_bytes(&w->decoder->abi, view, &work, error));
+    m->work = aligned_alloc(64, work / 64 * 64 + 64);
+    m->out = aligned_alloc(64, bytes / 64 * 64 + 64);
+    if (m->work == NULL || m->out == NULL) return no_memory(error);
+    zf_block_run run = {.plan = &w->decoder->abi,
+                        .code = w->code,
+                        .view = view,
+                        .element = element,
+                        .out = m->out,
+                        .end = view->rows,
+                        .work = m->work,
+                        .where = place,
+                        .threads = w->all->table->threads};
+    zf_status status = zf_block_run_cpu(&run, error);
+    return status == ZF_ERR_INPUT ? explain_chunk(w, at, &run, status, error) : status;
+}
+
+static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
+    if (!w->job->zoned) return ZF_OK;
+    const zf_zone_rows all = {.element = (zf_element)w->job->column->type.kind, .values = m->out};
+    m->zones = calloc(zf_zones_of(at->rows) + 1, sizeof *m->zones);
+    if (m->zones == NULL) return no_memory(error);
+    for (uint64_t z = 0, begin = 0, end; begin < at->rows; z++, begin = end) {
+        zf_zone_found found;
+        end = at->rows - begin < ZF_ZONE_ROWS ? at->rows : begin + ZF_ZONE_ROWS;
+        zf_zone_find(&all, begin, end, &found);
+        zf_zone_of(all.element, end - begin, &found, &m->zones[z]);
+    }
+    return ZF_OK;
+}
+
+static zf_status make_block(const wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block,
+                            uint64_t *size, zf_error *error) {
+    const zf_shape *shape = &w->decoder->shape;
+    uint64_t counts[2] = {at->rows, at->rows};
+    counts[w->stream] = at->bytes;
+    ZF_TRY(gather(w, at, m, error));
+    zf_stream_data stream = {m->stream, at->bytes, at->bytes};
+    zf_seek_data seek = {.interval = w->decoder->abi.trees[0].interval, .entries = at->count, .values = m->directory};
+    *block = (zf_block_data){.rows = at->rows,
+                             .plain_bytes = plain_bytes(w, at),
+                             .first_row = at->first_row,
+                             .shape = w->shape,
+                             .counts = counts,
+                             .streams = &stream,
+                             .seeks = &seek,
+                             .version = w->job->format};
+    ZF_TRY(zf_block_layout(shape, block, &m->bytes, size, error));
+    zf_block_view view;
+    ZF_TRY(zf_block_check(shape, m->bytes, *size, false, place, &view, error)); // the checksum was just made
+    view.first_row = at->first_row;
+    zf_status status = decode_block(w, at, &view, place, m, error);
+    zf_block_view_free(&view);
+    if (status == ZF_OK) status = make_zones(w, at, m, error);
+    block->zones = m->zones;
+    block->counts = NULL;
+    block->streams = NULL;
+    block->seeks = NULL;
+    return status;
+}
+
+static zf_status write_block(const wrapped *w, const cut *at, zf_error *error) {
+    char place[256];
+    block_memory m = {0};
+    zf_block_data block;
+    uint64_t size = 0;
+    double before = zf_clock_seconds();
+    snprintf(place, sizeof place, "column %.128s, block %llu", w->job->column->name, (ull)at->block);
+    zf_status status = make_block(w, at, place, &m, &block, &size, error);
+    zf_encode_stats *stats = &w->all->table->stats[w->job->index];
+    stats->verify_seconds += zf_clock_seconds() - before;
+    if (status == ZF_OK) status = zf_writer_block(w->job->writer, w->job->index, w->shape, m.bytes, size, &block, error);
+    if (status == ZF_OK) {
+        stats->plain_bytes += block.plain_bytes;
+        stats->stored_bytes += size;
+        stats->blocks++;
+    }
+    free_block(&m);
+    return status;
+}
+
+// ---- A table --------------------------------------------------------------------------------------------------
+
+static zf_status report_progress(zf_encode_table *table, zf_error *error) {
+    const zf_encode_options *options = &table->options;
+    table->done++;
+    if (options->progress == NULL || options->progress(options->progress_user, table->done, table->blocks)) return ZF_OK;
+    return zf_raise(error, ZF_E_CANCELLED, "the wrapping was cancelled after %llu of %llu blocks", (ull)table->done,
+                    (ull)table->blocks);
+}
+
+/// Writes all blocks of a column.
+static zf_status write_column(wrapped *w, zf_error *error) {
+    static const uint8_t branches[1];
+    static const uint64_t none[1];
+    static const uint32_t column_edge = 0;
+    zf_program *program = w->all->table->program;
+    zf_cached_decoder *held = NULL;
+    zf_plan_request request = *zf_compiler_request(program->compiler);
+    request.states = (zf_decoder_states){.uneven_edges = &column_edge, .uneven_edge_count = 1};
+    ZF_TRY(zf_program_decoder_for(program, w->job->column, branches, &request, &held, error));
+    w->decoder = held->decoder;
+    const zf_shape *shape = &w->decoder->shape;
+    bool known = shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 && shape->param_count == 0 &&
+                 shape->tree_count == 1 && shape->trees[0].uneven && shape->trees[0].field_count == 3;
+    w->stream = 1;
+    zf_status status = known ? ZF_OK : refuse_codec(w->job->column, "its stream has a codec of its own", error);
+    if (status == ZF_OK) status = zf_writer_shape(w->job->writer, w->job->index, shape, &w->shape, error);
+    if (status == ZF_OK) status = zf_decoder_code_for(held->decoder, none, &w->code, error);
+    for (cut at = {0}; status == ZF_OK && next_block(w, &at);) {
+        status = write_block(w, &at, error);
+        if (status == ZF_OK) status = report_progress(w->all->table, error);
+    }
+    zf_program_decoder_release(program, held);
+    return status;
+}
+
+static zf_status match_column(wrapping *all, size_t c, wrapped *w, zf_error *error) {
+    const zf_encode_column column = {.name = all->columns[c].name, .full_name = all->columns[c].full_name};
+    uint64_t rows;
+    *w = (wrapped){.all = all, .from = &all->columns[c]};
+    if (w->from->chunks == NULL && w->from->chunk_count > 0)
+        return zf_encode_usage(error, "column `%s` has no array of chunks", column.name != NULL ? column.name : "");
+    ZF_TRY(zf_encode_table_column(all->table, &column, &w->job, error));
+    ZF_TRY(check_codec(w->job->column, error));
+    ZF_TRY(count_rows(w->job->column, w->from, &rows, error));
+    if (c > 0 && rows != all->rows) {
+        return zf_raise(error, ZF_E_WRAPPED_CHUNK, "column `%s` has %llu rows, column `%s` %llu", column.name, (ull)rows,
+                        all->columns[0].name, (ull)all->rows);
+    }
+    w->job->rows = all->rows = rows;
+    cut_blocks(w);
+    all->table->blocks += w->job->blocks;
+    return ZF_OK;
+}
+
+static zf_status wrap_table(void *user, zf_error *error) {
+    wrapping *all = user;
+    zf_encode_table *table = all->table;
+    wrapped *columns = calloc(all->column_count + 1, sizeof *columns);
+    if (columns == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    zf_status status = ZF_OK;
+    for (size_t c = 0; c < all->column_count && status == ZF_OK; c++) status = match_column(all, c, &columns[c], error);
+    if (status == ZF_OK) status = zf_encode_table_complete(table, error);
+    if (status == ZF_OK) status = zf_encode_table_open(table, all->path, error);
+    for (size_t c = 0; c < all->column_count && status == ZF_OK; c++) status = write_column(&columns[c], error);
+    if (status == ZF_OK) status = zf_writer_finish(table->writer, all->rows, error);
+    free(columns);
+    return status;
+}
+
+static zf_status check_options(const zf_encode_options *options, zf_error *error) {
+    if (options->format == 1) return zf_encode_usage(error, "version 1 of the format has no wrapped chunks%s", "");
+    if (options->seek_interval != 0 || options->unfused != NULL)
+        return zf_encode_usage(error, "wrapped chunks have no seek states: neither `seek_interval` nor `unfused` applies%s", "");
+    return ZF_OK;
+}
+
+zf_status zf_wrap(zf_program *program, const char *table_name, const zf_wrapped_column *columns, size_t column_count,
+                  const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
+    const zf_encode_stats none = {0};
+    if (stats != NULL && column_count > 0) ZF_TRY(ZF_CHECK_GIVEN(zf_encode_stats, stats, error));
+    for (size_t c = 0; c < column_count && stats != NULL; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &none);
+    if (program == NULL || path == NULL || (columns == NULL && column_count > 0))
+        return zf_encode_usage(error, "zf_wrap needs a program, columns and a path%s", "");
+    zf_encode_table table;
+    zf_status status = zf_encode_table_create(program, table_name, options, &table, error);
+    if (status == ZF_OK) status = check_options(&table.options, error);
+    wrapping all = {&table, columns, column_count, path, 0};
+    if (status == ZF_OK) status = zf_run_deep(wrap_table, &all, error);
+    for (size_t c = 0; table.stats != NULL && c < table.table->column_count && c < column_count && stats != NULL; c++)
+        ZF_GIVE_AT(zf_encode_stats, stats, c, &table.stats[c]);
+    zf_encode_table_free(&table);
+    return status;
+}

@@ -1,0 +1,176 @@
+"""`zfc wrap`: chunks that other programs compressed decode on every device; lists and chunks that lie are refused.
+
+Usage: test_wrap.py ZFC SOURCE. Chunks of liblz4 and libsnappy are those of pyarrow, where Python has it; others are made here."""
+
+import json
+import pathlib
+import random
+import sys
+import unittest
+
+from zfc_case import Case, cache_of_module
+
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
+
+SOURCE = pathlib.Path(sys.argv[2])
+LENGTHS = (65536, 1, 7, 4095, 4097, 30000)  # of plain chunks, in turn
+
+
+def setUpModule():
+    cache_of_module()
+
+
+def words(count):
+    """Text that compresses."""
+    numbers = random.Random(count)
+    return b" ".join(numbers.choice((b"alpha", b"beta", b"gamma", b"delta", b"epsilon")) for _ in range(count))
+
+
+def lz4_block(data):
+    """A block with a match of all but its begin and its last five bytes, if the data repeats; else literals alone."""
+    def length(n):
+        return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
+
+    def sequence(literals, match, distance):
+        token = min(len(literals), 15) << 4 | (min(match - 4, 15) if match else 0)
+        end = distance.to_bytes(2, "little") + length(match - 4) if match else b""
+        return bytes([token]) + length(len(literals)) + literals + end
+
+    period = next((d for d in range(1, min(64, len(data) - 9)) if data[d:] == data[:-d]), None)
+    if period is None:
+        return sequence(data, 0, 0)
+    return sequence(data[:period], len(data) - period - 5, period) + sequence(data[-5:], 0, 0)
+
+
+class Wrapped(Case):
+    def setUp(self):
+        super().setUp()
+        self.codec = self.file("lz.zf", f'import "{SOURCE}/tests/lang/ok/drafts/bytes.zf";\n'
+                               "table lz { c: u8 = lz4(chunk: 65536); }\ntable sn { c: u8 = snappy(chunk: 65536); }\n")
+
+    def write(self, data, compress, lengths=LENGTHS, gap=0):
+        """The chunks and their list; with a gap, the list says where they are."""
+        chunks, lines, at, turn = b"", [], 0, 0
+        while at < len(data):
+            plain = data[at:at + lengths[turn % len(lengths)]]
+            packed = compress(plain)
+            chunks += b"\xaa" * gap
+            lines.append(f"{len(packed)} {len(plain)}" + (f" {len(chunks)}" if gap else ""))
+            chunks += packed
+            at += len(plain)
+            turn += 1
+        self.file("c", chunks)
+        self.file("c.sizes", "# bytes, rows\n" + "\n".join(lines) + "\n")
+        return chunks, lines
+
+    def wrap(self, table, *more):
+        return self.good("wrap", "-c", f"{self.codec}:{table}", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", *more)
+
+    def check(self, data, ranges):
+        for device in ("cpu", "emu"):
+            for begin, end in ranges:
+                out = self.dir / "out"
+                self.good("decode", self.dir / "t.zfd", "-o", out, "-f", "-q", "--device", device, "--rows", f"{begin}..{end}")
+                same = (out / "c.u8").read_bytes() == data[begin:end]
+                self.assertTrue(same, f"rows {begin} to {end} on {device}")
+        self.good("verify", self.dir / "t.zfd", "-q")
+
+    def of_library(self, codec, table):
+        data = words(30000)
+        packed, _ = self.write(data, lambda plain: pyarrow.Codec(codec).compress(plain, asbytes=True))
+        self.wrap(table, "-q")
+        border = LENGTHS[0]
+        self.check(data, [(0, len(data)), (border - 1, border), (border - 2, border + 9), (border + 3, border + 5000)])
+        self.assertIn(packed, (self.dir / "t.zfd").read_bytes())  # they are not touched
+
+    @unittest.skipUnless(pyarrow, "pyarrow has liblz4")
+    def test_lz4_of_others(self):
+        self.of_library("lz4_raw", "lz")
+
+    @unittest.skipUnless(pyarrow, "pyarrow has libsnappy")
+    def test_snappy_of_others(self):
+        self.of_library("snappy", "sn")
+
+    def test_blocks_and_gaps(self):
+        data = b"0123456789" * 900 + bytes(range(256)) * 4 + b"x" * 5000
+        for gap, rows in ((0, 1), (3, 5000), (1, 20000)):
+            self.write(data, lz4_block, (900, 33, 1), gap)
+            shown = json.loads(self.wrap("lz", "--json", "--rows-per-block", rows, "--zones"))
+            self.assertEqual(shown["rows"], len(data))
+            inspected = json.loads(self.good("inspect", self.dir / "t.zfd", "--json"))
+            blocks = inspected["columns"][0]["blocks"]
+            self.assertEqual(sum(block["rows"] for block in blocks), len(data))
+            self.assertEqual(len(blocks) > 1, rows < len(data))
+            self.assertIn("uneven chunks", inspected["features"])
+            self.check(data, [(0, len(data)), (899, 901), (8990, 9100)] if rows > 1 else [(899, 950)])
+
+    def test_two_columns(self):
+        self.codec = self.file("two.zf", f'import "{SOURCE}/tests/lang/ok/drafts/bytes.zf";\n'
+                               "table t { a: u8 = lz4; b: u8 = lz4; }\n")
+        self.write(b"abcd" * 500, lz4_block, (100,))
+        other = self.file("b", (self.dir / "c").read_bytes())
+        sizes = self.file("list", (self.dir / "c.sizes").read_text())
+        self.good("wrap", "-c", self.codec, f"b={other}", f"a={self.dir / 'c'}", "--sizes", f"b={sizes}", "-o", self.dir / "t.zfd")
+        self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-q")
+        for name in ("a.u8", "b.u8"):
+            self.assertEqual((self.dir / "out" / name).read_bytes(), b"abcd" * 500)
+        self.file("list", "5 4\n")
+        self.file("b", lz4_block(b"abcd"))
+        self.bad(1, "wrap", "-c", self.codec, f"b={other}", f"a={self.dir / 'c'}", "--sizes", f"b={sizes}", "-f", "-o",
+                 self.dir / "t.zfd", says=("ZF1508", "has 2000 rows, column `b` 4"))
+
+    def refuse(self, lines, *says, status=1):
+        self.file("c.sizes", "\n".join(lines) + "\n")
+        self.bad(status, "wrap", "-c", f"{self.codec}:lz", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=says)
+        self.assertFalse((self.dir / "t.zfd").exists())
+
+    def test_lies(self):
+        data = words(3000)
+        _, lines = self.write(data, lz4_block, (1000,))
+        size = int(lines[0].split()[0])
+        self.refuse([f"{size} 999", *lines[1:]], "ZF1303", "chunk 0", f"{size} bytes for 999 rows")
+        self.refuse([f"{size} 1001", *lines[1:]], "ZF1304", "chunk 0")
+        self.refuse([*lines[:2], f"{size - 1} 1000", f"{size + 1} 1000", *lines[4:]], "chunk 2", f"{size - 1} bytes for 1000 rows")
+        self.refuse([f"{size} 0", *lines[1:]], "ZF1508", "chunk 0 of column `c` has no rows")
+        self.refuse([f"{size} 65537", *lines[1:]], "ZF1508", "`lz4` has at most 65536", "chunk: N")
+        self.refuse(lines[:-1], "ZF2026", "the sizes add up to")
+        self.refuse([*lines, "1 1"], "ZF2026", "not inside the file of chunks", f"c.sizes:{len(lines) + 1}")
+        self.refuse(["", "12", *lines], "ZF2026", "a line that is no chunk", "c.sizes:2")
+        self.refuse(["12 x"], "ZF2026", "a line that is", "c.sizes:1")
+        self.refuse(["1 2 3 4"], "ZF2026", "c.sizes:1")
+        self.refuse(["12 -3"], "ZF2026", "c.sizes:1")
+        self.refuse([f"{size} 1000 {2 ** 62}"], "ZF2026")
+        self.refuse([f"{10 ** 19} 1000"], "ZF2026")
+        packed = bytearray((self.dir / "c").read_bytes())
+        packed[2 * size] ^= 0xf0  # the token of the third chunk
+        self.file("c", bytes(packed))
+        self.refuse(lines, "ZF13", "chunk 2")
+
+    def test_refused_codecs(self):
+        self.file("c", b"x")
+        self.file("c.sizes", "1 1\n")
+        for codec, why in (("bitpack", "no program of chunks"), ("lz4(src: bitpack)", "a codec of its own"),
+                           ("lz4 | plain", "alternatives"), ("rans", "not just one stream")):
+            self.codec = self.file("other.zf", f'import "{SOURCE}/tests/lang/ok/drafts/bytes.zf";\ntable lz {{ c: u8 = {codec}; }}\n')
+            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why))
+
+    def test_usage(self):
+        self.write(b"abc" * 100, lz4_block)
+        c = f"c={self.dir / 'c'}"
+        out = ("-o", self.dir / "t.zfd")
+        self.bad(2, "wrap", c, *out, says="-c FILE.zf")
+        self.bad(2, "wrap", "-c", f"{self.codec}:lz", c, says="-o OUT.zfd")
+        self.bad(2, "wrap", "-c", f"{self.codec}:lz", self.dir / "c", *out, says="COLUMN=CHUNKS")
+        self.bad(2, "wrap", "-c", f"{self.codec}:lz", c, "--sizes", "d=x", *out, says="--sizes needs COLUMN=FILE")
+        self.bad(1, "wrap", "-c", f"{self.codec}:lz", c, "--sizes", f"c={self.dir / 'none'}", *out, says=("ZF2001", "none"))
+        self.bad(2, "wrap", "-c", f"{self.codec}:lz", f"d={self.dir / 'c'}", *out, says="`d`")
+        self.wrap("lz")
+        self.bad(1, "wrap", "-c", f"{self.codec}:lz", c, *out, says="ZF1501")
+        self.bad(2, "wrap", "-c", f"{self.codec}:lz", c, "-f", "-o", self.dir / "c", says="ZF2014")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

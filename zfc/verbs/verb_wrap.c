@@ -1,0 +1,243 @@
+// `zfc wrap`: chunks that other programs compressed, from files and lists of their sizes, into a container.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/program.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/read_whole.h"
+#include "runtime/container/container_format.h"
+#include "zfc/data/files_read.h"
+#include "zfc/data/input_memory.h"
+#include "zfc/driver_codes.h"
+#include "zfc/program_operand.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
+#include "zfc/verbs/encode_report.h"
+
+typedef unsigned long long ull;
+
+static int usage(const char *message) { return zf_report_usage("wrap", "%s", message); }
+
+/// A column's files.
+typedef struct input {
+    char *name;       ///< of the column
+    const char *path; ///< of the chunks
+    char *list;       ///< path of their sizes
+    zf_text bytes, text;
+    zf_wrapped_chunk *chunks;
+    size_t count, room;
+} input;
+
+static void free_inputs(input *inputs, size_t count) {
+    for (size_t k = 0; inputs != NULL && k < count; k++) {
+        free(inputs[k].name);
+        free(inputs[k].list);
+        free(inputs[k].chunks);
+        zf_text_free(&inputs[k].bytes);
+        zf_text_free(&inputs[k].text);
+    }
+    free(inputs);
+}
+
+// ---- Lists of sizes -------------------------------------------------------------------------------------------
+
+static zf_status read_file(const char *path, zf_text *out, zf_error *error) {
+    const char *reason = NULL;
+    int file = zf_regular_open(path, &reason);
+    if (file < 0) return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, reason);
+    int number = zf_read_whole(file, zf_input_memory_most(), out);
+    close(file);
+    if (number == 0) return ZF_OK;
+    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(number));
+}
+
+static zf_status bad_line(const input *in, size_t line, const char *why, zf_error *error) {
+    zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_CHUNK_LIST, "%s", why);
+    zf_fail_place(error, ZF_ERR_INPUT, "%s:%zu", in->list, line);
+    return zf_fail_hint(error, ZF_ERR_INPUT, "a line is BYTES ROWS, or BYTES ROWS OFFSET; `#` begins a comment");
+}
+
+/// Reads a number of a line, if there is one. False: something else is there.
+static bool read_number(const char **at, uint64_t *out, bool *some) {
+    *at += strspn(*at, " \t");
+    size_t digits = strspn(*at, "0123456789");
+    *some = digits > 0;
+    if (digits == 0) return **at == 0;
+    if (digits > 18) return false;
+    *out = strtoull(*at, NULL, 10);
+    *at += digits;
+    return **at == 0 || **at == ' ' || **at == '\t';
+}
+
+static zf_status add_chunk(input *in, uint64_t offset, uint64_t bytes, uint64_t rows, size_t line, zf_error *error) {
+    if (offset > in->bytes.length || bytes > in->bytes.length - offset)
+        return bad_line(in, line, "a chunk that is not inside the file of chunks", error);
+    if (in->count == in->room) {
+        size_t room = 2 * in->room + 64;
+        zf_wrapped_chunk *grown = realloc(in->chunks, room * sizeof *grown);
+        if (grown == NULL) return zf_fail_no_memory(error);
+        in->chunks = grown;
+        in->room = room;
+    }
+    in->chunks[in->count++] = (zf_wrapped_chunk){in->bytes.data + offset, bytes, rows};
+    return ZF_OK;
+}
+
+/// Reads one line, which has no line end: where a chunk without an offset begins is `*next`.
+static zf_status read_line(input *in, char *text, size_t line, uint64_t *next, bool *offsets, zf_error *error) {
+    uint64_t bytes = 0, rows = 0, offset = *next;
+    bool has_bytes, has_rows, has_offset, more;
+    const char *at = text;
+    text[strcspn(text, "#\r")] = 0;
+    if (!read_number(&at, &bytes, &has_bytes)) return bad_line(in, line, "a line that is not of numbers", error);
+    if (!has_bytes) return ZF_OK;
+    bool good = read_number(&at, &rows, &has_rows) && has_rows && read_number(&at, &offset, &has_offset);
+    if (!good || !read_number(&at, &offset, &more) || more) return bad_line(in, line, "a line that is no chunk", error);
+    *offsets = *offsets || has_offset;
+    ZF_TRY(add_chunk(in, offset, bytes, rows, line, error));
+    *next = offset + bytes;
+    return ZF_OK;
+}
+
+static zf_status read_input(input *in, zf_files_read *files, zf_error *error) {
+    uint64_t next = 0;
+    bool offsets = false;
+    ZF_TRY(zf_files_note(files, in->path, error));
+    ZF_TRY(zf_files_note(files, in->list, error));
+    ZF_TRY(read_file(in->path, &in->bytes, error));
+    ZF_TRY(read_file(in->list, &in->text, error));
+    char *at = in->text.data;
+    if (at != NULL && strlen(at) != in->text.length) return bad_line(in, 1, "a list with a zero byte", error);
+    for (size_t line = 1; at != NULL && *at != 0; line++) {
+        char *end = at + strcspn(at, "\n"), *behind = *end == 0 ? end : end + 1;
+        *end = 0;
+        ZF_TRY(read_line(in, at, line, &next, &offsets, error));
+        at = behind;
+    }
+    if (offsets || next == in->bytes.length) return ZF_OK;
+    zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_CHUNK_LIST, "the sizes add up to %llu bytes, but %s has %llu", (ull)next, in->path,
+            (ull)in->bytes.length);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", in->list);
+}
+
+// ---- Operands -------------------------------------------------------------------------------------------------
+
+/// Reads the operands and --sizes. False after printing what is wrong.
+static bool read_operands(const zf_arguments *arguments, input *inputs) {
+    for (int i = 0; i < arguments->operand_count; i++) {
+        const char *text = arguments->operands[i], *equals = strchr(text, '=');
+        if (equals == NULL || equals == text || equals[1] == 0) {
+            zf_report_usage("wrap", "an operand is COLUMN=CHUNKS, not `%.64s`", text);
+            return false;
+        }
+        size_t length = strlen(equals + 1);
+        inputs[i].name = strndup(text, (size_t)(equals - text));
+        inputs[i].path = equals + 1;
+        inputs[i].list = malloc(length + sizeof ".sizes");
+        if (inputs[i].name == NULL || inputs[i].list == NULL) {
+            usage("no memory");
+            return false;
+        }
+        memcpy(inputs[i].list, equals + 1, length);
+        memcpy(inputs[i].list + length, ".sizes", sizeof ".sizes");
+    }
+    for (int i = 0; i < arguments->given_count; i++) {
+        if (strcmp(arguments->given[i].option->name, "sizes") != 0) continue;
+        const char *text = arguments->given[i].value, *equals = strchr(text, '=');
+        int k = 0;
+        size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+        while (k < arguments->operand_count && (strlen(inputs[k].name) != length || memcmp(inputs[k].name, text, length) != 0))
+            k++;
+        char *list = equals != NULL && equals[1] != 0 && k < arguments->operand_count ? strdup(equals + 1) : NULL;
+        if (list == NULL) {
+            zf_report_usage("wrap", "--sizes needs COLUMN=FILE with a column among the operands, not `%.64s`", text);
+            return false;
+        }
+        free(inputs[k].list);
+        inputs[k].list = list;
+    }
+    return true;
+}
+
+// ---- The file -------------------------------------------------------------------------------------------------
+
+typedef struct wrapping {
+    const zf_arguments *arguments;
+    input *inputs;
+    size_t count;
+    const zf_encode_options *options;
+    const char *path;
+} wrapping;
+
+static zf_status wrap(const wrapping *w, zf_session *session, zf_program *program, const zf_table *table, zf_files_read *files,
+                      zf_error *error) {
+    zf_status status = ZF_OK;
+    uint64_t rows = 0;
+    zf_wrapped_column *columns = calloc(w->count + 1, sizeof *columns);
+    zf_encode_stats *stats = calloc(w->count + table->column_count + 1u, sizeof *stats);
+    if (columns == NULL || stats == NULL) status = zf_fail_no_memory(error);
+    for (size_t k = 0; k < w->count && status == ZF_OK; k++) {
+        input *in = &w->inputs[k];
+        status = read_input(in, files, error);
+        columns[k] = (zf_wrapped_column){.name = in->name, .chunks = in->chunks, .chunk_count = in->count};
+    }
+    for (size_t k = 0; status == ZF_OK && w->count > 0 && k < w->inputs[0].count; k++) rows += w->inputs[0].chunks[k].rows;
+    if (status == ZF_OK) status = zf_files_unchanged(files, error); // all of it is in memory
+    if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), files, w->path, error);
+    if (status == ZF_OK) status = zf_wrap(program, table->name, columns, w->count, w->options, w->path, stats, error);
+    if (status == ZF_OK) status = zf_stored_sizes(session->context, w->path, w->count, stats, error);
+    if (status == ZF_OK && zf_argument(w->arguments, "json"))
+        status = zf_encoded_json(table, stats, true, rows, w->path, error);
+    else if (status == ZF_OK && !session->quiet)
+        zf_encoded_table(table, stats, true);
+    free(columns);
+    free(stats);
+    return status;
+}
+
+static int wrap_with(const wrapping *w, const zf_program_name *name, zf_encode_options *options) {
+    int status;
+    zf_session session;
+    zf_files_read files = {0};
+    if (!zf_session_open(w->arguments, &session, &status)) return status;
+    options->threads = session.threads;
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status loaded = zf_program_load(session.compiler, name->path, &program, &error);
+    if (loaded == ZF_OK) {
+        const zf_table *table = zf_find_table_or_report("wrap", zf_program_spec(program), name->path, name->name);
+        status = EXIT_BAD_INPUT;
+        if (table != NULL)
+            status = wrap(w, &session, program, table, &files, &error) == ZF_OK ? EXIT_GOOD : zf_report("wrap", &error);
+    } else if (program) {
+        zf_report_diagnostics("wrap", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else {
+        status = zf_report("wrap", &error);
+    }
+    zf_files_free(&files);
+    zf_program_free(program);
+    zf_session_close(&session);
+    return status;
+}
+
+int zf_run_wrap(zf_arguments *arguments) {
+    const char *codec = zf_argument(arguments, "codec"), *path = zf_argument(arguments, "output");
+    if (!codec) return usage("which program? Give -c FILE.zf[:TABLE]");
+    if (!path) return usage("where to? Give -o OUT.zfd");
+    zf_program_name name;
+    if (!zf_program_name_read("wrap", codec, &name)) return EXIT_BAD_USAGE;
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = zf_argument(arguments, "force") != NULL,
+                                 .zones = zf_argument(arguments, "zones") != NULL};
+    if (!zf_argument_number(arguments, "rows-per-block", 1, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
+        return EXIT_BAD_USAGE;
+    if (!options.overwrite && access(path, F_OK) == 0) return zf_report_exists("wrap", path);
+    size_t count = (size_t)arguments->operand_count;
+    input *inputs = calloc(count + 1, sizeof *inputs);
+    if (inputs == NULL) return usage("no memory");
+    wrapping w = {arguments, inputs, count, &options, path};
+    int status = read_operands(arguments, inputs) ? wrap_with(&w, &name, &options) : EXIT_BAD_USAGE;
+    free_inputs(inputs, count);
+    return status;
+}
