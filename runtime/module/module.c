@@ -70,16 +70,24 @@ typedef enum nearness {
     OTHER_DEVICE,
     OTHER_BRANCHES,
     OTHER_CODEC,    ///< streams or chunks: the file contradicts its text
+    OTHER_CHUNKS,   ///< one has uneven chunks
     OTHER_STAGES,   ///< that have seek states
     OTHER_INTERVAL, ///< of seek states
     SAME,
 } nearness;
+
+static bool has_uneven_chunks(const zf_shape *shape) {
+    bool has = false;
+    for (uint32_t t = 0; t < shape->tree_count; t++) has = has || shape->trees[t].uneven;
+    return has;
+}
 
 /// The encoder chooses which stages have seek states, and their interval. The size of chunks is the codec's.
 static nearness compare(const zf_module_plan *plan, const zf_shape *shape, zf_abi_target target) {
     const zf_shape *own = &plan->shape;
     if (!runs_on(plan->abi.target, target)) return OTHER_DEVICE;
     if (!zf_shape_has_branches(own, shape->branches, shape->branch_count)) return OTHER_BRANCHES;
+    if (has_uneven_chunks(own) != has_uneven_chunks(shape)) return OTHER_CHUNKS;
     if (!zf_shape_same_codec(own, shape)) return OTHER_CODEC;
     if (own->tree_count != shape->tree_count) return OTHER_STAGES;
     for (uint32_t t = 0; t < own->tree_count; t++) {
@@ -152,6 +160,11 @@ static zf_status choose(const zf_module *m, const zf_module_column *column, cons
     case OTHER_BRANCHES:
         return absent(m, ZF_E_NO_CODE_FOR_BRANCHES, container, column->name, "the alternatives that blocks took", error);
     case OTHER_CODEC: return contradicts(container, column->name, error);
+    case OTHER_CHUNKS:
+        return absent(m, ZF_E_NO_CODE_FOR_STAGES, container, column->name,
+                      has_uneven_chunks(shape) ? "this file's plan, with chunks of any length"
+                                               : "this file's plan, with even chunks",
+                      error);
     case OTHER_STAGES: return no_stages(m, container, column->name, shape, error);
     case OTHER_INTERVAL:
         snprintf(what, sizeof what, "this file's plan, with seek states every %u elements", zf_shape_interval(shape));
