@@ -107,6 +107,17 @@ class Wrapped(Case):
             self.assertIn("uneven chunks", inspected["features"])
             self.check(data, [(0, len(data)), (899, 901), (8990, 9100)] if rows > 1 else [(899, 950)])
 
+    def test_modules(self):
+        data = b"abcdefg" * 3000
+        self.write(data, lz4_block, (5000, 77))
+        self.wrap("lz")
+        self.good("compile", self.dir / "t.zfd", "-o", self.dir / "own.zfm", "-q")
+        self.good("decode", self.dir / "t.zfd", "--module", self.dir / "own.zfm", "-o", self.dir / "out", "-q", "--rows", "4999..9000")
+        self.assertEqual((self.dir / "out" / "c.u8").read_bytes(), data[4999:9000])
+        self.good("compile", f"{self.codec}:lz", "-o", self.dir / "even.zfm", "-q")  # for files of `zfc encode`
+        self.bad(1, "decode", self.dir / "t.zfd", "--module", self.dir / "even.zfm", "-o", self.dir / "none", "-q",
+                 says=("ZF1410", "chunks of any length"))
+
     def test_two_columns(self):
         self.codec = self.file("two.zf", f'import "{SOURCE}/tests/lang/ok/drafts/bytes.zf";\n'
                                "table t { a: u8 = lz4; b: u8 = lz4; }\n")
