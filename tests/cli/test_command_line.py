@@ -38,7 +38,11 @@ class Case(zfc_case.Case):
     def words(self, verb):
         """A command line of a verb that is good, or would be on a machine with a GPU."""
         out = self.dir / "out"
-        return {"check": [self.program], "fmt": [self.program], "explain": [self.program], "encode": ["-f", "-c", self.program, "-o", self.dir / "x.zfd", self.text],
+        chunks = self.file("chunks", b"abc")
+        self.file("chunks.sizes", "3 3\n")
+        chunked = self.file("chunked.zf", "algorithm kept(src: u8[] per chunk) -> u8[] non_parallel(chunk = 9) {\n"
+                            "    decode { for v in src { emit v; } }\n    encode extern \"kept\";\n}\ntable t { a: u8 = kept; }\n")
+        return {"wrap": ["-f", "-c", chunked, "-o", self.dir / "w.zfd", f"a={chunks}"], "check": [self.program], "fmt": [self.program], "explain": [self.program], "encode": ["-f", "-c", self.program, "-o", self.dir / "x.zfd", self.text],
                 "compile": ["-f", "-o", self.dir / "x.zfm", "--target", "host", self.program], "decode": ["-f", "-o", out, self.container], "verify": [self.container], "pipeline": [self.container],
                 "bench": ["--bytes", "1", "--repeats", "5", "--device", "cpu", self.container], "tune": ["--device", "cpu", self.container], "inspect": [self.container], "devices": [],
                 "completion": ["bash"], "manual": []}[verb]
