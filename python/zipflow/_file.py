@@ -83,7 +83,7 @@ class File:
 
     def __init__(self, source):
         self._source = source
-        self._container = None
+        self._container = self._owner = None
         self._lock = _thread.allocate_lock()
         if isinstance(source, (str, os.PathLike)):
             self._kind, self._name = 0, os.fspath(source)
@@ -97,7 +97,7 @@ class File:
 
     def _open(self):
         source = self._source
-        self._owner = _home.home()
+        owner = _home.home()
         name = os.fsencode(self._name)
         if self._kind == 0:
             source = name
@@ -105,9 +105,9 @@ class File:
                 raise ValueError("a path has no NUL character")
         elif self._kind == 2:
             source = _reader(source)
-        self._container = _runtime.open(self._owner, source, name.replace(b"\0", b"?"), self._kind)
-        table, rows, size, schema, metadata = self._container.facts()
-        columns, formats = self._container.columns(), {}
+        container = _runtime.open(owner, source, name.replace(b"\0", b"?"), self._kind)
+        table, rows, size, schema, metadata = container.facts()
+        columns, formats = container.columns(), {}
         if schema is not None:
             from . import _ipc
 
@@ -115,13 +115,18 @@ class File:
         fields = [Field(facts, rows, formats) for facts in columns]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
+        self._container = container
+        self._owner = owner  # last: whoever finds it takes the container without the lock
 
     def _opened(self):
         """The container, in a process that may use it."""
+        container, owner = self._container, _home.home()
+        if container is not None and self._owner is owner:
+            return container  # without the lock, which another thread may have had at a fork
         with self._lock:
             if self._container is None:
                 raise ValueError("the file is closed")
-            if self._owner is not _home.home():  # another process
+            if self._owner is not owner:  # another process
                 if self._kind == 2:
                     raise RuntimeError("the file was opened through a file object before a fork: open it in the child")
                 self._open()
