@@ -22,8 +22,8 @@ const zf_known_program *zf_known_find(const uint8_t identity[ZF_IDENTITY_BYTES])
 }
 
 static zf_status refuse(const zf_container *container, const char *kind, const char *name, zf_error *error) {
-    zf_status status =
-        zf_raise(error, ZF_E_UNKNOWN_PROGRAM, "the %s `%s` is not the library's, and only its programs are admitted", kind, name);
+    zf_status status = zf_raise(error, ZF_E_UNKNOWN_PROGRAM,
+                                "the %s `%.128s` is not the library's, and only its programs are admitted", kind, name);
     zf_fail_hint(error, status, "`zfc inspect --program` prints it; open the file without `known` if you trust its maker");
     return zf_fail_place(error, status, "%s", zf_container_path(container));
 }

@@ -87,9 +87,9 @@ static const char *read_valid(reader *r, bool (*valid)(const char *text, size_t 
 
 static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a name with control characters"); }
 
-/// The name of a table or column, which becomes part of paths, or of a program.
+/// The name of a table or column. It becomes part of paths.
 static const char *read_identifier(reader *r) {
-    return read_valid(r, zf_identifier_valid, "a table, column or program whose name is not an identifier");
+    return read_valid(r, zf_identifier_valid, "a table or column whose name is not an identifier");
 }
 
 static zf_element read_element(reader *r) {
@@ -416,11 +416,23 @@ static void read_zones(reader *r, zf_index *out) {
     }
 }
 
+/// Whether a program can have this name: an identifier of any length, since none becomes part of a path.
+static bool program_name_valid(const char *name, size_t length) {
+    for (size_t k = 0; k < length; k++) {
+        bool letter = (name[k] >= 'a' && name[k] <= 'z') || (name[k] >= 'A' && name[k] <= 'Z') || name[k] == '_';
+        if (!letter && (k == 0 || name[k] < '0' || name[k] > '9')) return false;
+    }
+    return length > 0;
+}
+
 static void read_programs(reader *r, zf_index *out) {
     uint32_t count = read32(r);
     zf_stated_program *programs = new_array(r, count, 4 + 1 + ZF_PROGRAM_IDENTITY_BYTES, sizeof *programs);
     for (uint32_t k = 0; k < count && r->fault == NULL; k++) {
-        programs[k].name = read_identifier(r);
+        uint64_t at = r->at;
+        size_t length;
+        programs[k].name = read_string(r, ZF_TEXT_MOST, &length);
+        if (!program_name_valid(programs[k].name, length)) fail_at(r, "a program whose name is not an identifier", at);
         const uint8_t *identity = take(r, sizeof programs[k].identity);
         if (r->fault == NULL) memcpy(programs[k].identity, identity, sizeof programs[k].identity);
     }

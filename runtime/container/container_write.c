@@ -292,6 +292,18 @@ static zf_status add_shape(zf_writer *writer, size_t column, const zf_shape *sha
     return ZF_OK;
 }
 
+/// Returns a name of a shape that an index has no place for, or NULL.
+static const char *name_too_long(const zf_shape *shape) {
+    for (uint32_t e = 0; e < shape->edge_count; e++) {
+        if (strlen(shape->edges[e].algorithm) > ZF_NAME_MOST) return shape->edges[e].algorithm;
+        if (strlen(shape->edges[e].path) > ZF_NAME_MOST) return shape->edges[e].path;
+    }
+    for (uint32_t p = 0; p < shape->param_count; p++) {
+        if (strlen(shape->params[p].path) > ZF_NAME_MOST) return shape->params[p].path;
+    }
+    return NULL;
+}
+
 zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number, zf_error *error) {
     const char *fault = zf_shape_fault(shape);
     if (column >= writer->index.column_count) return zf_raise(error, ZF_E_INTERNAL, "a shape for column %zu", column);
@@ -299,6 +311,12 @@ zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shap
     if (fault != NULL) return zf_raise(error, ZF_E_INTERNAL, "column %.128s has a shape with %s", entry->name, fault);
     if (shape->edges[0].type != entry->type.element || shape->edges[0].nullable != entry->type.nullable) {
         return zf_raise(error, ZF_E_INTERNAL, "column %.128s has a shape of another type", entry->name);
+    }
+    const char *too_long = name_too_long(shape);
+    if (too_long != NULL) {
+        return zf_raise(error, ZF_E_WRITER_INPUT,
+                        "column %.128s has an algorithm or stream whose name has more than %d bytes: %.64s...", entry->name,
+                        ZF_NAME_MOST, too_long);
     }
     pthread_mutex_lock(&writer->lock);
     zf_status status = add_shape(writer, column, shape, number, error);

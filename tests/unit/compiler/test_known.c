@@ -157,6 +157,39 @@ static void test_files(void) {
           "%s", error.message);
 }
 
+/// A name of a program may have any length; one that a shape has no place for is refused before there is a file.
+static void test_long_names(void) {
+    static char name[5001], text[40000];
+    memset(name, 'n', sizeof name - 1);
+    for (unsigned k = 0; k < 3; k++) {
+        zf_error error = {0};
+        zf_container *container = NULL;
+        zf_program *program = NULL;
+        int length = (const int[]){256, 4000, 5000}[k];
+        snprintf(text, sizeof text,
+                 "fn %s_(x: u32) = x + 1; algorithm %.*s(s: u32[]) -> u32[] fully_parallel { decode(i) = %s_(s[i]); "
+                 "encode(x) { for v in x { s.push(v - 1); } } } table t { a: u32 = %.*s; }",
+                 name, length, name, name, length, name);
+        if (k < 2) {
+            encode("long", text, 2);
+            demand(zf_container_open(context, path_of("long"), &container, &error), &error);
+            CHECK(decode(container, &error) == ZF_OK, "%d bytes: %s", length, error.message);
+            zf_container_close(container);
+            continue;
+        }
+        FILE *file = fopen(place("program.zf"), "w");
+        fputs(text, file);
+        fclose(file);
+        demand(zf_program_load(compiler, place("program.zf"), &program, &error), &error);
+        const zf_encode_column column = {.name = "a", .values = numbers};
+        zf_status status = zf_encode(program, NULL, &column, 1, ROWS, NULL, path_of("longer"), NULL, &error);
+        CHECK(status == ZF_ERR_USAGE && error.number == ZF_ERROR_WRITER_INPUT && strstr(error.message, "4096") != NULL, "%s %s",
+              error.code, error.message);
+        CHECK(access(path_of("longer"), F_OK) != 0, "there is a file");
+        zf_program_free(program);
+    }
+}
+
 /// A module has code of its own: nothing of the file is compiled, so nothing is refused.
 static void test_module(void) {
     zf_error error = {0};
@@ -302,6 +335,7 @@ int main(void) {
     zf_compiler_watch(compiler, watch, NULL);
     test_library();
     test_files();
+    test_long_names();
     test_module();
     test_every_byte("library");
     test_every_byte("own");
