@@ -47,11 +47,4 @@ unsigned diff_chunk_damages(const diff_chunk_trial *t, const interp_block *block
 /// Damages it in way d. False: it has nothing of the kind. Some blocks are still valid afterwards.
 bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_trial *t, unsigned d, interp_block *block);
 
-// ---- Blocks that are written by hand (diff_hands.c) --------------------------------------------------------------
-
-/// Rows of block k of a column. 0: it has none such.
-uint64_t diff_hand_rows(const zf_column *column, unsigned k);
-/// Makes a block of so many rows, which are one chunk, that one.
-bool diff_hand_fill(interp *in, const zf_column *column, unsigned k, interp_block *block);
-
 #endif

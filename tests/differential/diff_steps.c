@@ -1,5 +1,6 @@
 // Groups made to measure. A thread of the emulated GPU takes four groups, whose first is a multiple of four; the host takes 64.
 #include "tests/differential/diff_trials.h"
+#include "tests/interp/interp_internal.h"
 
 // Tiles begin at each place among four, within 64, and the last one among the block's last three.
 const uint32_t diff_step_groups[DIFF_STEP_TILES + 1] = {0, 41, 86, 127, 188, 193, DIFF_STEP_GROUPS};
@@ -23,3 +24,103 @@ void diff_step_sizes(uint64_t seed, uint32_t *sizes) {
         }
     }
 }
+
+// ---- Nests: wrong sizes of one stage, while all else is right, its seek states among it -------------------------
+
+// Rows that end tiles, and the begin of the last tile, for tiles of 1024 rows and of 4096. Groups before and behind an end are on
+// different lanes of a thread.
+static const struct {
+    uint32_t ends[2], last;
+} places[2] = {{{2048, 3072}, 7168}, {{4096, 6144}, 4096}};
+
+enum {
+    LANES = 8, // groups that a thread takes together, at most
+    BESIDE = 4 * LANES,
+    AT_BEGIN = BESIDE, // of the last tile
+    IN_MIDDLE = AT_BEGIN + LANES,
+    AT_LAST = IN_MIDDLE + LANES,
+    FIRST = AT_LAST + LANES, // the one that the last tile begins inside
+    WAYS,                    // to choose a group
+    LEAST = 64,              // groups
+    BORROWED = 300,          // more than a group has, and less than a tile
+};
+
+uint32_t diff_stage_rows(const diff_trial *t, uint64_t g) {
+    static const uint8_t rows[2][10] = {{2, 1, 1, 2, 1, 1, 1, 2, 1, 1}, {3, 6, 4, 5, 4, 5, 3, 6, 4, 5}};
+    return rows[t->last][g % 10];
+}
+
+// The group that has element `at` of `all`.
+static uint64_t group_of(const uint32_t *sizes, uint64_t count, uint64_t at) {
+    uint64_t g = 0;
+    while (g + 1 < count && at >= sizes[g]) at -= sizes[g++];
+    return g;
+}
+
+// The group of a way, or `count`. Stages have other numbers of elements than the column: places are as far into them.
+static uint64_t group_at(const diff_trial *t, const uint32_t *sizes, uint64_t count, uint64_t elements, unsigned way) {
+    uint64_t last = places[t->last].last * elements / t->rows, lane = way % LANES;
+    if (way < BESIDE) {
+        uint64_t end = group_of(sizes, count, places[t->last].ends[way / 2 / LANES] * elements / t->rows);
+        if (way / LANES % 2 == 1) return end + 1 + lane;
+        return end < lane + 3 ? count : end - 3 - lane;
+    }
+    if (way == FIRST) return group_of(sizes, count, last);
+    if (way >= AT_LAST) return count - 3 - lane;
+    if (way >= IN_MIDDLE) return group_of(sizes, count, (last + elements) / 2) / LANES * LANES + lane;
+    return group_of(sizes, count, last) + 1 + lane;
+}
+
+// The stage of damage d, its way, and whether a group is emptied; else one has less than no elements.
+static unsigned stage_of(unsigned d) { return d / (2 * WAYS); }
+static unsigned way_of(unsigned d) { return d % (2 * WAYS) / 2; }
+static bool empties(unsigned d) { return d % 2 == 0; }
+
+// Whether groups make so many elements; else lengths of strings add up to them, whose sum no tile checks.
+static bool are_grouped(const zf_graph *graph, const interp_block *block, uint64_t elements) {
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        int32_t producer = graph->edges[e].producer;
+        if (block->counts[e] == elements && producer >= 0 && graph->nodes[producer].inst->pattern == ZF_GROUP_PARALLEL)
+            return true;
+    }
+    return false;
+}
+
+// The sizes still add up, those of a group that borrows modulo 2^32. The elements of an empty group go to the next but one,
+// which is like it where every other group has no value: then as many rows as before have one.
+bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, unsigned d, interp_block *block) {
+    uint32_t edge = stage_of(d);
+    uint64_t count;
+    if (edge >= graph->edge_count || (edge > 0 && block->counts[edge] == block->counts[0])) return false;
+    if (!empties(d) && (way_of(d) < BESIDE || !are_grouped(graph, block, block->counts[edge]))) return false;
+    uint32_t *sizes = diff_sizes_of(in, graph, block->counts[edge], block, LEAST, &count);
+    if (sizes == NULL) return false;
+    uint64_t g = group_at(t, sizes, count, block->counts[edge], way_of(d));
+    uint32_t moved = empties(d) ? sizes[g] : BORROWED;
+    if (g + 2 >= count) return false;
+    sizes[g] -= moved;
+    sizes[empties(d) ? g + 2 : g + 1] += moved;
+    return true;
+}
+
+bool diff_stages_widen(interp *in, const zf_column *column, interp_block *block) {
+    const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
+    bool some = false;
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        uint64_t count;
+        some = diff_sizes_of(in, graph, block->counts[e], block, LEAST, &count) != NULL || some;
+    }
+    return some;
+}
+
+bool diff_stage_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
+    unsigned way = way_of(d);
+    if (stage_of(d) != 0 || way >= BESIDE) return false;
+    uint64_t end = places[t->last].ends[way / 2 / LANES];
+    bool behind = way / LANES % 2 == 1;
+    *guilty = behind ? end : end - 1;
+    *innocent = behind ? end - 1 : end;
+    return true;
+}
+
+diff_demand diff_stage_demand(unsigned d) { return empties(d) ? DIFF_FIRST : DIFF_SUM; }

@@ -78,7 +78,7 @@ bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uin
 /// How code reports such damage.
 diff_demand diff_trial_demand(const diff_trial *t, unsigned d);
 
-// ---- Sizes of groups, and damage to those of stages (diff_damage.c, diff_stages.c) ------------------------------
+// ---- Sizes of groups, and damage to those of stages (diff_damage.c, diff_steps.c) ------------------------------
 
 /// The sizes of groups that add up to `rows`, of `least` groups at least: a copy that is the block's. Packed ones are packed anew
 /// without any saving. NULL: the block has none.
