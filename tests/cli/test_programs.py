@@ -82,7 +82,12 @@ class Programs(Case):
     def test_files_of_earlier_builds_are_admitted(self):
         files = sorted((SOURCE / "tests/golden/containers").glob("*.zfd"))
         self.assertGreaterEqual(len(files), 2)
+        foreign = {"v2_chunks.zfd": "lz4"}  # files with a program that was never the library's
         for file in files:
+            if file.name in foreign:
+                says = f"the algorithm `{foreign[file.name]}` is not the library's"
+                self.bad(1, "inspect", file, "--programs", "known", says=says)
+                continue
             shown = self.good("inspect", file, "--programs", "known", "-v")
             self.assertNotIn("not the library's", shown)
 
