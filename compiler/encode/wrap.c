@@ -56,6 +56,9 @@ static zf_status check_codec(const zf_column *column, zf_error *error) {
     if (column->choice_count > 0) return refuse_codec(column, "its codec has alternatives", error);
     const zf_codec_node *codec = column->codec->alternatives[0];
     const zf_inst *inst = codec->inst;
+    // Such rows have bytes besides their values, for which blocks of chunks have no place.
+    if (column->type.kind == ZF_K_STRING) return refuse_codec(column, "its rows are strings", error);
+    if (column->type.nullable) return refuse_codec(column, "its rows may be null", error);
     if (inst->pattern != ZF_NON_PARALLEL) return refuse_codec(column, "its codec is no program of chunks", error);
     if (inst->stream_count != 1) return refuse_codec(column, "its codec has not just one stream", error);
     const zf_port *port = inst->streams[0];
@@ -81,9 +84,12 @@ static zf_status count_rows(const zf_column *column, const zf_wrapped_column *fr
                          from->name, (ull)chunk->rows, codec->inst->name, (ull)codec->chunk_size);
             return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most 16777216");
         }
-        if (chunk->size > ZF_EDGE_ELEMENTS_MOST || __builtin_add_overflow(*rows, chunk->rows, rows))
+        if (chunk->size > ZF_EDGE_ELEMENTS_MOST)
             return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has more bytes than a block can have", k,
                             from->name);
+        if (__builtin_add_overflow(*rows, chunk->rows, rows))
+            return zf_raise(error, ZF_E_WRAPPED_CHUNK, "column `%s` has more than 2^64 - 1 rows up to its chunk %zu", from->name,
+                            k);
     }
     return ZF_OK;
 }

@@ -167,6 +167,13 @@ class Wrapped(Case):
                            ("lz4 | plain", "alternatives"), ("rans", "not just one stream")):
             self.codec = self.file("other.zf", f'import "{SOURCE}/tests/lang/ok/drafts/bytes.zf";\ntable lz {{ c: u8 = {codec}; }}\n')
             self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why))
+            self.assertFalse((self.dir / "t.zfd").exists())
+        for row, emit, why in (("string", "src[0..1]", "its rows are strings"), ("u8?", "src[0]", "its rows may be null")):
+            self.codec = self.file("other.zf", f"algorithm own(src: u8[] per chunk) -> {row}[] non_parallel(chunk = 64) {{\n"
+                                   f"    decode {{ while out.pos < out.len {{ emit {emit}; }} }}\n    encode extern \"own\";\n}}\n"
+                                   f"table lz {{ c: {row} = own; }}\n")
+            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why))
+            self.assertFalse((self.dir / "t.zfd").exists())
 
     def test_usage(self):
         self.write(b"abc" * 100, lz4_block)

@@ -12,22 +12,33 @@
 typedef unsigned long long ull;
 
 // Runs of numbers: a count and a number of two bytes. Booleans: a byte each. No encoder is registered.
-static const char text[] = "algorithm runs(src: u8[] per chunk) -> u16[] non_parallel(chunk = 500) {\n"
-                           "    decode { while !src.at_end() { let n = src.u8(); let v = src.u16(); emit k in 0..n: v; } }\n"
-                           "    encode extern \"nobody\";\n"
-                           "}\n"
-                           "algorithm flags(src: u8[] per chunk) -> bool[] non_parallel(chunk = 64) {\n"
-                           "    decode { while out.pos < out.len { emit src.u8() != 0; } }\n"
-                           "    encode extern \"nobody\";\n"
-                           "}\n"
-                           "algorithm zeros(src: u8[] per chunk) -> u8[] non_parallel(chunk = 100) {\n"
-                           "    decode { emit k in 0..out.len: 0; }\n"
-                           "    encode extern \"nobody\";\n"
-                           "}\n"
-                           "table numbers { c: u16 = runs; }\n"
-                           "table booleans { c: bool = flags; }\n"
-                           "table nothing { c: u8 = zeros; }\n"
-                           "table two { a: u16 = runs; b: u8 = zeros; }\n";
+static const char text[] =
+    "algorithm runs(src: u8[] per chunk) -> u16[] non_parallel(chunk = 500) {\n"
+    "    decode { while !src.at_end() { let n = src.u8(); let v = src.u16(); emit k in 0..n: v; } }\n"
+    "    encode extern \"nobody\";\n"
+    "}\n"
+    "algorithm flags(src: u8[] per chunk) -> bool[] non_parallel(chunk = 64) {\n"
+    "    decode { while out.pos < out.len { emit src.u8() != 0; } }\n"
+    "    encode extern \"nobody\";\n"
+    "}\n"
+    "algorithm zeros(src: u8[] per chunk) -> u8[] non_parallel(chunk = 100) {\n"
+    "    decode { emit k in 0..out.len: 0; }\n"
+    "    encode extern \"nobody\";\n"
+    "}\n"
+    "algorithm texts(src: u8[] per chunk) -> string[] non_parallel(chunk = 500) {\n"
+    "    decode { while out.pos < out.len { emit src[0..2]; } }\n"
+    "    encode extern \"nobody\";\n"
+    "}\n"
+    "algorithm gaps(src: u8[] per chunk) -> u8?[] non_parallel(chunk = 500) {\n"
+    "    decode { while out.pos < out.len { let n = src.u8(); if n == 0 { emit null; } else { emit n; } } }\n"
+    "    encode extern \"nobody\";\n"
+    "}\n"
+    "table numbers { c: u16 = runs; }\n"
+    "table booleans { c: bool = flags; }\n"
+    "table nothing { c: u8 = zeros; }\n"
+    "table strings { c: string = texts; }\n"
+    "table nulls { c: u8? = gaps; }\n"
+    "table two { a: u16 = runs; b: u8 = zeros; }\n";
 
 enum { CHUNKS = 300, MOST = 500 };
 
@@ -89,6 +100,16 @@ static void check_rows(uint64_t begin, uint64_t end) {
     }
 }
 
+/// A block ends with the chunk with which it has so many rows; 0: there is one block.
+static uint64_t blocks_of(uint64_t rows_per_block) {
+    uint64_t blocks = 1, in_block = 0;
+    for (unsigned k = 0; k < CHUNKS && rows_per_block > 0; k++) {
+        if (in_block >= rows_per_block) blocks++, in_block = 0;
+        in_block += chunks[k].rows;
+    }
+    return blocks;
+}
+
 static void test_numbers(void) {
     static const uint64_t rows_per_block[] = {0, 1, 700, 30000};
     const zf_wrapped_column column = {.name = "c", .chunks = chunks, .chunk_count = CHUNKS};
@@ -99,10 +120,9 @@ static void test_numbers(void) {
                                      .threads = 2, .zones = k % 2};
         zf_status status = wrap("numbers", &column, 1, &options, &stats, &error);
         CHECK(status == ZF_OK, "%s at %s", error.message, error.place);
-        CHECK(stats.plain_bytes == 2 * row_count && stats.blocks == (k == 0   ? 1
-                                                                     : k == 1 ? CHUNKS
-                                                                              : stats.blocks),
-              "%llu bytes in %llu blocks", (ull)stats.plain_bytes, (ull)stats.blocks);
+        uint64_t blocks = blocks_of(rows_per_block[k]);
+        CHECK(stats.plain_bytes == 2 * row_count && stats.blocks == blocks, "%llu bytes in %llu blocks, not %llu",
+              (ull)stats.plain_bytes, (ull)stats.blocks, (ull)blocks);
         check_rows(0, row_count);
         check_rows(chunks[0].rows - 1, chunks[0].rows + 1);
         check_rows(row_count / 2, row_count / 2 + 999);
@@ -167,6 +187,8 @@ static void test_refusals(void) {
     refuse("numbers", &(zf_wrapped_column){.name = "c", .chunk_count = 1}, 1, NULL, ZF_ERR_USAGE, "ZF1101", "no array");
     refuse("numbers", &(zf_wrapped_column){.chunks = chunks, .chunk_count = 1}, 1, NULL, ZF_ERR_USAGE, "ZF1101",
            "without a name");
+    refuse("strings", &column, 1, NULL, ZF_ERR_USAGE, "ZF1509", "its rows are strings");
+    refuse("nulls", &column, 1, NULL, ZF_ERR_USAGE, "ZF1509", "its rows may be null");
     refuse("numbers", &column, 1, &(zf_encode_options){ZF_INIT(zf_encode_options), .format = 1}, ZF_ERR_USAGE, "ZF1101",
            "version 1");
     refuse("numbers", &column, 1, &(zf_encode_options){ZF_INIT(zf_encode_options), .unfused = "all"}, ZF_ERR_USAGE, "ZF1101",
