@@ -51,8 +51,9 @@ static zf_status check_end(check *c, const uint8_t *end, uint64_t at, zf_block_v
                          (ull)(has & ~known));
     }
     if (has != wanted) {
-        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at, "a block %s the feature `%s`, %s its shape", has == 0 ? "without" : "with",
-                         zf_feature_name(true, ZF_REQUIRED_UNEVEN_CHUNKS), has == 0 ? "unlike" : "which is not that of");
+        const char *name = zf_feature_name(true, ZF_REQUIRED_UNEVEN_CHUNKS);
+        if (has == 0) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at, "a block without the feature `%s`, which its shape has", name);
+        return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at, "a block with the feature `%s`, which its shape lacks", name);
     }
     out->first_row = zf_load64(end + 16);
     if (zf_load64(end + 24) != 0) return REFUSE_AT(c, ZF_E_BLOCK_HEADER, at + 24, "the header has bytes that are not 0");
@@ -196,7 +197,7 @@ static zf_status check_outputs(check *c, const zf_block_view *view, uint32_t t) 
     c->subject = c->shape->edges[tree->edge].path;
     if (start != 0) return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk 0 of `%s` starts at output %llu", name, (ull)start);
     for (uint64_t k = 0; k < chunks; k++) {
-        uint64_t end = k + 1 < chunks ? entry_of(view, t, 0, k + 1, &at) : count; // the last one's own place is told
+        uint64_t end = k + 1 < chunks ? entry_of(view, t, 0, k + 1, &at) : count; // or reports the last entry's place
         if (end <= start || end > count) {
             return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` starts at output %llu and ends at %llu of %llu", (ull)k,
                              name, (ull)start, (ull)end, (ull)count);

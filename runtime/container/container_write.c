@@ -301,6 +301,11 @@ static const char *name_too_long(const zf_shape *shape) {
     for (uint32_t p = 0; p < shape->param_count; p++) {
         if (strlen(shape->params[p].path) > ZF_NAME_MOST) return shape->params[p].path;
     }
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        for (uint32_t f = 0; f < tree->field_count; f++)
+            if (strlen(tree->fields[f].name) > ZF_NAME_MOST) return tree->fields[f].name;
+    }
     return NULL;
 }
 
@@ -315,8 +320,8 @@ zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shap
     const char *too_long = name_too_long(shape);
     if (too_long != NULL) {
         return zf_raise(error, ZF_E_WRITER_INPUT,
-                        "column %.128s has an algorithm or stream whose name has more than %d bytes: %.64s...", entry->name,
-                        ZF_NAME_MOST, too_long);
+                        "column %.128s has an algorithm, stream or seek field whose name has more than %d bytes: %.64s...",
+                        entry->name, ZF_NAME_MOST, too_long);
     }
     pthread_mutex_lock(&writer->lock);
     zf_status status = add_shape(writer, column, shape, number, error);

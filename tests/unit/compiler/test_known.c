@@ -75,14 +75,17 @@ static const char *path_of(const char *name) {
     return place(file);
 }
 
+static void write_text(const char *name, const char *text) {
+    FILE *file = fopen(place(name), "w");
+    fputs(text, file);
+    fclose(file);
+}
+
 static void encode(const char *name, const char *text, unsigned format) {
     zf_error error = {0};
     zf_program *program = NULL;
-    const char *source = place("program.zf");
-    FILE *file = fopen(source, "w");
-    fputs(text, file);
-    fclose(file);
-    demand(zf_program_load(compiler, source, &program, &error), &error);
+    write_text("program.zf", text);
+    demand(zf_program_load(compiler, place("program.zf"), &program, &error), &error);
     const zf_encode_options options = {ZF_INIT(zf_encode_options), .format = format, .overwrite = true};
     const zf_encode_column column = {.name = "a", .values = numbers};
     demand(zf_encode(program, NULL, &column, 1, ROWS, &options, path_of(name), NULL, &error), &error);
@@ -177,15 +180,48 @@ static void test_long_names(void) {
             zf_container_close(container);
             continue;
         }
-        FILE *file = fopen(place("program.zf"), "w");
-        fputs(text, file);
-        fclose(file);
+        write_text("program.zf", text);
         demand(zf_program_load(compiler, place("program.zf"), &program, &error), &error);
         const zf_encode_column column = {.name = "a", .values = numbers};
         zf_status status = zf_encode(program, NULL, &column, 1, ROWS, NULL, path_of("longer"), NULL, &error);
         CHECK(status == ZF_ERR_USAGE && error.number == ZF_ERROR_WRITER_INPUT && strstr(error.message, "4096") != NULL, "%s %s",
               error.code, error.message);
         CHECK(access(path_of("longer"), F_OK) != 0, "there is a file");
+        zf_program_free(program);
+    }
+}
+
+/// A seek field is called by the path of its stage and a word: the longest one that is written can be read.
+static void test_long_fields(void) {
+    static char name[4097], text[20000];
+    memset(name, 'n', sizeof name - 1);
+    for (int length = 4085; length <= 4096; length++) {
+        zf_error error = {0};
+        zf_container *container = NULL;
+        zf_program *program = NULL;
+        snprintf(text, sizeof text,
+                 "algorithm sums(s: u32[]) -> u32[] fully_parallel { decode(i) = sum(k in 0..=i: s[k]); "
+                 "encode(x) { if x.len > 0 { s.push(x[0]); } for i in 1..x.len { s.push(x[i] - x[i - 1]); } } } "
+                 "algorithm same(%.*s: u32[]) -> u32[] fully_parallel { decode(i) = %.*s[i]; "
+                 "encode(x) { for v in x { %.*s.push(v); } } } table t { a: u32 = same(%.*s: sums); }",
+                 length, name, length, name, length, name, length, name);
+        write_text("program.zf", text);
+        demand(zf_program_load(compiler, place("program.zf"), &program, &error), &error);
+        const zf_encode_column column = {.name = "a", .values = numbers};
+        const zf_encode_options options = {ZF_INIT(zf_encode_options), .unfused = "all", .overwrite = true};
+        zf_status status = zf_encode(program, NULL, &column, 1, ROWS, &options, path_of("fields"), NULL, &error);
+        if (length + (int)strlen(".scan 0") <= 4096) {
+            CHECK(status == ZF_OK, "%d bytes: %s %s", length, error.code, error.message);
+            demand(zf_container_open(context, path_of("fields"), &container, &error), &error);
+            CHECK(zf_container_shape(container, 0, 0)->tree_count == 1, "%d bytes: no seek states", length);
+            CHECK(decode(container, &error) == ZF_OK, "%d bytes: %s", length, error.message);
+            zf_container_close(container);
+            unlink(path_of("fields"));
+        } else {
+            CHECK(status == ZF_ERR_USAGE && error.number == ZF_ERROR_WRITER_INPUT && strstr(error.message, "4096") != NULL,
+                  "%d bytes: %s %s", length, error.code, error.message);
+            CHECK(access(path_of("fields"), F_OK) != 0, "%d bytes: there is a file", length);
+        }
         zf_program_free(program);
     }
 }
@@ -336,6 +372,7 @@ int main(void) {
     test_library();
     test_files();
     test_long_names();
+    test_long_fields();
     test_module();
     test_every_byte("library");
     test_every_byte("own");

@@ -105,7 +105,7 @@ static void test_lies(void) {
     // One of the largest, then smaller ones.
     CHECK(made.starts[0] == 0 && made.starts[1] == 64 && made.starts[2] == 80 && made.starts[3] == 84,
           "chunks at %llu, %llu, %llu", (ull)made.starts[1], (ull)made.starts[2], (ull)made.starts[3]);
-    uint64_t out = directory_at[0], src = directory_at[1], length = directory_at[2];
+    uint64_t made_at = m.blocks[0], out = directory_at[0], src = directory_at[1], length = directory_at[2];
     check_lie(&m, out, 1, 1, "ZF1322", "chunk 0 of `(column)` starts at output 1");
     check_lie(&m, out + 1, 0, 1, "ZF1322", "chunk 0 of `(column)` starts at output 0 and ends at 0 of 100");
     check_lie(&m, out + 1, 65, 1, "ZF1322", "chunk 0 of `(column)` has 65 outputs; its codec has chunks of at most 64");
@@ -127,9 +127,14 @@ static void test_lies(void) {
     check_lie(&m, header_at + 8, 0, 1, "ZF1322", "has 0 chunks for 100 elements");
     check_lie(&m, header_at + 8, 101, 1, "ZF1322", "has 101 chunks for 100 elements");
     uint64_t end = header_at + ZF_BLOCK_TREE_BYTES + 5 * ZF_BLOCK_FIELD_BYTES;
-    check_lie(&m, end, 0, 1, "ZF1209", "without the feature `uneven chunks`");
+    check_lie(&m, end, 0, 1, "ZF1209", "a block without the feature `uneven chunks`, which its shape has");
     check_lie(&m, end, 3, 1, "ZF1203", "features 0x1");
     check_lie(&m, m.blocks[0] + 60, 0, 1, "ZF1209", "version 1");
+    mutate_free(&m);
+    // A file of the same rows with even chunks: its directory has a field for each stream.
+    CHECK(mutate_read(place("even_0.zfd"), &m), "the file cannot be read");
+    end = header_at + ZF_BLOCK_TREE_BYTES + 2 * ZF_BLOCK_FIELD_BYTES - made_at + m.blocks[0];
+    check_lie(&m, end, 2, 1, "ZF1209", "a block with the feature `uneven chunks`, which its shape lacks");
     mutate_free(&m);
 }
 
