@@ -70,7 +70,7 @@ typedef enum nearness {
     OTHER_DEVICE,
     OTHER_BRANCHES,
     OTHER_CODEC,    ///< streams or chunks: the file contradicts its text
-    OTHER_CHUNKS,   ///< one has uneven chunks
+    OTHER_CHUNKS,   ///< chunks of a stage are uneven in one of them
     OTHER_STAGES,   ///< that have seek states
     OTHER_INTERVAL, ///< of seek states
     SAME,
@@ -82,12 +82,22 @@ static bool has_uneven_chunks(const zf_shape *shape) {
     return has;
 }
 
+/// Whether the same trees of both are of uneven chunks. Both stand in the order of the codec's stages.
+static bool same_uneven_chunks(const zf_shape *a, const zf_shape *b) {
+    for (uint32_t t = 0, u = 0;; t++, u++) {
+        while (t < a->tree_count && !a->trees[t].uneven) t++;
+        while (u < b->tree_count && !b->trees[u].uneven) u++;
+        if (t == a->tree_count || u == b->tree_count) return t == a->tree_count && u == b->tree_count;
+        if (a->trees[t].edge != b->trees[u].edge) return false;
+    }
+}
+
 /// The encoder chooses which stages have seek states, and their interval. The size of chunks is the codec's.
 static nearness compare(const zf_module_plan *plan, const zf_shape *shape, zf_abi_target target) {
     const zf_shape *own = &plan->shape;
     if (!runs_on(plan->abi.target, target)) return OTHER_DEVICE;
     if (!zf_shape_has_branches(own, shape->branches, shape->branch_count)) return OTHER_BRANCHES;
-    if (has_uneven_chunks(own) != has_uneven_chunks(shape)) return OTHER_CHUNKS;
+    if (!same_uneven_chunks(own, shape)) return OTHER_CHUNKS;
     if (!zf_shape_same_codec(own, shape)) return OTHER_CODEC;
     if (own->tree_count != shape->tree_count) return OTHER_STAGES;
     for (uint32_t t = 0; t < own->tree_count; t++) {

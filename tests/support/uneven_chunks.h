@@ -31,6 +31,7 @@ typedef struct uneven_file {
     zf_block_view views[UNEVEN_SIZES];
     unsigned sizes[UNEVEN_SIZES]; ///< of the chunks of `parts`
     unsigned size_count;
+    bool first; ///< of two stages with chunks the first one has uneven ones; else the last
 } uneven_file;
 
 /// A stream that grows by elements of any width.
@@ -109,7 +110,7 @@ static inline const zf_decoder *uneven_decoder(zf_compiler *compiler, uneven_fil
     if (status != ZF_OK) return NULL;
     const zf_plan *plan = (*held)->decoder->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].domain == ZF_DOMAIN_CHUNKS) chunked = plan->kernels[k].edge;
+        if (plan->kernels[k].domain == ZF_DOMAIN_CHUNKS && (chunked == 0 || !file->first)) chunked = plan->kernels[k].edge;
     zf_program_decoder_release(*program, *held);
     zf_decoder_states_of(file->views[0].shape, &edges, &request.states);
     request.states.uneven_edges = &chunked;

@@ -1,6 +1,7 @@
 // Links: zipflow-compiler zipflow-emu
 // Files whose seek states differ, by each of several modules: a good file decodes, or the error says which code is missing and
-// how to make it, and never that the file is bad. A compiler behind the module decodes all of them.
+// how to make it, and never that the file is bad. A compiler behind the module decodes all of them. The same for files in which
+// chunks of different stages are uneven.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "tests/support/demand.h"
 #include "tests/support/emulated.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/uneven_chunks.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
@@ -187,6 +189,61 @@ static void check_module(zf_context *where, size_t module, const char *device, b
     zf_module_free(loaded);
 }
 
+/// Two stages have chunks. Either can be uneven in a file: code for one such file is none for the other.
+static void test_uneven_stages(void) {
+    static const char stages[] = "algorithm bytes(src: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {\n"
+                                 "    decode { while !src.at_end() { let v = src.u8(); emit v; } }\n"
+                                 "    encode(x) { for c in chunks(x) { for v in c { src.push(v); } } }\n"
+                                 "}\n"
+                                 "algorithm both(a: u8[], b: u8[]) -> u8[] fully_parallel {\n"
+                                 "    decode(i) = a[i] + b[i];\n"
+                                 "    encode(x) { for v in x { a.push(v - 3); b.push(3); } }\n"
+                                 "}\n";
+    // The largest chunks are those of the other stage, so that both files have one text.
+    static const uneven_codec codecs[] = {{"u8", "both(a: bytes(chunk: %u), b: bytes(chunk: 64))"},
+                                          {"u8", "both(a: bytes(chunk: 64), b: bytes(chunk: %u))"}};
+    static const unsigned sizes[UNEVEN_SIZES] = {64, 16, 4};
+    static const zf_encode_column column = {.name = "c", .values = coded};
+    static uneven_file made;
+    zf_error error = {0};
+    for (size_t f = 0; f < 2; f++) {
+        zf_container *container = NULL;
+        made = (uneven_file){.path = place(name_of("u", f, "zfd")), .first = f == 0};
+        uneven_make(context, compiler, stages, &codecs[f], sizes, 0, 0, &column, ROWS, &made);
+        uneven_close(&made);
+        demand(zf_container_open(context, place(name_of("u", f, "zfd")), &container, &error), &error);
+        demand(zf_module_compile_for(compiler, container, &(zf_module_options){.no_nvptx = true}, place(name_of("n", f, "zfm")),
+                                     NULL, &error),
+               &error);
+        zf_container_close(container);
+    }
+    for (size_t k = 0; k < 4; k++) {
+        static _Alignas(64) uint8_t out[ROWS + 64], work[1 << 20];
+        zf_context *bare = NULL;
+        zf_module *module = NULL;
+        zf_container *container = NULL;
+        zf_decode_sizes size = {0};
+        demand(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &bare, &error), &error);
+        demand(zf_module_load(bare, place(name_of("n", k % 2, "zfm")), &module, &error), &error);
+        demand(zf_container_open(bare, place(name_of("u", k / 2, "zfd")), &container, &error), &error);
+        memset(out, 0xa5, sizeof out);
+        zf_status status = zf_decode_size(container, 0, NULL, &size, &error);
+        CHECK(size.workspace <= sizeof work, "%zu bytes", size.workspace);
+        zf_decode_buffers buffers = {.values = out, .workspace = work, ZF_DECODE_BYTES(size)};
+        if (status == ZF_OK) status = zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &error);
+        if (k % 2 == k / 2) {
+            CHECK(status == ZF_OK && memcmp(out, coded, ROWS) == 0, "file %zu: %s %s", k / 2, error.code, error.message);
+        } else {
+            CHECK(status == ZF_ERR_UNSUPPORTED && strcmp(error.code, "ZF1410") == 0, "file %zu: %s %s", k / 2, error.code,
+                  error.message);
+            CHECK(strstr(error.message, "chunks of any length") != NULL, "%s", error.message);
+        }
+        zf_container_close(container);
+        zf_module_free(module);
+        zf_context_free(bare);
+    }
+}
+
 int main(void) {
     zf_error error = {0};
     uint32_t level;
@@ -197,6 +254,7 @@ int main(void) {
     demand(emulated_context_create(&(zf_context_options){.cache_dir = place("cache"), .threads = 2}, &context, &error), &error);
     demand(zf_compiler_create(context, &options, &compiler, &error), &error);
     make();
+    test_uneven_stages();
     for (size_t module = 0; module < MODULES; module++) {
         zf_context *bare = NULL;
         demand(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &bare, &error), &error);
