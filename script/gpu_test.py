@@ -24,16 +24,20 @@ ALL_TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", 
 TABLES = ("lineitem", "orders", "partsupp")
 
 
-class Skipped(Exception):
-    """A step that cannot run here, and why."""
-
-
-class Failed(Exception):
-    """A step that ran and did not succeed, and why; `result` is what it gave all the same."""
+class Ended(Exception):
+    """A step that did not succeed, and why; `result` is what it gave all the same."""
 
     def __init__(self, why, result=None):
         super().__init__(why)
         self.result = result
+
+
+class Skipped(Ended):
+    """A step, or a part of it, that cannot run here."""
+
+
+class Failed(Ended):
+    """A step that ran."""
 
 
 class Session:
@@ -376,7 +380,7 @@ def sanitizer(tool):
         if failed:
             raise Failed("; ".join(failed + skipped), result)
         if skipped:
-            raise Skipped("; ".join(skipped))
+            raise Skipped("; ".join(skipped), result)
         return result
 
     return step
@@ -497,6 +501,8 @@ def main():
             entry["result"] = function(s)
             entry["status"] = "good"
         except Skipped as why:
+            if why.result is not None:
+                entry["result"] = why.result
             entry.update(status="skipped", why=str(why))
         except Exception as why:  # also what a step did not expect of a program: the others run, and there is a verdict
             if getattr(why, "result", None) is not None:

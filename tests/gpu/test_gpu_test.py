@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "script"))
 sys.dont_write_bytecode = True
 import gpu_test  # noqa: E402
 
-PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "test_zones", "gpu_sizes", "gpu_ranges", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_uneven", "gpu_pipeline", "gpu_large", "gpu_module",
+PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "test_zones", "gpu_sizes", "gpu_ranges", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_uneven", "gpu_chunks", "gpu_pipeline", "gpu_large", "gpu_module",
             "zf-differential", "differential_kernels", "query", "query.ptx", "tpchgen-cli", "compute-sanitizer", "ldd")
 # Steps that believe a program's exit status, and look at nothing else.
 BELIEVING = {"test_cuda", "test_runtime", "test_provider", "test_zones", "differential_kernels", "tpch"}
@@ -29,7 +29,7 @@ SAYS = (
     ("========= ERROR SUMMARY: 0 errors", {"memcheck", "racecheck", "synccheck", "initcheck"}),
     ("{broken", set()),
     ("[]", {"bench", "bench_general", "bench_columns"}),
-    ("{}", {"bench", "bench_general", "bench_columns", "sizes", "sizes_general", "ranges", "mutated", "hostile", "hostile_strings", "states", "lies", "uneven_words", "streams", "pipeline", "large"}),
+    ("{}", {"bench", "bench_general", "bench_columns", "sizes", "sizes_general", "ranges", "mutated", "hostile", "hostile_strings", "states", "lies", "uneven_words", "chunks", "streams", "pipeline", "large"}),
     ("[null]", {"bench", "bench_general", "bench_columns"}),
     ("7", {"bench", "bench_general", "bench_columns"}),
 )
