@@ -242,6 +242,10 @@ static zf_status make_block(const wrapped *w, const cut *at, const char *place, 
                              .seeks = &seek,
                              .version = w->job->format};
     ZF_TRY(zf_block_layout(shape, block, &m->bytes, size, error));
+    free(m->stream); // it is in the block now
+    free(m->directory);
+    m->stream = NULL;
+    m->directory = NULL;
     zf_block_view view;
     ZF_TRY(zf_block_check(shape, m->bytes, *size, false, place, &view, error)); // the checksum was just made
     view.first_row = at->first_row;

@@ -1,6 +1,6 @@
 // Links: zipflow-compiler
 // Memory of encoding and decoding a block, counted by allocations: it follows from the elements of the codec's streams, for every
-// type of element, as docs/memory.md says.
+// type of element, as docs/memory.md says. Memory of wrapping chunks: a block, stored and decoded, as compile.h says.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,6 +119,42 @@ static void test_table(zf_program *program, zf_context *context, const zf_table 
     free(offsets);
 }
 
+// ---- Wrapped chunks ---------------------------------------------------------------------------------------------
+
+/// Chunks that are as large as what they decode to: any copy of a block besides the two is seen, and so is a second block.
+static void test_wrap(zf_compiler *compiler, const char *path) {
+    enum { CHUNK = 1 << 16, CHUNKS = 64, BLOCK = 1 << 20 };
+    static const char text[] = "algorithm as_is(src: u8[] per chunk) -> u8[] non_parallel(chunk = 65536) {\n"
+                               "    decode { let n = src.len; emit k in 0..n: src[k]; src.skip(n); }\n"
+                               "    encode extern \"nobody\";\n"
+                               "}\n"
+                               "table t { c: u8 = as_is; }\n";
+    zf_error error = {0};
+    zf_program *program = NULL;
+    uint8_t *bytes = malloc((size_t)CHUNK * CHUNKS);
+    zf_wrapped_chunk chunks[CHUNKS];
+    for (size_t k = 0; k < (size_t)CHUNK * CHUNKS; k++) bytes[k] = (uint8_t)(k * k >> 5 ^ k >> 3);
+    for (size_t k = 0; k < CHUNKS; k++) chunks[k] = (zf_wrapped_chunk){bytes + k * CHUNK, CHUNK, CHUNK};
+    const zf_wrapped_column column = {.name = "c", .chunks = chunks, .chunk_count = CHUNKS};
+    zf_status status = zf_program_load_text(compiler, "wrap.zf", text, sizeof text - 1, &program, &error);
+    CHECK(status == ZF_OK, "%s (%s)", error.message, error.place);
+    for (unsigned turn = 0; turn < 3 && status == ZF_OK; turn++) { // the first one compiles
+        zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true, .threads = 1, .rows_per_block = BLOCK};
+        zf_encode_stats stats = {ZF_INIT(zf_encode_stats)};
+        options.zones = turn == 2;
+        size_t before = peak = now;
+        status = zf_wrap(program, "t", &column, 1, &options, path, &stats, &error);
+        uint64_t taken = peak - before, most = 2 * BLOCK + CONSTANT;
+        CHECK(status == ZF_OK && stats.blocks == CHUNKS * (CHUNK / 1024) / (BLOCK / 1024), "%s (%s), %llu blocks", error.message,
+              error.place, (ull)stats.blocks);
+        if (turn == 0) continue;
+        printf("wrapped: %llu of at most %llu bytes\n", (ull)taken, (ull)most);
+        CHECK(taken <= most, "wrapped: %llu bytes", (ull)taken);
+    }
+    zf_program_free(program);
+    free(bytes);
+}
+
 int main(void) {
     char path[] = "/tmp/zf_test_memory_XXXXXX";
     zf_error error = {0};
@@ -138,6 +174,7 @@ int main(void) {
           error.message, error.place);
     const zf_table *table = check_failures == 0 ? zf_spec_tables(program->spec) : NULL;
     for (; table != NULL; table = table->next) test_table(program, context, table, path);
+    if (check_failures == 0) test_wrap(compiler, path);
     unlink(path);
     zf_program_free(program);
     zf_compiler_free(compiler);
