@@ -107,6 +107,20 @@ const zf_table *zf_find_table_or_report(const char *verb, zf_spec *spec, const c
     return NULL;
 }
 
+const zf_table *zf_load_table_or_report(const char *verb, zf_compiler *compiler, const zf_program_name *name,
+                                        zf_program **program, int *status) {
+    zf_error error;
+    *program = NULL;
+    *status = EXIT_BAD_INPUT;
+    if (zf_program_load(compiler, name->path, program, &error) == ZF_OK)
+        return zf_find_table_or_report(verb, zf_program_spec(*program), name->path, name->name);
+    if (*program != NULL)
+        zf_report_diagnostics(verb, zf_spec_diags(zf_program_spec(*program)), ZF_DIAG_HUMAN);
+    else
+        *status = zf_report(verb, &error);
+    return NULL;
+}
+
 zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error) {
     zf_files_read programs = {0};
     zf_status status = zf_files_guard(inputs, path, error);

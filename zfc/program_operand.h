@@ -2,6 +2,7 @@
 #ifndef ZF_ZFC_PROGRAM_OPERAND_H
 #define ZF_ZFC_PROGRAM_OPERAND_H
 
+#include "compiler/program.h"
 #include "frontend/spec/spec.h"
 #include "zfc/data/files_read.h"
 #include "zfc/report.h"
@@ -23,6 +24,11 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 void zf_report_no_such(const char *verb, const char *path);
 /// Finds a table of the program in file `path`. Returns NULL after printing an error with the nearest name.
 const zf_table *zf_find_table_or_report(const char *verb, zf_spec *spec, const char *path, const char *name);
+
+/// Loads a program and finds its table. Returns NULL, and sets `*status` to that of the process, after printing what is wrong.
+/// The caller frees `*program` in any case.
+const zf_table *zf_load_table_or_report(const char *verb, zf_compiler *compiler, const zf_program_name *name,
+                                        zf_program **program, int *status);
 
 /// Checks that the output `path` is neither a file of the program nor one of `inputs` (may be NULL): ZF2014.
 zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error);

@@ -18,6 +18,12 @@ table q {
     f: f64? = nullable(values: alp);
 }
 """  # with a warning that `fsst` is not parallel
+WRAPPED = """algorithm as_is(src: u8[] per chunk) -> u8[] non_parallel(chunk = 1024) {
+    decode { let n = src.len; emit k in 0..n: src[k]; src.skip(n); }
+    encode extern "nobody";
+}
+table t { c: u8 = as_is; }
+"""
 MIB = 1 << 20
 
 
@@ -151,6 +157,15 @@ class EveryAllocation(zfc_case.Case):
                       ["explain", container], ["explain", "bitpack"], ["explain", "--emit", "llvm", self.program],
                       *(["explain", "--emit", stage, self.kinds] for stage in ("ast", "spec", "plan"))):
             self.run_short(words, lambda numbers: numbers[turn % every::every])
+
+    def test_wrap(self):
+        chunks = self.file("in/c", bytes(range(256)) * 8)
+        self.file("in/c.sizes", "1024 1024\n" * 2)
+        codec = self.file("in/w.zf", WRAPPED)
+        words = ["wrap", "-q", "-f", "--threads", "1", "--rows-per-block", "1024", "--zones", "-c", codec,
+                 "-o", self.outputs / "w.zfd", "--sizes", f"c={chunks}.sizes", f"c={chunks}"]
+        every, turn = zfc_case.sample()
+        self.run_short(words, lambda numbers: numbers[turn % every::every])
 
     def test_plans(self):
         """The last allocations of these verbs are of graphs, plans and what is printed of them."""

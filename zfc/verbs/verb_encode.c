@@ -266,10 +266,11 @@ static int encode(encoding *e, zf_session *session) {
         status = zf_files_note(&e->files, file_of(arguments->operands[i]), &error);
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(e->program), &e->files, e->path, &error);
     if (status == ZF_OK) status = all_regular(arguments) ? encode_batches(e, &error) : encode_whole(e, &error);
-    if (status == ZF_OK) status = zf_stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
-    if (status == ZF_OK && zf_argument(arguments, "json"))
+    bool json = zf_argument(arguments, "json") != NULL, reports = json || !session->quiet;
+    if (status == ZF_OK && reports) status = zf_stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
+    if (status == ZF_OK && json)
         status = zf_encoded_json(e->table, e->stats, false, e->rows, e->path, &error);
-    else if (status == ZF_OK && !session->quiet)
+    else if (status == ZF_OK && reports)
         zf_encoded_table(e->table, e->stats, false);
     zf_files_free(&e->files);
     free(e->columns);
@@ -288,20 +289,10 @@ static int encode_with(const zf_arguments *arguments, const zf_program_name *nam
     bool terminal = isatty(STDERR_FILENO) && !session.quiet;
     intake->text.progress = terminal;
     if (terminal) options->progress = show_progress;
-    zf_program *program = NULL;
-    zf_error error;
-    zf_status loaded = zf_program_load(session.compiler, name->path, &program, &error);
-    if (loaded == ZF_OK) {
-        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name->path, name->name);
-        encoding e = {
-            .arguments = arguments, .program = program, .table = table, .intake = intake, .options = options, .path = path};
-        status = table ? encode(&e, &session) : EXIT_BAD_INPUT;
-    } else if (program) {
-        zf_report_diagnostics("encode", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
-        status = EXIT_BAD_INPUT;
-    } else {
-        status = zf_report("encode", &error);
-    }
+    zf_program *program;
+    const zf_table *table = zf_load_table_or_report("encode", session.compiler, name, &program, &status);
+    encoding e = {.arguments = arguments, .program = program, .table = table, .intake = intake, .options = options, .path = path};
+    if (table) status = encode(&e, &session);
     zf_program_free(program);
     zf_session_close(&session);
     return status;

@@ -123,22 +123,23 @@ static zf_status read_input(input *in, zf_files_read *files, zf_error *error) {
 
 // ---- Operands -------------------------------------------------------------------------------------------------
 
-/// Reads the operands and --sizes. False after printing what is wrong.
-static bool read_operands(const zf_arguments *arguments, input *inputs) {
+static int no_memory(void) {
+    zf_error error;
+    zf_fail_no_memory(&error);
+    return zf_report("wrap", &error);
+}
+
+/// Reads the operands and --sizes. Returns the exit status, after printing what is wrong.
+static int read_operands(const zf_arguments *arguments, input *inputs) {
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *text = arguments->operands[i], *equals = strchr(text, '=');
-        if (equals == NULL || equals == text || equals[1] == 0) {
-            zf_report_usage("wrap", "an operand is COLUMN=CHUNKS, not `%.64s`", text);
-            return false;
-        }
+        if (equals == NULL || equals == text || equals[1] == 0)
+            return zf_report_usage("wrap", "an operand is COLUMN=CHUNKS, not `%.64s`", text);
         size_t length = strlen(equals + 1);
         inputs[i].name = strndup(text, (size_t)(equals - text));
         inputs[i].path = equals + 1;
         inputs[i].list = malloc(length + sizeof ".sizes");
-        if (inputs[i].name == NULL || inputs[i].list == NULL) {
-            usage("no memory");
-            return false;
-        }
+        if (inputs[i].name == NULL || inputs[i].list == NULL) return no_memory();
         memcpy(inputs[i].list, equals + 1, length);
         memcpy(inputs[i].list + length, ".sizes", sizeof ".sizes");
     }
@@ -149,15 +150,14 @@ static bool read_operands(const zf_arguments *arguments, input *inputs) {
         size_t length = equals != NULL ? (size_t)(equals - text) : 0;
         while (k < arguments->operand_count && (strlen(inputs[k].name) != length || memcmp(inputs[k].name, text, length) != 0))
             k++;
-        char *list = equals != NULL && equals[1] != 0 && k < arguments->operand_count ? strdup(equals + 1) : NULL;
-        if (list == NULL) {
-            zf_report_usage("wrap", "--sizes needs COLUMN=FILE with a column among the operands, not `%.64s`", text);
-            return false;
-        }
+        if (equals == NULL || equals[1] == 0 || k == arguments->operand_count)
+            return zf_report_usage("wrap", "--sizes needs COLUMN=FILE with a column among the operands, not `%.64s`", text);
+        char *list = strdup(equals + 1);
+        if (list == NULL) return no_memory();
         free(inputs[k].list);
         inputs[k].list = list;
     }
-    return true;
+    return EXIT_GOOD;
 }
 
 // ---- The file -------------------------------------------------------------------------------------------------
@@ -186,10 +186,11 @@ static zf_status wrap(const wrapping *w, zf_session *session, zf_program *progra
     if (status == ZF_OK) status = zf_files_unchanged(files, error); // all of it is in memory
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), files, w->path, error);
     if (status == ZF_OK) status = zf_wrap(program, table->name, columns, w->count, w->options, w->path, stats, error);
-    if (status == ZF_OK) status = zf_stored_sizes(session->context, w->path, w->count, stats, error);
-    if (status == ZF_OK && zf_argument(w->arguments, "json"))
+    bool json = zf_argument(w->arguments, "json") != NULL, reports = json || !session->quiet;
+    if (status == ZF_OK && reports) status = zf_stored_sizes(session->context, w->path, w->count, stats, error);
+    if (status == ZF_OK && json)
         status = zf_encoded_json(table, stats, true, rows, w->path, error);
-    else if (status == ZF_OK && !session->quiet)
+    else if (status == ZF_OK && reports)
         zf_encoded_table(table, stats, true);
     free(columns);
     free(stats);
@@ -202,20 +203,10 @@ static int wrap_with(const wrapping *w, const zf_program_name *name, zf_encode_o
     zf_files_read files = {0};
     if (!zf_session_open(w->arguments, &session, &status)) return status;
     options->threads = session.threads;
-    zf_program *program = NULL;
     zf_error error;
-    zf_status loaded = zf_program_load(session.compiler, name->path, &program, &error);
-    if (loaded == ZF_OK) {
-        const zf_table *table = zf_find_table_or_report("wrap", zf_program_spec(program), name->path, name->name);
-        status = EXIT_BAD_INPUT;
-        if (table != NULL)
-            status = wrap(w, &session, program, table, &files, &error) == ZF_OK ? EXIT_GOOD : zf_report("wrap", &error);
-    } else if (program) {
-        zf_report_diagnostics("wrap", zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
-        status = EXIT_BAD_INPUT;
-    } else {
-        status = zf_report("wrap", &error);
-    }
+    zf_program *program;
+    const zf_table *table = zf_load_table_or_report("wrap", session.compiler, name, &program, &status);
+    if (table) status = wrap(w, &session, program, table, &files, &error) == ZF_OK ? EXIT_GOOD : zf_report("wrap", &error);
     zf_files_free(&files);
     zf_program_free(program);
     zf_session_close(&session);
@@ -235,9 +226,10 @@ int zf_run_wrap(zf_arguments *arguments) {
     if (!options.overwrite && access(path, F_OK) == 0) return zf_report_exists("wrap", path);
     size_t count = (size_t)arguments->operand_count;
     input *inputs = calloc(count + 1, sizeof *inputs);
-    if (inputs == NULL) return usage("no memory");
+    if (inputs == NULL) return no_memory();
     wrapping w = {arguments, inputs, count, &options, path};
-    int status = read_operands(arguments, inputs) ? wrap_with(&w, &name, &options) : EXIT_BAD_USAGE;
+    int status = read_operands(arguments, inputs);
+    if (status == EXIT_GOOD) status = wrap_with(&w, &name, &options);
     free_inputs(inputs, count);
     return status;
 }
