@@ -197,7 +197,8 @@ static zf_status check_outputs(check *c, const zf_block_view *view, uint32_t t) 
     c->subject = c->shape->edges[tree->edge].path;
     if (start != 0) return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk 0 of `%s` starts at output %llu", name, (ull)start);
     for (uint64_t k = 0; k < chunks; k++) {
-        uint64_t end = k + 1 < chunks ? entry_of(view, t, 0, k + 1, &at) : count; // or reports the last entry's place
+        // Errors of the last chunk report the place of the last entry.
+        uint64_t end = k + 1 < chunks ? entry_of(view, t, 0, k + 1, &at) : count;
         if (end <= start || end > count) {
             return REFUSE_AT(c, ZF_E_V22, at, "V22: chunk %llu of `%s` starts at output %llu and ends at %llu of %llu", (ull)k,
                              name, (ull)start, (ull)end, (ull)count);

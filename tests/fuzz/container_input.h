@@ -14,7 +14,7 @@ typedef struct container_feature {
     bool required;
     unsigned bit;
     size_t name;    ///< of the length word of its name
-    size_t section; ///< of the number of bytes before its section; 0: none, as for every required one
+    size_t section; ///< of the length word of its section; 0: it has none. Required features never have one
 } container_feature;
 
 /// Where the parts of a container's index are, in bytes of the file.
