@@ -123,21 +123,25 @@ zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_
         return zf_py_fail(error, ZF_ERR_USAGE, name, "the table's column does not take values of Arrow's type `%.64s`",
                           values->format);
     }
+    if (schema->dictionary != NULL) {
+        own.index = index_width(schema->format, &own.index_signed);
+        if (own.index == 0) {
+            return zf_py_fail(error, ZF_ERR_USAGE, name, "indices of a dictionary have Arrow's type `%.64s`", schema->format);
+        }
+    }
     static const size_t widths[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 0};
     own.out_width = widths[type->element];
-    zf_py_input *input = malloc(sizeof *input);
+    zf_py_input *input = calloc(1, sizeof *input);
     if (input == NULL) return no_memory(&own, error);
     *input = own;
     if (schema->dictionary != NULL) {
-        input->index = index_width(schema->format, &input->index_signed);
-        input->dictionary = malloc(sizeof *input);
-        if (input->index == 0 || input->dictionary == NULL) {
+        input->dictionary = calloc(1, sizeof *input);
+        if (input->dictionary == NULL) {
             zf_py_input_free(input);
-            return own.index == 0 ? zf_py_fail(error, ZF_ERR_USAGE, name, "indices of a dictionary have Arrow's type `%.64s`",
-                                               schema->format)
-                                  : no_memory(&own, error);
+            return no_memory(&own, error);
         }
         *input->dictionary = own;
+        input->dictionary->index = 0;
         input->dictionary->nullable = true; // entries that nothing uses may be null
     }
     *out = input;
@@ -207,6 +211,14 @@ static zf_status take_offsets(zf_py_input *input, int64_t at, int64_t rows, zf_e
     return ZF_OK;
 }
 
+/// Whether `size` bytes from `offset` on lie in a buffer of an array of views. The array's last buffer has the sizes of the
+/// others.
+static bool lies_within(const ArrowArray *array, int32_t buffer, int32_t offset, int64_t size) {
+    const int64_t *sizes = array->buffers[array->n_buffers - 1];
+    return buffer >= 0 && buffer < array->n_buffers - 3 && offset >= 0 && sizes != NULL && array->buffers[2 + buffer] != NULL &&
+           offset + size <= sizes[buffer];
+}
+
 static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const uint8_t *valid, uint64_t row,
                             zf_encode_column *out, zf_error *error) {
     enum { INLINE = 12 };
@@ -222,7 +234,7 @@ static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const 
         memcpy(&view, place, sizeof view);
         bool null = valid != NULL && !bit(valid, k);
         int64_t size = null ? 0 : view.size;
-        if (size < 0 || (size > INLINE && (view.buffer < 0 || view.buffer >= array->n_buffers - 3 || view.offset < 0))) {
+        if (size < 0 || (size > INLINE && !lies_within(array, view.buffer, view.offset, size))) {
             return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu of the Arrow data is an invalid view",
                               (unsigned long long)(row + (uint64_t)k));
         }
@@ -285,6 +297,18 @@ static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint
 
 static int64_t buffers_of(arrow_layout layout) { return layout == OFFSETS_32 || layout == OFFSETS_64 || layout == VIEWS ? 3 : 2; }
 
+/// The offsets of a dictionary's strings. The encoder sees those of the rows alone.
+static zf_status check_entries(const zf_py_input *input, int64_t count, zf_error *error) {
+    const int64_t *offsets = input->entries.offsets;
+    for (int64_t k = 0; k < count; k++) {
+        if (offsets[k] < 0 || offsets[k + 1] < offsets[k]) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name,
+                              "the offsets of row %lld of a dictionary of the Arrow data are negative or decrease", (long long)k);
+        }
+    }
+    return ZF_OK;
+}
+
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
     bool dictionary = input->dictionary != NULL;
     if (array->length < 0 || array->offset < 0 || array->n_buffers < (dictionary ? 2 : buffers_of(input->layout)) ||
@@ -294,7 +318,8 @@ zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_erro
     input->array = array;
     if (!dictionary) return ZF_OK;
     ZF_TRY_PY(zf_py_input_begin(input->dictionary, array->dictionary, error));
-    return take_rows(input->dictionary, 0, array->dictionary->length, 0, &input->entries, error);
+    ZF_TRY_PY(take_rows(input->dictionary, 0, array->dictionary->length, 0, &input->entries, error));
+    return input->out_width > 0 ? ZF_OK : check_entries(input, array->dictionary->length, error);
 }
 
 static int64_t index_at(const zf_py_input *input, int64_t at) {
@@ -342,7 +367,7 @@ static zf_status gather(zf_py_input *input, int64_t first, int64_t rows, uint64_
             continue;
         }
         int64_t from = index < 0 ? 0 : entries->offsets[index], size = index < 0 ? 0 : entries->offsets[index + 1] - from;
-        if (size < 0 || !grow(&input->values, (size_t)(offsets[k] + size) + 1)) return no_memory(input, error);
+        if (!grow(&input->values, (size_t)(offsets[k] + size) + 1)) return no_memory(input, error);
         memcpy((char *)input->values.data + offsets[k], (const char *)entries->values + from, (size_t)size);
         offsets[k + 1] = offsets[k] + size;
     }

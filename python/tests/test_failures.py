@@ -1,6 +1,7 @@
 """Errors: of the right class, with code, place and hint; they pickle; damaged files never crash or lie."""
 
 import copy
+import ctypes
 import errno
 import io
 import os
@@ -165,6 +166,59 @@ def test_decreasing_offsets(tmp_path):
     offsets = pa.py_buffer(b"".join(k.to_bytes(4, "little") for k in (0, 3, 1, 4)))
     data = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abcd")])
     assert "offset" in str(caught(zf.UsageError, zf.write_table, pa.table({"s": data}), tmp_path / "t.zfd"))
+    entries = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), data, safe=False)
+    error = caught(zf.InputError, zf.write_table, pa.table({"d": entries}), tmp_path / "t.zfd")
+    assert error.place == "d" and "row 1 of a dictionary" in str(error) and "decrease" in str(error)
+
+
+@pytest.mark.parametrize("size, offset", [(13, 4), (16, 1), (2**31 - 1, 0)])
+def test_views_beyond_their_buffer(tmp_path, size, offset):
+    """A view that ends one byte, or far, beyond the bytes that its buffer has."""
+    good = (16).to_bytes(4, "little") + b"abcd" + bytes(8)
+    bad = size.to_bytes(4, "little") + b"abcd" + bytes(4) + offset.to_bytes(4, "little")
+    data = [pa.Array.from_buffers(pa.string_view(), 2, [None, pa.py_buffer(good + view), pa.py_buffer(b"abcdefghijklmnop")]) for view in (good, bad)]
+    zf.write_table(pa.table({"v": data[0]}), tmp_path / "t.zfd")
+    assert pa.table(zf.open(tmp_path / "t.zfd").read())["v"].to_pylist() == ["abcdefghijklmnop"] * 2
+    for array, name in ((data[1], "v"), (pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), data[1], safe=False), "d")):
+        error = caught(zf.InputError, zf.write_table, pa.table({name: array}), tmp_path / "u.zfd")
+        assert error.place == name and "row 1 of the Arrow data is an invalid view" in str(error)
+
+
+class RawSchema(ctypes.Structure):
+    """ArrowSchema of Arrow's C data interface."""
+
+
+RawSchema._fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p), ("flags", ctypes.c_int64),
+                      ("n_children", ctypes.c_int64), ("children", ctypes.c_void_p), ("dictionary", ctypes.POINTER(RawSchema)),
+                      ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+
+
+@pytest.mark.parametrize("index", [b"f", b"b", b"u", b"tdD", b""])
+def test_indices_of_other_types(tmp_path, index):
+    """A producer whose dictionary has indices that are no integers: pyarrow makes none."""
+    data = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"])
+    capsule = pa.table({"d": data}).__arrow_c_stream__()
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    get_schema = ctypes.c_void_p.from_address(pointer_of(capsule, b"arrow_array_stream"))  # the first member of ArrowArrayStream
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(RawSchema))
+    theirs = kind(get_schema.value)
+
+    @kind
+    def ours(stream, out):
+        failed = theirs(stream, out)
+        if not failed:
+            ctypes.cast(out.contents.children, ctypes.POINTER(ctypes.POINTER(RawSchema)))[0].contents.format = index
+        return failed
+
+    get_schema.value = ctypes.cast(ours, ctypes.c_void_p).value
+
+    class Table:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return capsule
+
+    error = caught(zf.UsageError, zf.write_table, Table(), tmp_path / "t.zfd")
+    assert error.place == "d" and f"indices of a dictionary have Arrow's type `{index.decode()}`" in str(error)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_stream_that_fails(tmp_path, mixed):
