@@ -32,15 +32,15 @@ static bool call(container_object *c, zf_status (*function)(void *user, zf_error
         Py_BEGIN_ALLOW_THREADS status = function(user, &error);
         Py_END_ALLOW_THREADS
     }
-    if (status == ZF_OK) {
-        Py_XDECREF(failed);
-        return true;
-    }
     bool ours = failed != NULL && PyErr_GivenExceptionMatches(failed, PyExc_Exception);
-    if (failed != NULL && !ours) { // KeyboardInterrupt and the like
+    if (failed != NULL && !ours) { // KeyboardInterrupt and the like, which nobody may lose: also where the call went well
         PyErr_SetObject((PyObject *)Py_TYPE(failed), failed);
         Py_DECREF(failed);
         return false;
+    }
+    if (status == ZF_OK) {
+        Py_XDECREF(failed);
+        return true;
     }
     zf_py_raise(c->types->make_error, &error);
     if (failed != NULL) {
@@ -54,9 +54,13 @@ static bool call(container_object *c, zf_status (*function)(void *user, zf_error
 }
 
 static void close_now(container_object *c) {
+    zf_container *container = c->container;
+    c->container = NULL; // first: other threads run while it closes
     // A forked child leaves it alone: threads of the parent may have held its locks.
-    if (c->home != NULL && zf_py_home_of(c->home)->process == (long)getpid()) zf_container_close(c->container);
-    c->container = NULL;
+    if (container != NULL && zf_py_home_of(c->home)->process == (long)getpid()) {
+        Py_BEGIN_ALLOW_THREADS zf_container_close(container);
+        Py_END_ALLOW_THREADS
+    }
     if (c->memory.obj != NULL) PyBuffer_Release(&c->memory);
     zf_py_reader *reader = c->reader;
     c->reader = NULL;
@@ -299,8 +303,7 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     bool good = call(c, decode_column, &d);
     end(c);
     zf_py_field field;
-    if (!good) return NULL;
-    if (!zf_py_field_set(&field, name, format, nullable)) {
+    if (!good || !zf_py_field_set(&field, name, format, nullable)) {
         zf_py_storage_release(d.out);
         return NULL;
     }

@@ -18,8 +18,9 @@ struct zf_py_reader {
     PyObject *read;
     pthread_mutex_t lock;
     pthread_cond_t changed; ///< a request came or was served, or a call ended
-    request *first, **last;
-    bool serving; ///< a thread calls `read`: one at a time
+    request *first, **last; ///< of the call in progress
+    bool busy;              ///< a call is in progress: one at a time, so that each request is of a known call
+    pthread_t caller;       ///< whose call it is
 };
 
 typedef struct job {
@@ -124,37 +125,61 @@ static void *run(void *user) {
     return NULL;
 }
 
+/// False: the call in progress is of this thread, whose `read` calls again and would wait for itself.
+static bool take_turn(zf_py_reader *reader) {
+    pthread_mutex_lock(&reader->lock);
+    bool own = reader->busy && pthread_equal(reader->caller, pthread_self());
+    while (reader->busy && !own) pthread_cond_wait(&reader->changed, &reader->lock);
+    if (!own) {
+        reader->busy = true;
+        reader->caller = pthread_self();
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return !own;
+}
+
+static void end_turn(zf_py_reader *reader) {
+    pthread_mutex_lock(&reader->lock);
+    reader->busy = false;
+    pthread_cond_broadcast(&reader->changed);
+    pthread_mutex_unlock(&reader->lock);
+}
+
 zf_status zf_py_reader_run(zf_py_reader *reader, zf_status (*call)(void *user, zf_error *error), void *user, PyObject **failed,
                            zf_error *error) {
     job j = {.reader = reader, .call = call, .user = user, .error = error};
     pthread_t thread;
     *failed = NULL;
     PyThreadState *saved = PyEval_SaveThread();
+    if (!take_turn(reader)) {
+        PyEval_RestoreThread(saved);
+        return zf_py_fail(error, ZF_ERR_USAGE, "", "a file object reads from the File that reads it");
+    }
     if (pthread_create(&thread, NULL, run, &j) != 0) {
+        end_turn(reader);
         PyEval_RestoreThread(saved);
         return zf_py_fail(error, ZF_ERR_MEMORY, "", "no thread for a file object");
     }
     pthread_mutex_lock(&reader->lock);
     while (!j.done) {
         request *r = reader->first;
-        if (r == NULL || reader->serving) {
+        if (r == NULL) {
             pthread_cond_wait(&reader->changed, &reader->lock);
             continue;
         }
         reader->first = r->next;
         if (reader->first == NULL) reader->last = &reader->first;
-        reader->serving = true;
         pthread_mutex_unlock(&reader->lock);
         PyEval_RestoreThread(saved); // never with the lock
         serve(reader, r, failed);
         saved = PyEval_SaveThread();
         pthread_mutex_lock(&reader->lock);
         r->done = true;
-        reader->serving = false;
         pthread_cond_broadcast(&reader->changed);
     }
     pthread_mutex_unlock(&reader->lock);
     pthread_join(thread, NULL);
+    end_turn(reader);
     PyEval_RestoreThread(saved);
     return j.status;
 }

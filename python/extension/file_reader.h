@@ -22,6 +22,8 @@ int64_t zf_py_reader_read(void *user, uint64_t offset, void *to, uint64_t bytes,
 
 /// Runs `call(user, error)` on a thread of its own, and serves requests until it returns. With the GIL, which it releases.
 ///
+/// Calls of several threads wait for each other. Each serves its own requests alone, and has its own exceptions.
+/// ZF_ERR_USAGE in a `read` that such a call serves: it would wait for itself.
 /// `*failed`: the first exception of `read` while the call ran, a reference; NULL: none.
 zf_status zf_py_reader_run(zf_py_reader *reader, zf_status (*call)(void *user, zf_error *error), void *user, PyObject **failed,
                            zf_error *error);

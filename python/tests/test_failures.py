@@ -104,6 +104,25 @@ def test_file_object_that_fails(file):
     assert len(f.read()) == f.num_rows
 
 
+def test_file_object_that_reads_its_own_file(file):
+    """It would wait for itself for ever."""
+    class Own(io.BytesIO):
+        file = None
+
+        def read(self, *count):
+            if self.file is not None:
+                self.file.read(["number"])
+            return super().read(*count)
+
+    source = Own(file.read_bytes())
+    f = zf.open(source)
+    source.file = f
+    error = caught(zf.FileError, f.read)
+    assert type(error.__cause__) is zf.UsageError and "the File that reads it" in str(error.__cause__)
+    source.file = None
+    assert len(f.read()) == f.num_rows
+
+
 def test_file_objects_that_lie(file):
     class Lying(io.BytesIO):
         answer = None

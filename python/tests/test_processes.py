@@ -85,7 +85,7 @@ def test_close_during_a_read(file):
     gone = weakref.ref(source)
     f = zf.open(source)
     source.waits = True
-    container = f._container
+    container = f._open_in[0]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         running = pool.submit(f.read, ["number"])
         assert inside.wait(30)
@@ -126,6 +126,63 @@ def test_the_gil_is_released(file):
         assert len(running.result()) == conftest.ROWS
 
 
+class Scripted:
+    """A file object: reads of the threads in `raises` raise; `reads` has the thread of every call."""
+
+    def __init__(self, data):
+        self.data, self.at, self.reads, self.raises = data, 0, [], {}
+
+    def seek(self, offset, whence=0):
+        self.at = offset if whence == 0 else len(self.data) + offset
+        return self.at
+
+    def read(self, count):
+        import threading
+
+        me = threading.get_ident()
+        self.reads.append(me)
+        if me in self.raises:
+            raise self.raises[me]
+        return self.data[self.at:self.at + count]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
+def test_exceptions_go_to_whose_read_they_end(file, mixed, kind):
+    """Two threads read through one file object, which fails in one of them: that one alone has the exception."""
+    import threading
+
+    source = Scripted(file.read_bytes())
+    f = zf.open(source)
+    f.read(["number"])
+    inside = threading.Barrier(2)
+    results = {}
+
+    def read(name, fails):
+        me = threading.get_ident()
+        if fails:
+            source.raises[me] = kind("in " + name)
+        inside.wait(30)
+        out = []
+        for _ in range(20):
+            before = len(source.reads)
+            try:
+                out.append(pa.table(f.read(["number"])).equals(mixed.select(["number"])))
+            except BaseException as error:  # noqa: BLE001
+                out.append(error)
+            assert me in source.reads[before:]
+        results[name] = out
+
+    threads = [threading.Thread(target=read, args=("good", False)), threading.Thread(target=read, args=("bad", True))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert results["good"] == [True] * 20
+    for error in results["bad"]:
+        if kind is KeyboardInterrupt:
+            assert type(error) is kind and str(error) == "in bad"
+        else:
+            assert type(error) is zf.FileError and type(error.__cause__) is kind and str(error.__cause__) == "in bad"
+
+
 def in_child(function):
     """Runs a function in a forked child; true if it returned true."""
     child = os.fork()
@@ -157,6 +214,29 @@ def test_fork(file, mixed, tmp_path):
 
     assert in_child(file_object)
     assert pa.table(f.read()).equals(mixed) and pa.table(zf.open(tmp_path / "c.zfd").read()).equals(mixed)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_two_threads_in_a_child(file, mixed, monkeypatch):
+    """One thread of a child opens the file anew while another one is between its looks at it."""
+    from zipflow import _home
+
+    f, real = zf.open(file), _home.home
+
+    def child():
+        waiting = [True]
+
+        def home():
+            if waiting:
+                waiting.clear()
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    assert pool.submit(f.sizes).result(60)
+            return real()
+
+        monkeypatch.setattr(_home, "home", home)
+        return pa.table(f.read()).equals(mixed) and not waiting
+
+    assert in_child(child)
 
 
 def read_part(file, begin):

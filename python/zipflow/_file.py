@@ -79,11 +79,11 @@ class File:
     forked opens it anew by its path, or in the same memory. Files that were opened by path or from bytes can be pickled.
     """
 
-    __slots__ = ("_source", "_name", "_kind", "_container", "_owner", "_lock", "_index", "__weakref__")
+    __slots__ = ("_source", "_name", "_kind", "_open_in", "_lock", "_index", "__weakref__")
 
     def __init__(self, source):
         self._source = source
-        self._container = self._owner = None
+        self._open_in = None  # (container, Home) of the process that opened it, always together; None: closed
         self._lock = _thread.allocate_lock()
         if isinstance(source, (str, os.PathLike)):
             self._kind, self._name = 0, os.fspath(source)
@@ -115,22 +115,21 @@ class File:
         fields = [Field(facts, rows, formats) for facts in columns]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
-        self._container = container
-        self._owner = owner  # last: whoever finds it takes the container without the lock
+        self._open_in = container, owner
 
     def _opened(self):
-        """The container, in a process that may use it."""
-        container, owner = self._container, _home.home()
-        if container is not None and self._owner is owner:
-            return container  # without the lock, which another thread may have had at a fork
+        """The container and its Home, in a process that may use them."""
+        opened, owner = self._open_in, _home.home()
+        if opened is not None and opened[1] is owner:
+            return opened  # without the lock, which another thread may have had at a fork
         with self._lock:
-            if self._container is None:
+            if self._open_in is None:
                 raise ValueError("the file is closed")
-            if self._owner is not owner:  # another process
+            if self._open_in[1] is not owner:  # another process
                 if self._kind == 2:
                     raise RuntimeError("the file was opened through a file object before a fork: open it in the child")
                 self._open()
-            return self._container
+            return self._open_in
 
     # ---- Facts
 
@@ -172,7 +171,7 @@ class File:
     @property
     def closed(self):
         """Whether the file is closed."""
-        return self._container is None
+        return self._open_in is None
 
     def __len__(self):
         return self.num_rows
@@ -240,10 +239,10 @@ class File:
 
         `values` of some rows of strings is an upper bound. `workspace` is freed before `read` returns.
         """
-        container = self._opened()
+        container, owner = self._opened()
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
-        _home.with_compiler(self._owner)
+        _home.with_compiler(owner)
         names = ("values", "offsets", "validity", "workspace")
         return {field.name: dict(zip(names, container.sizes(container.find(field.identifier), begin, count, 0))) for field in fields}
 
@@ -256,12 +255,12 @@ class File:
         Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, unless `binary`, a
         string that is not UTF-8, FileError (an OSError) if the file cannot be read, ValueError if it is closed.
         """
-        container = self._opened()
+        container, owner = self._opened()
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
         if not 0 <= threads <= 256:
             raise ValueError("threads must be between 0 and 256")
-        _home.with_compiler(self._owner)
+        _home.with_compiler(owner)
         out = []
         for field in fields:
             form = "z" if binary and field.format == "u" else field.format
@@ -274,9 +273,9 @@ class File:
     def close(self):
         """Closes the file. Reads that other threads have begun end first; tables stay."""
         with self._lock:
-            container, self._container = self._container, None
-        if container is not None:
-            container.close()
+            opened, self._open_in = self._open_in, None
+        if opened is not None:
+            opened[0].close()
 
     def __enter__(self):
         self._opened()
