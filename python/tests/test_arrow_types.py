@@ -249,12 +249,25 @@ def test_damaged_schema():
     (("i", "i32", 0, 0), "ttu", "i"), (("i", "i32", 0, 0), "tts", "tts"), (("S", "u16", 0, 0), "e", "e"), (("s", "i16", 0, 0), "e", "s"),
     (("d:9,2", "i64", 3, 2), "d:38,2", "d:38,2"), (("d:9,2", "i64", 3, 2), "d:38,3", "d:9,2"), (("d:9,2", "i64", 3, 2), "d:39,2", "d:9,2"),
     (("d:9,2", "i64", 3, 2), "d:1,2", "d:9,2"), (("d:9,2", "i64", 3, 2), "tsn:", "d:9,2"), (("tsu:", "i64", 2, 0), "tsn:", "tsu:"),
-    (("tsu:", "i64", 2, 0), "tsu:" + "x" * 200, "tsu:"), (("tsu:", "i64", 2, 0), "tsu:a\0b", "tsu:"), (("tdD", "i32", 1, 0), "tts", "tdD")])
+    (("tsu:", "i64", 2, 0), "tsu:" + "x" * 200, "tsu:"), (("tsu:", "i64", 2, 0), "tsu:a\0b", "tsu:"),
+    (("tsu:", "i64", 2, 0), "tsu:" + "Ж" * 50, "tsu:"), (("tsu:", "i64", 2, 0), "tsu:" + "Ж" * 48, "tsu:" + "Ж" * 48), (("tsu:", "i64", 2, 0), "tsu:\ud800", "tsu:"), (("tdD", "i32", 1, 0), "tts", "tdD")])
 def test_schemas_that_lie(column, form, comes):
     """A schema never says a type of another width or kind than the column has."""
     from zipflow import _types
 
     assert _types.restore(*column, form) == comes
+
+
+def test_a_long_zone_of_other_letters(tmp_path, monkeypatch):
+    """A file keeps a schema that anybody may have made: its zone has few characters and many bytes."""
+    from zipflow import _ipc
+
+    encode = _ipc.encode
+    monkeypatch.setattr(_ipc, "encode", lambda fields, pairs: encode([("tsu:" + "時" * 50, *field[1:]) for field in fields], pairs))
+    zf.write_table(pa.table({"t": pa.array([5, 6], pa.timestamp("us"))}), tmp_path / "z.zfd")
+    with zf.open(tmp_path / "z.zfd") as f:
+        assert ("時" * 50).encode() in f.arrow_schema
+        assert f.schema["t"].format == "tsu:" and pa.table(f.read())["t"].cast(pa.int64()).to_pylist() == [5, 6]
 
 
 def test_half_floats(trip):

@@ -3,7 +3,6 @@
 # By zf_element.
 ELEMENTS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool", "string")
 _FORMATS = dict(zip(ELEMENTS, "C S I L c s i l f g b u".split()))
-WIDTHS = dict(zip(ELEMENTS, (1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 0, 0)))
 DATE, TIMESTAMP, DECIMAL = 1, 2, 3  # zf_logical
 
 
@@ -20,7 +19,7 @@ def arrow_format(element, logical, precision, scale):
 
 def restore(plain, element, logical, scale, form):
     """The format of a column whose file keeps the schema of its table: `form` where the column holds such values, else `plain`."""
-    if not form or len(form) > 100 or not form.isprintable():
+    if not form or not form.isprintable() or len(form.encode()) > 100:  # bytes: what _runtime has room for
         return plain
     if logical == DECIMAL:
         precision, _, digits = form[2:].partition(",")
