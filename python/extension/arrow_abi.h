@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { ZF_ARROW_DICTIONARY_ORDERED = 1, ZF_ARROW_NULLABLE = 2, ZF_ARROW_MAP_KEYS_SORTED = 4 };
+enum { ZF_ARROW_NULLABLE = 2 }; ///< of `flags`
 
 typedef struct ArrowSchema {
     const char *format;

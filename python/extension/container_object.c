@@ -285,7 +285,7 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     PyObject *type, *name, *format;
     unsigned long long first, rows;
     int nullable, wide, bytes;
-    zf_py_decode d = {.device = "cpu", .options = {ZF_INIT(zf_decode_options)}};
+    zf_py_decode d = {.options = {ZF_INIT(zf_decode_options)}};
     if (!PyArg_ParseTuple(arguments, "O!nKKIUUppp", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &name,
                           &format, &nullable, &wide, &bytes))
         return NULL;

@@ -8,12 +8,9 @@ typedef struct home_object {
 
 zf_py_home *zf_py_home_of(PyObject *home) { return &((home_object *)home)->home; }
 
-PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error, PyObject *arguments) {
-    unsigned threads;
-    const char *cache_dir;
-    if (!PyArg_ParseTuple(arguments, "Iz", &threads, &cache_dir)) return NULL;
+PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error) {
     zf_error error;
-    const zf_context_options options = {ZF_INIT(zf_context_options), .threads = threads, .cache_dir = cache_dir};
+    const zf_context_options options = {ZF_INIT(zf_context_options)};
     allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(type, Py_tp_alloc);
     home_object *self = (home_object *)allocate(type, 0);
     if (self == NULL) return NULL;
@@ -28,8 +25,9 @@ PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error, PyObject *arg
 static void home_dealloc(PyObject *self) {
     zf_py_home *home = zf_py_home_of(self);
     if (home->process == (long)getpid()) { // else threads of the parent may have held locks
-        if (home->compiler != NULL) home->free_compiler(home->compiler);
+        Py_BEGIN_ALLOW_THREADS if (home->compiler != NULL) home->free_compiler(home->compiler);
         zf_context_free(home->context);
+        Py_END_ALLOW_THREADS
     }
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);

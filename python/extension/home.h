@@ -20,8 +20,8 @@ enum { ZF_PY_HOME_VERSION = 1 };
 
 extern PyType_Spec zf_py_home_spec;
 
-/// Returns a new Home(threads=0, cache_dir=None); NULL with an exception set.
-PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error, PyObject *arguments);
+/// Returns a new Home, whose context has the default options; NULL with an exception set.
+PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error);
 /// Returns the contents of an object that is a Home.
 zf_py_home *zf_py_home_of(PyObject *home);
 

@@ -7,6 +7,7 @@
 
 typedef struct program_object {
     PyObject_HEAD PyObject *home;
+    PyObject *make_error;
     zf_program *program;
     long process;
 } program_object;
@@ -24,6 +25,7 @@ PyObject *zf_py_program_new(PyTypeObject *type, PyObject *make_error, PyObject *
     program_object *self = (program_object *)allocate(type, 0);
     if (self == NULL) return NULL;
     self->home = Py_NewRef(home);
+    self->make_error = Py_NewRef(make_error);
     self->process = (long)getpid();
     zf_error error;
     zf_status status;
@@ -35,7 +37,11 @@ PyObject *zf_py_program_new(PyTypeObject *type, PyObject *make_error, PyObject *
 
 static void program_dealloc(PyObject *self) {
     program_object *p = (program_object *)self;
-    if (p->process == (long)getpid()) zf_program_free(p->program);
+    if (p->process == (long)getpid()) {
+        Py_BEGIN_ALLOW_THREADS zf_program_free(p->program);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(p->make_error);
     Py_XDECREF(p->home); // after the program: it has the compiler
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);
@@ -51,10 +57,11 @@ static PyObject *program_columns(PyObject *self, PyObject *arguments) {
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < zf_program_columns(program, table); k++) {
         zf_column_info info = {ZF_INIT(zf_column_info)};
+        zf_error error;
         PyObject *row =
-            zf_program_column(program, table, k, &info, NULL) == ZF_OK
+            zf_program_column(program, table, k, &info, &error) == ZF_OK
                 ? Py_BuildValue("(ssOs)", info.name, info.type_name, info.type.nullable ? Py_True : Py_False, info.codec)
-                : PyErr_NoMemory();
+                : zf_py_raise(((program_object *)self)->make_error, &error);
         if (row == NULL || PyList_Append(list, row) != 0) {
             Py_DECREF(list);
             list = NULL;

@@ -5,8 +5,9 @@
 
 static zf_py_types *types_of(PyObject *module) { return PyModule_GetState(module); }
 
-static PyObject *open_home(PyObject *module, PyObject *arguments) {
-    return zf_py_home_new(types_of(module)->home, types_of(module)->make_error, arguments);
+static PyObject *open_home(PyObject *module, PyObject *none) {
+    (void)none;
+    return zf_py_home_new(types_of(module)->home, types_of(module)->make_error);
 }
 
 static PyObject *open_container(PyObject *module, PyObject *arguments) {
@@ -27,18 +28,22 @@ static PyObject *export_schema(PyObject *module, PyObject *arguments) {
     return zf_py_export_schema(arguments);
 }
 
+#ifdef ZF_PY_COUNT_STORAGES
 static PyObject *storages(PyObject *module, PyObject *none) {
     (void)module, (void)none;
     return PyLong_FromSize_t(zf_py_storage_count());
 }
+#endif
 
 static PyMethodDef functions[] = {
-    {"home", open_home, METH_VARARGS, "home(threads, cache_dir): a Home."},
+    {"home", open_home, METH_NOARGS, "home(): a Home."},
     {"open", open_container, METH_VARARGS, "open(home, source, name, kind): a Container."},
     {"export_stream", export_stream, METH_VARARGS,
      "export_stream(columns, rows, metadata): a capsule of Arrow's C stream interface."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},
+#ifdef ZF_PY_COUNT_STORAGES
     {"storages", storages, METH_NOARGS, "How many columns' memories the process holds."},
+#endif
     {0},
 };
 

@@ -7,9 +7,16 @@
 #include "python/extension/extension.h"
 #include "python/extension/utf8.h"
 
+#ifdef ZF_PY_COUNT_STORAGES
 static atomic_size_t alive;
 
+static void came(void) { atomic_fetch_add(&alive, 1); }
+static void went(void) { atomic_fetch_sub(&alive, 1); }
 size_t zf_py_storage_count(void) { return atomic_load(&alive); }
+#else
+static void came(void) {}
+static void went(void) {}
+#endif
 
 zf_py_storage *zf_py_storage_hold(zf_py_storage *storage) {
     atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
@@ -22,7 +29,7 @@ void zf_py_storage_release(zf_py_storage *storage) {
     free(storage->offsets);
     free(storage->validity);
     free(storage);
-    atomic_fetch_sub(&alive, 1);
+    went();
 }
 
 /// Memory for `bytes` bytes, at least 64, a multiple of 64, whose last 64 bytes are zero: consumers may read whole vectors.
@@ -32,12 +39,6 @@ static void *take(size_t bytes) {
     char *memory = aligned_alloc(64, room);
     if (memory != NULL) memset(memory + room - 64, 0, 64);
     return memory;
-}
-
-static int width_of(zf_element element) {
-    static const int widths[] = {[ZF_U8] = 1,  [ZF_U16] = 2, [ZF_U32] = 4, [ZF_U64] = 8, [ZF_I8] = 1,   [ZF_I16] = 2,
-                                 [ZF_I32] = 4, [ZF_I64] = 8, [ZF_F32] = 4, [ZF_F64] = 8, [ZF_BOOL] = 0, [ZF_STRING] = 1};
-    return (size_t)element < sizeof widths / sizeof *widths ? widths[element] : 0;
 }
 
 static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
@@ -60,7 +61,6 @@ static zf_status widen(zf_py_storage *s, zf_error *error) {
     free(s->values);
     s->values = to;
     s->values_bytes = (size_t)s->rows * 16;
-    s->width = 16;
     return ZF_OK;
 }
 
@@ -100,7 +100,7 @@ static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void
     zf_py_storage *s = d->out;
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
                                        .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
-    ZF_TRY_PY(zf_decode(d->container, d->column, d->device, &d->options, &buffers, &d->stats, error));
+    ZF_TRY_PY(zf_decode(d->container, d->column, "cpu", &d->options, &buffers, NULL, error));
     if (s->validity != NULL) s->null_count = count_nulls(s->validity, s->rows);
     if (s->element == ZF_STRING) return finish_strings(d, error);
     return d->wide ? widen(s, error) : ZF_OK;
@@ -116,10 +116,9 @@ zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
     zf_py_storage *s = calloc(1, sizeof *s);
     if (s == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
     atomic_init(&s->references, 1);
-    atomic_fetch_add(&alive, 1);
+    came();
     s->rows = (int64_t)rows;
     s->element = info.type.element;
-    s->width = width_of(s->element);
     s->offset_width = s->element == ZF_STRING ? 8 : 0;
     s->values = take(sizes.values);
     s->values_bytes = sizes.values;

@@ -14,7 +14,6 @@ typedef struct zf_py_storage {
     atomic_size_t references;
     int64_t rows, null_count;
     zf_element element;
-    int width;                                          ///< bytes of a value; 0: bits
     int offset_width;                                   ///< strings: 4 or 8, else 0
     void *values, *offsets, *validity;                  ///< aligned to 64; `offsets`, `validity` may be NULL
     size_t values_bytes, offsets_bytes, validity_bytes; ///< that hold data
@@ -24,12 +23,10 @@ typedef struct zf_py_storage {
 typedef struct zf_py_decode {
     zf_container *container;
     size_t column;
-    const char *device;
     zf_decode_options options;
     bool bytes; ///< strings are bytes: they need not be UTF-8
     bool wide;  ///< values of decimals become 128 bits
     zf_py_storage *out;
-    zf_decode_stats stats;
 } zf_py_decode;
 
 /// Decodes a column into new memory, `d->out`, with one reference. Without the GIL.
@@ -41,7 +38,9 @@ zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 zf_py_storage *zf_py_storage_hold(zf_py_storage *storage);
 /// Any thread, with or without the GIL. NULL: nothing.
 void zf_py_storage_release(zf_py_storage *storage);
-/// Returns how many storages the process holds: tests look for leaks by it.
+#ifdef ZF_PY_COUNT_STORAGES
+/// Returns how many storages the process holds: tests look for leaks by it. A wheel has it not.
 size_t zf_py_storage_count(void);
+#endif
 
 #endif

@@ -7,7 +7,6 @@ from . import _runtime
 
 _lock = _thread.allocate_lock()
 _home = None
-_threads = 0
 
 
 def home():
@@ -15,7 +14,7 @@ def home():
     global _home
     with _lock:
         if _home is None:
-            _home = _runtime.home(_threads, None)
+            _home = _runtime.home()
         return _home
 
 
