@@ -108,15 +108,17 @@ typedef struct opening {
 
 static zf_status open_container(void *user, zf_error *error) {
     const opening *o = user;
-    if (o->path != NULL) return zf_container_open(o->context, o->path, o->out, error);
+    if (o->path != NULL) return zf_container_open_file(o->context, o->path, &o->options, o->out, error);
     if (o->memory != NULL) return zf_container_open_memory(o->context, o->memory, o->bytes, &o->options, o->out, error);
     const zf_byte_reader reader = {ZF_INIT(zf_byte_reader), .bytes = o->bytes, .read = zf_py_reader_read, .user = o->reader};
     return zf_container_open_reader(o->context, &reader, &o->options, o->out, error);
 }
 
-static bool open_source(container_object *c, PyObject *source, const char *name, int kind) {
-    opening o = {
-        .context = zf_py_home_of(c->home)->context, .options = {ZF_INIT(zf_open_options), .name = name}, .out = &c->container};
+static bool open_source(container_object *c, PyObject *source, const char *name, int kind, bool known) {
+    opening o = {.context = zf_py_home_of(c->home)->context,
+                 .options = {ZF_INIT(zf_open_options), .name = kind == 0 ? NULL : name,
+                             .programs = known ? ZF_PROGRAMS_KNOWN : ZF_PROGRAMS_ALL},
+                 .out = &c->container};
     if (kind == 0) {
         o.path = PyBytes_AsString(source);
         return o.path != NULL && call(c, open_container, &o);
@@ -139,15 +141,16 @@ static bool open_source(container_object *c, PyObject *source, const char *name,
 PyObject *zf_py_container_open(const zf_py_types *types, PyObject *arguments) {
     PyObject *home, *source, *module;
     const char *name;
-    int kind;
-    if (!PyArg_ParseTuple(arguments, "O!O!Oyi", &PyModule_Type, &module, types->home, &home, &source, &name, &kind)) return NULL;
+    int kind, known;
+    if (!PyArg_ParseTuple(arguments, "O!O!Oyip", &PyModule_Type, &module, types->home, &home, &source, &name, &kind, &known))
+        return NULL;
     allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(types->container, Py_tp_alloc);
     container_object *c = (container_object *)allocate(types->container, 0);
     if (c == NULL) return NULL;
     c->home = Py_NewRef(home);
     c->types = types;
     c->module = Py_NewRef(module);
-    if (open_source(c, source, name, kind)) return (PyObject *)c;
+    if (open_source(c, source, name, kind, known)) return (PyObject *)c;
     Py_DECREF(c);
     return NULL;
 }

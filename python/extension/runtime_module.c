@@ -37,7 +37,7 @@ static PyObject *storages(PyObject *module, PyObject *none) {
 
 static PyMethodDef functions[] = {
     {"home", open_home, METH_NOARGS, "home(): a Home."},
-    {"open", open_container, METH_VARARGS, "open(home, source, name, kind): a Container."},
+    {"open", open_container, METH_VARARGS, "open(home, source, name, kind, known): a Container."},
     {"export_stream", export_stream, METH_VARARGS,
      "export_stream(columns, rows, metadata): a capsule of Arrow's C stream interface."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},

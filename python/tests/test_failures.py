@@ -137,6 +137,37 @@ def test_file_objects_that_lie(file):
         assert caught(zf.FileError, f.read).code in ("ZF1210", "ZF1118")
 
 
+def test_programs_of_others(tmp_path, file, mixed):
+    """`programs="known"` admits the library's decoders alone: for each kind of source, in pickles and in forked children."""
+    own = zf.Program("fn up(x: u32) = x + 1; algorithm mine(s: u32[]) -> u32[] fully_parallel "
+                     "{ decode(i) = up(s[i]); encode(x) { for v in x { s.push(v - 1); } } } table t { a: u32 = mine(bitpack); }")
+    table = pa.table([pa.array([1, 2, 3], pa.uint32())], schema=pa.schema([pa.field("a", pa.uint32(), nullable=False)]))
+    path = tmp_path / "own.zfd"
+    zf.write_table(table, path, own)
+    sources = (lambda p: p, lambda p: p.read_bytes(), lambda p: open(p, "rb"))
+    for source in sources:
+        assert pa.table(zf.open(source(path)).read()).equals(table)
+        assert pa.table(zf.open(source(file), programs="known").read()).equals(mixed)
+        f = zf.open(source(path), programs="known")
+        assert f.schema["a"].type == "u32"
+        assert caught(zf.InputError, f.read).code == "ZF1218"
+    for source in sources[:2]:
+        assert caught(zf.InputError, pickle.loads(pickle.dumps(zf.open(source(path), programs="known"))).read).code == "ZF1218"
+        f = zf.open(source(path), programs="known")
+        child = os.fork()
+        if child == 0:
+            try:
+                f.read()
+            except zf.InputError as error:
+                os._exit(0 if error.code == "ZF1218" else 2)
+            except BaseException:  # noqa: BLE001
+                os._exit(3)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for wrong in ("none", None, 1, ["known"]):
+        caught(ValueError, zf.open, path, programs=wrong)
+
+
 def test_codec_errors(tmp_path):
     table = pa.table({"a": [1.5], "b": ["x"], "n": [1]})
     error = caught(zf.InputError, zf.write_table, table, tmp_path / "t.zfd", {"b": "bitpack"})

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 import _typeshed
 
@@ -123,7 +123,9 @@ class Schema:
     def __arrow_c_schema__(self) -> object: ...
 
 class File:
-    def __init__(self, source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject) -> None: ...
+    def __init__(
+        self, source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject, programs: Literal["all", "known"] = "all"
+    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
@@ -159,7 +161,9 @@ class Program:
     @property
     def columns(self) -> dict[str, tuple[str, str]]: ...
 
-def open(source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject) -> File: ...
+def open(
+    source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject, *, programs: Literal["all", "known"] = "all"
+) -> File: ...
 def write_table(
     table: _ArrowStream | str | os.PathLike[str],
     path: str | os.PathLike[str],

@@ -79,10 +79,12 @@ class File:
     forked opens it anew by its path, or in the same memory. Files that were opened by path or from bytes can be pickled.
     """
 
-    __slots__ = ("_source", "_name", "_kind", "_open_in", "_lock", "_index", "__weakref__")
+    __slots__ = ("_source", "_programs", "_name", "_kind", "_open_in", "_lock", "_index", "__weakref__")
 
-    def __init__(self, source):
-        self._source = source
+    def __init__(self, source, programs="all"):
+        if programs not in ("all", "known"):
+            raise ValueError(f'programs must be "all" or "known", not {programs!r}')
+        self._source, self._programs = source, programs
         self._open_in = None  # (container, Home) of the process that opened it, always together; None: closed
         self._lock = _thread.allocate_lock()
         if isinstance(source, (str, os.PathLike)):
@@ -105,7 +107,7 @@ class File:
                 raise ValueError("a path has no NUL character")
         elif self._kind == 2:
             source = _reader(source)
-        container = _runtime.open(owner, source, name.replace(b"\0", b"?"), self._kind)
+        container = _runtime.open(owner, source, name.replace(b"\0", b"?"), self._kind, self._programs == "known")
         table, rows, size, schema, metadata = container.facts()
         columns, formats = container.columns(), {}
         if schema is not None:
@@ -289,14 +291,14 @@ class File:
         if self._kind == 0:
             with _io.open(self._source, "rb") as file:
                 file.seek(-64, os.SEEK_END)
-                return _again, (self._source, file.read())
+                return _again, (self._source, file.read(), self._programs)
         if self._kind == 1:
-            return File, (bytes(self._source),)
+            return File, (bytes(self._source), self._programs)
         raise TypeError("a file that was opened through a file object cannot be pickled")
 
 
 
-def _again(path, footer):
+def _again(path, footer, programs):
     """Opens a file that was pickled, if it is still the same: its footer has the checksum of its index."""
     with _io.open(path, "rb") as file:
         if file.seek(0, os.SEEK_END) >= 64:
@@ -304,7 +306,7 @@ def _again(path, footer):
         same = file.read() == footer
     if not same:
         raise refuse(InputError, "the file is another one than when it was pickled", os.fspath(path))
-    return File(path)
+    return File(path, programs)
 
 
 def _is_bytes(source):
@@ -332,13 +334,16 @@ def _cut(text, most):
     return text if len(text) <= most else text[:most - 3] + "..."
 
 
-def open(source):
+def open(source, *, programs="all"):
     """Opens a file of zipflow: a path, bytes-like data, or a file object with `read` and `seek`.
 
     Reads and checks the index, and no more. The data of bytes must not change while the file is open. A file object is read by
     ranges, from the thread that reads the file; close it after the File.
 
+    programs: the decoders that the file may bring: "all", or "known": the library's (dsl/std), by the hash of their text. A read of a
+    file with others raises InputError (ZF1218) before any of them is compiled. Pickles and forked children keep it.
+
     Raises FileError (an OSError; NoFileError is a FileNotFoundError) if it cannot be opened, InputError (a ValueError) if it is not a
     file of zipflow, is of another version, or is damaged.
     """
-    return File(source)
+    return File(source, programs)
