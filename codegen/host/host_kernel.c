@@ -73,6 +73,8 @@ static LLVMValueRef make_body(zf_kernel_build *lower, const char *name) {
     lower->v_offset_base = LLVMGetParam(v_body, ARG_OFFSET_BASE);
     lower->v_byte_begin = LLVMGetParam(v_body, ARG_BYTE_BEGIN);
     lower->v_byte_end = LLVMGetParam(v_body, ARG_BYTE_END);
+    lower->v_place_begin = lower->v_byte_begin;
+    lower->v_place_end = lower->v_byte_end;
     lower->v_record = LLVMGetParam(v_body, ARG_RECORD);
     lower->v_failure = LLVMGetParam(v_body, ARG_FAILURE);
     lower->v_tiles = LLVMGetParam(v_body, ARG_TILES);

@@ -69,6 +69,7 @@ struct zf_kernel_build {
     LLVMBasicBlockRef bb_setup;
     LLVMValueRef v_base, v_slots, v_validity, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
     LLVMValueRef v_offsets, v_offset_base, v_byte_begin, v_byte_end;                                ///< arguments, for strings
+    LLVMValueRef v_place_begin, v_place_end; ///< outputs of uneven chunks are placed in between; NULL: anywhere in the block
     LLVMValueRef *v_works;
     LLVMValueRef *v_words;               ///< descriptor words loaded so far, by slot
     LLVMValueRef *v_nonempty;            ///< per node: whether its output has elements

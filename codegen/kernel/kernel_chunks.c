@@ -254,16 +254,17 @@ LLVMValueRef zf_chunk_bytes(zf_cg *cg, const zf_chunk_stream *s) {
     return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
 }
 
-/// The outputs of an uneven chunk: no more than a chunk may have and, on the host, than have a place.
+/// The outputs of an uneven chunk: no more than a chunk may have, and than have a place. The bytes may have changed since the
+/// directory was checked.
 static void place_outputs(zf_chunk *chunk, LLVMValueRef v_most) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_start = zf_lower_chunk_start(lower, chunk->v_number);
     LLVMValueRef v_end = zf_lower_chunk_start(lower, zf_cg_add(cg, chunk->v_number, zf_cg_i64(cg, 1)));
-    if (lower->host != NULL) {
-        LLVMValueRef v_before = zf_cg_icmp(cg, LLVMIntULT, v_start, lower->v_byte_begin);
-        v_start = zf_cg_select(cg, v_before, lower->v_byte_begin, v_start);
-        v_end = zf_cg_umin(cg, v_end, lower->v_byte_end);
+    if (lower->v_place_begin != NULL) {
+        LLVMValueRef v_before = zf_cg_icmp(cg, LLVMIntULT, v_start, lower->v_place_begin);
+        v_start = zf_cg_select(cg, v_before, lower->v_place_begin, v_start);
+        v_end = zf_cg_umin(cg, v_end, lower->v_place_end);
     }
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, v_start, v_end);
     chunk->v_start = v_start;

@@ -29,8 +29,10 @@ void zf_lower_store_element(zf_kernel_build *lower, zf_cg_value value, LLVMValue
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, lower->type, value);
     LLVMBasicBlockRef bb_stored = NULL;
-    // Rows outside the wanted ones have no place, but where a program reads its output. A tile of one row is wanted.
-    bool apart = lower->v_row_begin != NULL && v_at == lower->v_sink && lower->kernel->tile > 1;
+    // Rows outside the wanted ones have no place, but where a program reads its output. A tile of one row is wanted, unless its
+    // place is read from a directory, which may have changed since its check.
+    bool follows = lower->kernel->tile == 1 && !zf_kernel_is_uneven(lower->plan, lower->kernel);
+    bool apart = lower->v_row_begin != NULL && v_at == lower->v_sink && !follows;
     if (apart && !lower->kernel->store_first) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted");
         bb_stored = zf_cg_block(cg, "stored");

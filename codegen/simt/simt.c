@@ -217,6 +217,11 @@ static void open_block(zf_kernel_build *lower, const zf_simt_shape *shape, LLVMV
             lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
             lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
         }
+        // Their stores are not masked. The rows are those of whole chunks (decode_unit.c).
+        if (zf_kernel_is_uneven(plan, kernel) && (lower->type.kind == ZF_K_BOOL || kernel->store_first)) {
+            lower->v_place_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
+            lower->v_place_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
+        }
         if (lower->type.nullable)
             lower->v_validity = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_VALIDITY], head_word(cg, v_head, ZF_SIMT_VALIDITY));
         if (lower->type.kind == ZF_K_STRING) {

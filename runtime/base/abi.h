@@ -285,7 +285,7 @@ typedef struct zf_abi_code {
 typedef enum zf_simt_word {
     ZF_SIMT_BASE,       ///< offset of the block from `base`, in units of 256 bytes
     ZF_SIMT_OUT,        ///< added to `out` (modulo 2^64) gives where element 0 of the block goes; bool: bit 0 of that byte
-    ZF_SIMT_ROW_BEGIN,  ///< kernels without a sink store elements ROW_BEGIN .. ROW_END only (bool: the whole block)
+    ZF_SIMT_ROW_BEGIN,  ///< kernels without a sink store elements ROW_BEGIN .. ROW_END only (bool, even tiles: the whole block)
     ZF_SIMT_ROW_END,    ///<
     ZF_SIMT_FIRST_TILE, ///< kernels without a sink: the block's tile that the launch begins with
     ZF_SIMT_VALIDITY,   ///< added to `validity` (modulo 2^64) gives the byte of the block's bit 0; the whole block has a place

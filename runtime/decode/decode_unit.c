@@ -141,6 +141,7 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
         block->tiles[k] = (zf_unit_tiles){0, zf_tile_count(kernel, view)};
         if (kernel->sink >= 0 || view->rows == 0) continue;
         uint64_t first = zf_tile_of(kernel, view, begin), last = zf_tile_of(kernel, view, end - 1);
+        if (last < first) last = first; // the directory of uneven chunks changes at this moment
         block->tiles[k] = (zf_unit_tiles){first, last - first + 1};
         words[ZF_SIMT_FIRST_TILE] = first;
         if (!whole) continue;

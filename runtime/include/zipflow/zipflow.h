@@ -231,8 +231,8 @@ typedef struct zf_open_options {
                       ///< NULL for a file
     bool copy;        ///< read all bytes now; the caller's file, bytes or reader are not used after the call
     /// Not 0: map the file and use its blocks in place, which saves a copy of each. Whoever cuts the file, and a disk or network
-    /// that fails, then ends the process with SIGBUS. For files alone, without `copy`. No bool: a struct grows by each new
-    /// member, and a bool would lie in the padding behind `copy`, which older callers do not set.
+    /// that fails, then ends the process with SIGBUS. The file must not be changed in place (docs/safety.md). For files alone,
+    /// without `copy`. No bool: it would lie in the padding behind `copy`, which older callers do not set.
     size_t map;
     /// ZF_PROGRAMS_ALL or ZF_PROGRAMS_KNOWN. With the latter a compiler refuses a file that has another program, or states one in
     /// its index, before it compiles anything of it: calls that need its code fail with ZF_ERR_INPUT (ZF1218). The compiler
