@@ -133,8 +133,8 @@ zf_status zf_units_list_zones(zf_units *units, zf_error *error);
 zf_status zf_units_upload_zones(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 /// Enqueues the search behind all kernels and moves.
 zf_status zf_units_find_zones(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
-/// Compares what was found in the first `blocks` blocks, none of which failed.
-zf_status zf_units_check_zones(const zf_units *units, const uint64_t *words, uint64_t blocks, zf_error *error);
+/// Compares what was found with the index. Not where a kernel failed: then nothing was found.
+zf_status zf_units_check_zones(const zf_units *units, const uint64_t *words, zf_error *error);
 
 // ---- Others ----
 

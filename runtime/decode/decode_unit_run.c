@@ -247,8 +247,7 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
             failure = word;
         }
     }
-    ZF_TRY(zf_units_check_zones(units, words, least, error));
-    if (unit == NULL) return ZF_OK;
+    if (unit == NULL) return zf_units_check_zones(units, words, error);
     const zf_selection *s = &units->column->selection;
     uint64_t number = units->first_block + least % units->block_count;
     char where[ZF_WHERE_BYTES];

@@ -74,8 +74,8 @@ zf_status zf_units_find_zones(const zf_units *units, void *stream, const zf_unit
     return units->accelerator->ops->zones(units->accelerator, stream, &args, error);
 }
 
-zf_status zf_units_check_zones(const zf_units *units, const uint64_t *words, uint64_t blocks, zf_error *error) {
-    for (uint64_t z = 0; z < units->zone_count && units->zones[z].block < blocks; z++) {
+zf_status zf_units_check_zones(const zf_units *units, const uint64_t *words, zf_error *error) {
+    for (uint64_t z = 0; z < units->zone_count; z++) {
         zf_zone_found found;
         memcpy(&found, words + units->zone_word + z * FOUND_WORDS, sizeof found);
         ZF_TRY(zf_selection_check_zone(&units->column->selection, units->first_block + units->zones[z].block,

@@ -297,6 +297,33 @@ static void test_lies(void) {
     mutate_free(&file);
 }
 
+/// A block that fails beside good zones of the blocks before it: the failure is reported, on a GPU as on the CPU.
+static void test_failure_of_a_later_block(void) {
+    enum { STRINGS = 11, BLOCK = 2 };
+    static mutated file;
+    zf_error error = {0};
+    zf_container *container = NULL;
+    encode("late.zfd", 16384);
+    CHECK(mutate_read(place("late.zfd"), &file), "the file cannot be read");
+    CHECK(zf_container_open(context, place("late.zfd"), &container, &error) == ZF_OK, "%s", error.message);
+    uint64_t at = container->index.columns[STRINGS].blocks[BLOCK].offset;
+    zf_container_close(container);
+    uint64_t counts = at + 64 + UINT64_C(8) * zf_load32(file.bytes + at + 40);
+    uint64_t sizes = at + zf_load64(file.bytes + counts + UINT64_C(8) * zf_load32(file.bytes + at + 44));
+    memset(file.bytes + sizes, 0x7f, 64); // of the first rows: they do not add up
+    mutate_repair(&file);
+    const zf_open_options copied = {ZF_INIT(zf_open_options), .copy = true};
+    CHECK(zf_container_open_memory(context, file.bytes, file.size, &copied, &container, &error) == ZF_OK, "%s", error.message);
+    for (unsigned d = 0; d < 2; d++) {
+        const char *device = d == 0 ? "cpu" : accelerator;
+        zf_status status = decode(container, STRINGS, device, 0, ROWS, false, &error);
+        CHECK(status == ZF_ERR_INPUT && strcmp(error.code, "ZF1326") != 0 && strstr(error.place, "block 2") != NULL,
+              "on %s: %d %s %s (%s)", device, status, error.code, error.message, error.place);
+    }
+    zf_container_close(container);
+    mutate_free(&file);
+}
+
 int main(void) {
     zf_error error = {0};
     zf_compiler *compiler = NULL;
@@ -319,6 +346,7 @@ int main(void) {
     test_right(131072);
     test_right(16384 + 77);
     test_lies();
+    test_failure_of_a_later_block();
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
