@@ -181,7 +181,7 @@ with tempfile.TemporaryDirectory() as place:
     trials = {"right": 1, "refused": 1200, "wrong": 0, "other_rows": 3, "lost": 4, "hung": 5, "others": 0}
     damaged = [{"by": "zipflow", "data": "forms", "name": "mended", "trials": trials, "outside": 0}, {"by": "zipflow", "data": "states", "message": "it died"},
                {"by": "nvcomp", "data": "symbols", "codec": "lz4", "decoder": "", "trials": trials, "outside": 2}]
-    for name, made, wanted in (("hostile", {"steps": [{"step": "hostile", "result": step}, {"step": "devices", "result": []}]}, "| 88 | 10,000 | 1 | 2 | 3 | 4 | 0 | 0 | 3.2 |"),
+    for name, made, wanted in (("hostile", {"steps": [{"step": "hostile", "result": step}, {"step": "hostile_strings", "result": step}, {"step": "devices", "result": []}]}, "| 88 | 10,000 | 1 | 2 | 3 | 4 | 0 | 0 | 3.2 |"),
                                ("damage", {"bench": "peers damage", "results": damaged}, "| zipflow | `forms`, mended | 1,213 | 1 | 1,200 | 3 | 0 | 4 | 5 | 0 |\n| nvCOMP | `lz4` |")):
         path = tree / f"bench/results/h100/2999-01-01-{name}.json"
         path.write_text(json.dumps({"commit": "abc", "date": "2999-01-01T00:00:00Z", "device": "cuda", "machine": {"nvidia_smi": ["a GPU"]}, **made}))
