@@ -3,11 +3,13 @@
 import concurrent.futures
 import contextlib
 import gc
+import io
 import multiprocessing
 import os
 import pickle
 import subprocess
 import sys
+import threading
 import tracemalloc
 
 import conftest
@@ -64,24 +66,26 @@ def test_close_while_others_read(file, mixed):
     assert all(results)
 
 
+class Waiting(io.BytesIO):
+    """A file object whose reads say that they have begun and wait, once `waits` is set."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.waits, self.inside, self.go_on = False, threading.Event(), threading.Event()
+
+    def read(self, *count):
+        if self.waits:
+            self.inside.set()
+            assert self.go_on.wait(30)
+        return super().read(*count)
+
+
 def test_close_during_a_read(file):
     """The file is closed when the read that has begun ends, and not before."""
-    import io
-    import threading
     import weakref
 
-    inside, go_on = threading.Event(), threading.Event()
-
-    class Waiting(io.BytesIO):
-        waits = False
-
-        def read(self, *count):
-            if self.waits:
-                inside.set()
-                assert go_on.wait(30)
-            return super().read(*count)
-
     source = Waiting(file.read_bytes())
+    inside, go_on = source.inside, source.go_on
     gone = weakref.ref(source)
     f = zf.open(source)
     source.waits = True
@@ -101,21 +105,8 @@ def test_close_during_a_read(file):
 
 def test_the_gil_is_released(file):
     """While a file object serves one reader from its Python code, another thread of Python goes on: no call holds the GIL."""
-    import io
-    import threading
-
-    inside, go_on = threading.Event(), threading.Event()
-
-    class Waiting(io.BytesIO):
-        waits = False
-
-        def read(self, *count):
-            if self.waits:
-                inside.set()
-                assert go_on.wait(30)
-            return super().read(*count)
-
     source = Waiting(file.read_bytes())
+    inside, go_on = source.inside, source.go_on
     f = zf.open(source)
     source.waits = True
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -137,8 +128,6 @@ class Scripted:
         return self.at
 
     def read(self, count):
-        import threading
-
         me = threading.get_ident()
         self.reads.append(me)
         if me in self.raises:
@@ -149,8 +138,6 @@ class Scripted:
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
 def test_exceptions_go_to_whose_read_they_end(file, mixed, kind):
     """Two threads read through one file object, which fails in one of them: that one alone has the exception."""
-    import threading
-
     source = Scripted(file.read_bytes())
     f = zf.open(source)
     f.read(["number"])
@@ -308,7 +295,6 @@ def test_reads_leave_nothing(file):
 
 def test_cycles(file):
     """A file object that holds its own File is collected."""
-    import io
     import weakref
 
     class Own(io.BytesIO):

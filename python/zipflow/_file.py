@@ -260,8 +260,7 @@ class File:
         container, owner = self._opened()
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
-        if not 0 <= threads <= 256:
-            raise ValueError("threads must be between 0 and 256")
+        _home.check_threads(threads)
         _home.with_compiler(owner)
         out = []
         for field in fields:

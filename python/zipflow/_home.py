@@ -31,6 +31,12 @@ def with_compiler(owner):
         _compile.attach(owner._capsule(), os.fsencode(folder) if os.path.isdir(folder) else b"")
 
 
+def check_threads(threads):
+    """Refuses a number of threads that no call may have."""
+    if not 0 <= threads <= 256:
+        raise ValueError("threads must be between 0 and 256")
+
+
 def _in_child():
     global _home, _lock
     _home, _lock = None, _thread.allocate_lock()

@@ -1,10 +1,7 @@
 """Decoded columns and tables in host memory."""
 
-from . import _runtime
+from . import _runtime, _types
 from ._errors import ColumnError, refuse
-
-
-_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 class Column(_runtime.Column):
@@ -29,7 +26,7 @@ class Column(_runtime.Column):
         nulls = self.null_count
         if kind == "b" and not nulls:
             return numpy.unpackbits(numpy.asarray(self.values), count=len(self), bitorder="little").view(bool)
-        unit = {"tdD": "D", "tdm": "ms"}.get(kind) or (_UNITS[kind[2]] if kind[:2] in ("ts", "tD") else None)
+        unit = {"tdD": "D", "tdm": "ms"}.get(kind) or (_types.UNITS[kind[2]] if kind[:2] in ("ts", "tD") else None)
         if unit:
             out = numpy.asarray(self.values).astype("i8").view(f"{'m8' if kind[:2] == 'tD' else 'M8'}[{unit}]")
             if nulls:

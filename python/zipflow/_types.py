@@ -4,6 +4,7 @@
 ELEMENTS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool", "string")
 _FORMATS = dict(zip(ELEMENTS, "C S I L c s i l f g b u".split()))
 DATE, TIMESTAMP, DECIMAL = 1, 2, 3  # zf_logical
+UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # of time: by the letter in a format, as NumPy and people write them
 
 
 def arrow_format(element, logical, precision, scale):

@@ -22,13 +22,12 @@ def _name_of(form):
     """A type as Arrow calls it, for errors."""
     if form in _NAMES:
         return _NAMES[form]
-    units = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
     if form.startswith("ts"):
-        return f"timestamp[{units.get(form[2:3], '?')}{', tz=' * bool(form[4:])}{form[4:]}]"
+        return f"timestamp[{_types.UNITS.get(form[2:3], '?')}{', tz=' * bool(form[4:])}{form[4:]}]"
     if form.startswith("tD"):
-        return f"duration[{units.get(form[2:3], '?')}]"
+        return f"duration[{_types.UNITS.get(form[2:3], '?')}]"
     if form.startswith("tt"):
-        return f"time[{units.get(form[2:3], '?')}]"
+        return f"time[{_types.UNITS.get(form[2:3], '?')}]"
     if form.startswith("+w:"):
         return "fixed_size_list"
     if form.startswith("w:"):
@@ -152,8 +151,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     table: an object with `__arrow_c_stream__` (pyarrow's tables and readers, polars, DuckDB's relations), or the path of a .parquet
     file, which pyarrow reads. Batches are encoded as they come, in the memory of a few blocks of 16 MiB a column.
     codecs: {column: text of a codec}; other columns have the default of their type (dsl/std/defaults.zf). The codec of a column with
-    nulls is that of its values, unless it names `nullable`. Or a Program with one table, whose columns are the table's, by name. rows_per_block: 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum, maximum
-    and nulls of every 65,536 rows.
+    nulls is that of its values, unless it names `nullable`. Or a Program with one table, whose columns are the table's, by name.
+    rows_per_block: 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum, maximum and nulls of every 65,536 rows.
 
     The file appears under its name when it is complete; nothing is left after an error. Every block is decoded and compared before it
     is written. Raises UnsupportedError (a NotImplementedError) with the column for a type that is not supported; InputError (a
@@ -164,8 +163,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     target = os.fsencode(path)
     if b"\0" in target:
         raise ValueError("a path has no NUL character")
-    if not 0 <= threads <= 256:
-        raise ValueError("threads must be between 0 and 256")
+    _home.check_threads(threads)
     if not 0 <= rows_per_block <= 1 << 31:
         raise ValueError("rows_per_block must be between 0 and 2^31")
     stream = _compile.stream(_source(table).__arrow_c_stream__())
