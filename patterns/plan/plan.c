@@ -111,19 +111,20 @@ static bool lists(const char *list, const char *path) {
 
 static const char unfused_by_request[] = "unfused by request: materialised";
 
+static bool has_edge(const uint32_t *edges, uint32_t count, uint32_t edge) {
+    bool has = false;
+    for (uint32_t k = 0; k < count; k++) has = has || edges[k] == edge;
+    return has;
+}
+
 static bool is_unfused(const planner *p, const zf_graph_edge *edge) {
-    for (uint32_t k = 0; k < p->options->tree_edge_count; k++) {
-        if (p->options->tree_edges[k] == edge->index) return true;
-    }
+    if (has_edge(p->options->tree_edges, p->options->tree_edge_count, edge->index)) return true;
     const char *list = p->options->unfused;
     return list != NULL && (strcmp(list, ZF_UNFUSED_ALL) == 0 || lists(list, edge->path));
 }
 
 static bool has_uneven_chunks(const planner *p, uint32_t edge) {
-    for (uint32_t k = 0; k < p->options->uneven_edge_count; k++) {
-        if (p->options->uneven_edges[k] == edge) return true;
-    }
-    return false;
+    return has_edge(p->options->uneven_edges, p->options->uneven_edge_count, edge);
 }
 
 /// Decides an edge that has a producer, but for the size of its tree's state.
