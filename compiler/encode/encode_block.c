@@ -339,20 +339,12 @@ static void free_output(running *r) {
 
 /// Makes the zones of a block that was decoded.
 static zf_status make_zones(const running *r, zf_zone **out, zf_error *error) {
-    uint64_t rows = r->source->rows, count = zf_zones_of(rows);
     *out = NULL;
     if (!r->job->zoned) return ZF_OK;
-    *out = calloc(count + 1, sizeof **out);
-    if (*out == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the zones of a block");
     const zf_zone_rows all = {
         .element = r->decoder->shape.edges[0].type, .values = r->out, .offsets = r->offsets, .validity = r->validity};
-    for (uint64_t z = 0, begin = 0, end; z < count; z++, begin = end) {
-        zf_zone_found found;
-        end = rows - begin < ZF_ZONE_ROWS ? rows : begin + ZF_ZONE_ROWS;
-        zf_zone_find(&all, begin, end, &found);
-        zf_zone_of(all.element, end - begin, &found, &(*out)[z]);
-    }
-    return ZF_OK;
+    *out = zf_zones_make(&all, r->source->rows);
+    return *out != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for the zones of a block");
 }
 
 static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {

@@ -214,15 +214,8 @@ static zf_status decode_block(const wrapped *w, const cut *at, const zf_block_vi
 static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
     if (!w->job->zoned) return ZF_OK;
     const zf_zone_rows all = {.element = (zf_element)w->job->column->type.kind, .values = m->out};
-    m->zones = calloc(zf_zones_of(at->rows) + 1, sizeof *m->zones);
-    if (m->zones == NULL) return no_memory(error);
-    for (uint64_t z = 0, begin = 0, end; begin < at->rows; z++, begin = end) {
-        zf_zone_found found;
-        end = at->rows - begin < ZF_ZONE_ROWS ? at->rows : begin + ZF_ZONE_ROWS;
-        zf_zone_find(&all, begin, end, &found);
-        zf_zone_of(all.element, end - begin, &found, &m->zones[z]);
-    }
-    return ZF_OK;
+    m->zones = zf_zones_make(&all, at->rows);
+    return m->zones != NULL ? ZF_OK : no_memory(error);
 }
 
 static zf_status make_block(const wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block,
@@ -302,7 +295,7 @@ static zf_status write_column(wrapped *w, zf_error *error) {
     w->decoder = held->decoder;
     const zf_shape *shape = &w->decoder->shape;
     bool known = shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 && shape->param_count == 0 &&
-                 shape->tree_count == 1 && shape->trees[0].uneven && shape->trees[0].field_count == 3;
+                 shape->tree_count == 1 && shape->trees[0].directory == ZF_DIRECTORY_UNEVEN && shape->trees[0].field_count == 3;
     w->stream = 1;
     zf_status status = known ? ZF_OK : refuse_codec(w->job->column, "its stream has a codec of its own", error);
     if (status == ZF_OK) status = zf_writer_shape(w->job->writer, w->job->index, shape, &w->shape, error);

@@ -1,6 +1,7 @@
 #include "runtime/container/zone.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/container/element.h"
@@ -139,6 +140,17 @@ void zf_zone_of(zf_element element, uint64_t rows, const zf_zone_found *found, z
                      .has_nan = found->nans > 0,
                      .minimum_exact = any && (!text || found->least_short != 0),
                      .maximum_exact = any && (!text || found->most_long == 0)};
+}
+
+zf_zone *zf_zones_make(const zf_zone_rows *rows, uint64_t count) {
+    zf_zone *zones = calloc(zf_zones_of(count) + 1, sizeof *zones);
+    for (uint64_t z = 0, begin = 0, end; zones != NULL && begin < count; z++, begin = end) {
+        zf_zone_found found;
+        end = count - begin < ZF_ZONE_ROWS ? count : begin + ZF_ZONE_ROWS;
+        zf_zone_find(rows, begin, end, &found);
+        zf_zone_of(rows->element, end - begin, &found, &zones[z]);
+    }
+    return zones;
 }
 
 // ---- Checking -------------------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ static inline uint64_t zf_zones_of(uint64_t rows) { return rows / ZF_ZONE_ROWS +
 /// Finds what rows begin..end hold, at most ZF_ZONE_ROWS of them.
 ZF_PRIVATE_API void zf_zone_find(const zf_zone_rows *rows, uint64_t begin, uint64_t end, zf_zone_found *out);
 /// Makes the zone of `rows` rows, at least one; its first row is 0. All bounds of numbers are exact.
-ZF_PRIVATE_API void zf_zone_of(zf_element element, uint64_t rows, const zf_zone_found *found, zf_zone *out);
+void zf_zone_of(zf_element element, uint64_t rows, const zf_zone_found *found, zf_zone *out);
+/// Makes the zones of a block of `count` rows, by zf_zone_of. Free them with free(); NULL: no memory.
+ZF_PRIVATE_API zf_zone *zf_zones_make(const zf_zone_rows *rows, uint64_t count);
 
 /// Returns the fault of a zone that a file states, or NULL: what no rows of the type could have.
 const char *zf_zone_fault(const zf_zone *zone, zf_column_type type);
