@@ -166,8 +166,7 @@ static void describe_shape(decoder *d, size_t branch_count) {
                                    .field_count = abi->trees[t].field_count,
                                    .fields = fields,
                                    .interval = abi->trees[t].interval,
-                                   .directory = abi->trees[t].directory != ZF_DIRECTORY_NONE,
-                                   .uneven = abi->trees[t].directory == ZF_DIRECTORY_UNEVEN};
+                                   .directory = (zf_abi_directory)abi->trees[t].directory};
     }
     d->base.shape = (zf_shape){.branches = graph->branches,
                                .branch_count = (uint32_t)branch_count,
@@ -217,7 +216,7 @@ bool zf_decoder_states_of(const zf_shape *shape, uint32_t **edges, zf_decoder_st
     uint32_t *uneven = *edges + shape->tree_count, count = 0;
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         (*edges)[t] = shape->trees[t].edge;
-        if (shape->trees[t].uneven) uneven[count++] = shape->trees[t].edge;
+        if (shape->trees[t].directory == ZF_DIRECTORY_UNEVEN) uneven[count++] = shape->trees[t].edge;
     }
     *out = (zf_decoder_states){.seek_interval = zf_shape_interval(shape),
                                .tree_edges = *edges,

@@ -36,10 +36,9 @@ typedef struct zf_shape_tree {
     uint32_t field_count;
     const zf_shape_field *fields;
     uint32_t interval; ///< A, when read from a file; a writer takes it from the shape's first block. Or the outputs of a chunk
-    bool directory;    ///< of chunks; else of seek states
-    /// A directory of chunks of 1 to `interval` outputs. Its fields: the output with which a chunk begins; then for each stream
-    /// the element with which its part begins, and the elements of the part.
-    bool uneven;
+    /// NONE: it has seek states. An uneven one is of chunks of 1 to `interval` outputs. Its fields: the output with
+    /// which a chunk begins; then for each stream the element with which its part begins, and the elements of the part.
+    zf_abi_directory directory;
 } zf_shape_tree;
 
 typedef struct zf_shape {

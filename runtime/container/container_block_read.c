@@ -251,15 +251,15 @@ static zf_status check_entries(check *c, const zf_block_view *view, uint32_t t) 
     const zf_shape_tree *tree = &c->shape->trees[t];
     const zf_seek_view *seek = &view->seeks[t];
     uint64_t count = view->counts[tree->edge], entries = zf_seek_entries(count, seek->interval);
-    if (tree->uneven && ((seek->entries == 0) != (count == 0) || seek->entries > count)) {
+    if (tree->directory == ZF_DIRECTORY_UNEVEN && ((seek->entries == 0) != (count == 0) || seek->entries > count)) {
         return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu chunks for %llu elements",
                       edge_name(c->shape, tree->edge), (ull)seek->entries, (ull)count);
     }
-    if (tree->directory && !tree->uneven && seek->entries != entries) {
+    if (tree->directory == ZF_DIRECTORY_EVEN && seek->entries != entries) {
         return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu entries for %llu elements in chunks of %u",
                       edge_name(c->shape, tree->edge), (ull)seek->entries, (ull)count, seek->interval);
     }
-    if (!tree->directory && seek->entries != 0 && seek->entries != entries) {
+    if (tree->directory == ZF_DIRECTORY_NONE && seek->entries != 0 && seek->entries != entries) {
         return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t, (ull)seek->entries, (ull)entries);
     }
     return ZF_OK;
@@ -272,10 +272,10 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
         const zf_shape_tree *tree = &shape->trees[t];
         zf_seek_view *seek = &view->seeks[t];
         c->subject = shape->edges[tree->edge].path;
-        bool directory, uneven;
-        uint32_t interval = zf_tree_unpack(zf_load32(trees), &directory, &uneven);
+        zf_abi_directory directory;
+        uint32_t interval = zf_tree_unpack(zf_load32(trees), &directory);
         *seek = (zf_seek_view){interval, zf_load64(trees + 8), zf_load64(trees + 16), offsets, widths};
-        if (directory != tree->directory || uneven != tree->uneven || zf_load32(trees + 4) != tree->field_count ||
+        if (directory != tree->directory || zf_load32(trees + 4) != tree->field_count ||
             !zf_tree_interval_valid(directory, interval)) {
             return REFUSE(c, ZF_E_BLOCK_HEADER, "%s %u has %u fields and %s every %u elements",
                           directory ? "chunk directory" : "seek tree", t, zf_load32(trees + 4), directory ? "a chunk" : "a state",
@@ -299,9 +299,9 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             }
             *offsets = offset;
             *widths = (uint8_t)width;
-            if (directory && !uneven && view->base != NULL) ZF_TRY(check_directory(c, view, t, f));
+            if (directory == ZF_DIRECTORY_EVEN && view->base != NULL) ZF_TRY(check_directory(c, view, t, f));
         }
-        if (uneven && view->base != NULL) ZF_TRY(check_uneven(c, view, t));
+        if (directory == ZF_DIRECTORY_UNEVEN && view->base != NULL) ZF_TRY(check_uneven(c, view, t));
     }
     c->subject = NULL;
     return ZF_OK;

@@ -47,17 +47,17 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_seek_data *seek = &block->seeks[t];
-        bool directory = shape->trees[t].directory;
+        zf_abi_directory directory = shape->trees[t].directory;
         if (!zf_tree_interval_valid(directory, seek->interval)) {
             return zf_raise(error, ZF_E_INTERNAL, "a seek interval of %u", seek->interval);
         }
         uint64_t count = block->counts[shape->trees[t].edge], entries = zf_seek_entries(count, seek->interval);
-        if (shape->trees[t].uneven) {
+        if (directory == ZF_DIRECTORY_UNEVEN) {
             if (seek->entries <= count && (seek->entries == 0) == (count == 0)) continue;
             return zf_raise(error, ZF_E_INTERNAL, "%llu chunks of %llu outputs", (unsigned long long)seek->entries,
                             (unsigned long long)count);
         }
-        if ((directory || seek->entries != 0) && seek->entries != entries) {
+        if ((directory == ZF_DIRECTORY_EVEN || seek->entries != 0) && seek->entries != entries) {
             return zf_raise(error, ZF_E_INTERNAL, "%llu seek states; the tiles need %llu", (unsigned long long)seek->entries,
                             (unsigned long long)entries);
         }

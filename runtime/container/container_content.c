@@ -238,7 +238,8 @@ static zf_status check_against_index(unsigned version, const zf_index_column *co
                                         tree->directory ? "chunk directory" : "seek tree", t, tree->interval, seek->interval);
             return zf_fail_place(error, status, "%s", place);
         }
-        if (tree->uneven || seek->entries == zf_seek_entries(view->counts[tree->edge], seek->interval)) continue;
+        if (tree->directory == ZF_DIRECTORY_UNEVEN || seek->entries == zf_seek_entries(view->counts[tree->edge], seek->interval))
+            continue;
         zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states, one every %u elements", t,
                                     (ull)seek->entries, seek->interval);
         return zf_fail_place(error, status, "%s", place);

@@ -104,20 +104,22 @@ enum {
 
 /// The interval of a tree as it stands in a file.
 static inline uint32_t zf_tree_word(const zf_shape_tree *tree, uint32_t interval) {
-    return interval | (tree->directory ? ZF_FORMAT_DIRECTORY : 0) | (tree->uneven ? ZF_FORMAT_UNEVEN : 0);
+    return interval | (tree->directory != ZF_DIRECTORY_NONE ? ZF_FORMAT_DIRECTORY : 0) |
+           (tree->directory == ZF_DIRECTORY_UNEVEN ? ZF_FORMAT_UNEVEN : 0);
 }
 
 /// Takes such a word apart: sets what kind of tree it is of, and returns the interval.
-static inline uint32_t zf_tree_unpack(uint32_t word, bool *directory, bool *uneven) {
-    *directory = (word & ZF_FORMAT_DIRECTORY) != 0;
-    *uneven = *directory && (word & ZF_FORMAT_UNEVEN) != 0;
-    return word & ~(*directory ? ZF_FORMAT_DIRECTORY | ZF_FORMAT_UNEVEN : 0);
+static inline uint32_t zf_tree_unpack(uint32_t word, zf_abi_directory *directory) {
+    *directory = (word & ZF_FORMAT_DIRECTORY) == 0 ? ZF_DIRECTORY_NONE
+                 : (word & ZF_FORMAT_UNEVEN) == 0  ? ZF_DIRECTORY_EVEN
+                                                   : ZF_DIRECTORY_UNEVEN;
+    return word & ~(*directory != ZF_DIRECTORY_NONE ? ZF_FORMAT_DIRECTORY | ZF_FORMAT_UNEVEN : 0);
 }
 
 /// The required features of a block of this shape.
 static inline uint64_t zf_block_features(const zf_shape *shape) {
     for (uint32_t t = 0; t < shape->tree_count; t++)
-        if (shape->trees[t].uneven) return UINT64_C(1) << ZF_REQUIRED_UNEVEN_CHUNKS;
+        if (shape->trees[t].directory == ZF_DIRECTORY_UNEVEN) return UINT64_C(1) << ZF_REQUIRED_UNEVEN_CHUNKS;
     return 0;
 }
 
@@ -169,8 +171,8 @@ static inline bool zf_interval_valid(uint32_t interval) {
     return interval >= ZF_INTERVAL_LEAST && interval <= ZF_INTERVAL_MOST && (interval & (interval - 1)) == 0;
 }
 
-static inline bool zf_tree_interval_valid(bool directory, uint32_t interval) {
-    return directory ? interval >= 1 && interval <= ZF_CHUNK_MOST : zf_interval_valid(interval);
+static inline bool zf_tree_interval_valid(zf_abi_directory directory, uint32_t interval) {
+    return directory != ZF_DIRECTORY_NONE ? interval >= 1 && interval <= ZF_CHUNK_MOST : zf_interval_valid(interval);
 }
 
 /// Returns the fault of a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.

@@ -162,11 +162,11 @@ static void read_shape(reader *r, const zf_index *index, const zf_index_column *
     zf_shape_tree *trees = new_array(r, shape->tree_count, 12, sizeof *trees);
     for (uint32_t t = 0; r->fault == NULL && t < shape->tree_count; t++) {
         trees[t].edge = read32(r);
-        trees[t].interval = zf_tree_unpack(read32(r), &trees[t].directory, &trees[t].uneven);
+        trees[t].interval = zf_tree_unpack(read32(r), &trees[t].directory);
         trees[t].field_count = read32(r);
         if (trees[t].interval != 0 && !zf_tree_interval_valid(trees[t].directory, trees[t].interval))
             fail_at(r, "an impossible seek interval", r->at);
-        if (trees[t].uneven && !zf_index_has(index, true, ZF_REQUIRED_UNEVEN_CHUNKS))
+        if (trees[t].directory == ZF_DIRECTORY_UNEVEN && !zf_index_has(index, true, ZF_REQUIRED_UNEVEN_CHUNKS))
             fail_at(r, "uneven chunks, but not the feature of this name", r->at);
         zf_shape_field *fields = new_array(r, trees[t].field_count, 5, sizeof *fields);
         for (uint32_t f = 0; r->fault == NULL && f < trees[t].field_count; f++) {

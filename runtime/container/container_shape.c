@@ -4,9 +4,8 @@
 
 /// The fault of the fields of an uneven directory, or NULL: the outputs' begins, and two fields for each stream.
 static const char *uneven_fault(const zf_shape_tree *tree) {
-    if (!tree->uneven) return NULL;
-    if (!tree->directory || tree->field_count % 2 != 1 || tree->fields[0].edge != tree->edge)
-        return "an uneven chunk directory without its outputs";
+    if (tree->directory != ZF_DIRECTORY_UNEVEN) return NULL;
+    if (tree->field_count % 2 != 1 || tree->fields[0].edge != tree->edge) return "an uneven chunk directory without its outputs";
     for (uint32_t f = 1; f < tree->field_count; f += 2) {
         if (tree->fields[f].edge != tree->fields[f + 1].edge) return "an uneven chunk directory without a stream's lengths";
     }
@@ -55,8 +54,7 @@ static bool same_edge(const zf_shape_edge *a, const zf_shape_edge *b) {
 }
 
 static bool same_tree(const zf_shape_tree *a, const zf_shape_tree *b) {
-    if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory || a->uneven != b->uneven)
-        return false;
+    if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory) return false;
     if (a->directory && a->interval != b->interval && a->interval != 0 && b->interval != 0) return false; // 0: no block has it
     for (uint32_t f = 0; f < a->field_count; f++) {
         if (a->fields[f].bytes != b->fields[f].bytes) return false;

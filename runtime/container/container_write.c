@@ -366,8 +366,8 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         counts + UINT64_C(8) * known->shape.edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
     zf_shape_tree *trees = (zf_shape_tree *)known->shape.trees; // the writer's own copy
     for (uint32_t t = 0; t < known->shape.tree_count; t++) {
-        bool directory, uneven;
-        uint32_t interval = zf_tree_unpack(zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t), &directory, &uneven);
+        zf_abi_directory directory;
+        uint32_t interval = zf_tree_unpack(zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t), &directory);
         if (trees[t].interval == 0) trees[t].interval = interval;
         if (trees[t].interval != interval) {
             return zf_raise(error, ZF_E_INTERNAL, "column %.128s has seek points at two intervals", entry->name);

@@ -32,7 +32,7 @@ static bool slot_fits(const zf_abi_slot *slot, const zf_shape *shape) {
     case ZF_SLOT_SEEK_OFFSET:
     case ZF_SLOT_SEEK_WIDTH: return slot->a < shape->tree_count && slot->b < shape->trees[slot->a].field_count;
     case ZF_SLOT_CHARACTERS: return shape->edges[0].type == ZF_STRING;
-    case ZF_SLOT_CHUNKS: return slot->a < shape->tree_count && shape->trees[slot->a].uneven;
+    case ZF_SLOT_CHUNKS: return slot->a < shape->tree_count && shape->trees[slot->a].directory == ZF_DIRECTORY_UNEVEN;
     }
     return false;
 }
@@ -57,10 +57,6 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
     return !bits || uneven || kernel->tile % 8 == 0; // two tiles must not share a byte; a reader checks uneven chunks
 }
 
-static uint32_t directory_of(const zf_shape_tree *tree) {
-    return tree->uneven ? ZF_DIRECTORY_UNEVEN : tree->directory ? ZF_DIRECTORY_EVEN : ZF_DIRECTORY_NONE;
-}
-
 /// A column's characters are bytes.
 static bool holds_characters(const zf_abi_work *work, const zf_shape *shape) {
     return shape->edges[0].type == ZF_STRING && work->element == 1 && work->extra == 0 && work->nullable == 0;
@@ -80,7 +76,7 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
         if (plan->trees[i].edge != shape->trees[i].edge || plan->trees[i].field_count != shape->trees[i].field_count ||
-            plan->trees[i].directory != directory_of(&shape->trees[i]) ||
+            plan->trees[i].directory != shape->trees[i].directory ||
             !zf_tree_interval_valid(shape->trees[i].directory, plan->trees[i].interval)) {
             return misfit(error, "seek tree", i);
         }
@@ -278,7 +274,7 @@ static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, u
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
 static bool is_uneven(const zf_abi_kernel *kernel, const zf_block_view *view) {
-    return kernel->tree >= 0 && view->shape->trees[kernel->tree].uneven;
+    return kernel->tree >= 0 && view->shape->trees[kernel->tree].directory == ZF_DIRECTORY_UNEVEN;
 }
 
 uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view) {
@@ -427,7 +423,7 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
             return zf_fail_place(error, status, "%s", where);
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
-        if (view->shape->trees[t].uneven) continue; // a reader has checked them
+        if (view->shape->trees[t].directory == ZF_DIRECTORY_UNEVEN) continue; // a reader has checked them
         if (states && view->seeks[t].entries != entries) {
             zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states; its edge needs %llu", t,
                                         (ull)view->seeks[t].entries, (ull)entries);

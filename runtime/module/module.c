@@ -78,15 +78,15 @@ typedef enum nearness {
 
 static bool has_uneven_chunks(const zf_shape *shape) {
     bool has = false;
-    for (uint32_t t = 0; t < shape->tree_count; t++) has = has || shape->trees[t].uneven;
+    for (uint32_t t = 0; t < shape->tree_count; t++) has = has || shape->trees[t].directory == ZF_DIRECTORY_UNEVEN;
     return has;
 }
 
 /// Whether the same trees of both are of uneven chunks. Both stand in the order of the codec's stages.
 static bool same_uneven_chunks(const zf_shape *a, const zf_shape *b) {
     for (uint32_t t = 0, u = 0;; t++, u++) {
-        while (t < a->tree_count && !a->trees[t].uneven) t++;
-        while (u < b->tree_count && !b->trees[u].uneven) u++;
+        while (t < a->tree_count && a->trees[t].directory != ZF_DIRECTORY_UNEVEN) t++;
+        while (u < b->tree_count && b->trees[u].directory != ZF_DIRECTORY_UNEVEN) u++;
         if (t == a->tree_count || u == b->tree_count) return t == a->tree_count && u == b->tree_count;
         if (a->trees[t].edge != b->trees[u].edge) return false;
     }

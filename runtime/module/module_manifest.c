@@ -92,6 +92,15 @@ static void *list(coder *c, const void *items, uint32_t count, size_t size, size
 
 // ---- Shapes and plans -----------------------------------------------------------------------------------------
 
+/// As two flags: of chunks, and of uneven ones.
+static void code_directory(coder *c, zf_abi_directory *directory) {
+    bool chunks = *directory != ZF_DIRECTORY_NONE, uneven = *directory == ZF_DIRECTORY_UNEVEN;
+    flag(c, &chunks);
+    flag(c, &uneven);
+    if (uneven && !chunks && c->fault == NULL) c->fault = "uneven chunks of a tree without chunks";
+    *directory = !chunks ? ZF_DIRECTORY_NONE : uneven ? ZF_DIRECTORY_UNEVEN : ZF_DIRECTORY_EVEN;
+}
+
 static void code_shape(coder *c, zf_shape *s) {
     LIST(c, uint8_t, branch, s->branches, s->branch_count, 1);
     for (uint32_t i = 0; i < s->branch_count; i++) u8(c, &branch[i]);
@@ -113,8 +122,7 @@ static void code_shape(coder *c, zf_shape *s) {
     for (uint32_t i = 0; i < s->tree_count; i++) {
         u32(c, &tree[i].edge);
         u32(c, &tree[i].interval);
-        flag(c, &tree[i].directory);
-        flag(c, &tree[i].uneven);
+        code_directory(c, &tree[i].directory);
         LIST(c, zf_shape_field, field, tree[i].fields, tree[i].field_count, 12);
         for (uint32_t f = 0; f < tree[i].field_count; f++) {
             name(c, &field[f].name);

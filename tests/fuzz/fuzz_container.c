@@ -375,7 +375,7 @@ static void lie_in_states(fuzz_random *random, const zf_block_view *view, block_
         uint32_t fields = shape->trees[t].field_count;
         uint64_t count = out->counts[shape->trees[t].edge],
                  entries = seek->entries == 0 || count == 0 ? 0 : (count - 1) / seek->interval;
-        if (shape->trees[t].uneven && count > 0) {
+        if (shape->trees[t].directory == ZF_DIRECTORY_UNEVEN && count > 0) {
             entries = seek->entries;
             if (entries > 1 && fuzz_below(random, 16) == 0) entries--;
         }

@@ -159,7 +159,7 @@ static bool print_block(uint64_t number, const zf_block_view *view) {
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_shape_tree *tree = &shape->trees[t];
         const char *path = shape->edges[tree->edge].path;
-        if (tree->uneven) {
+        if (tree->directory == ZF_DIRECTORY_UNEVEN) {
             printf("      chunks of %s: %llu, of at most %u outputs\n", *path ? path : "(column)",
                    (unsigned long long)view->seeks[t].entries, view->seeks[t].interval);
             continue;
