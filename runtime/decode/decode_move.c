@@ -85,6 +85,8 @@ static zf_status clear_ends(unclear *range, const zf_bit_run *run, zf_error *err
     return ZF_OK;
 }
 
+bool zf_units_column_moves(const zf_units_column *column) { return column->moves; }
+
 zf_status zf_units_column_clear(const zf_units_column *column, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_selection *s = &column->selection;
     for (uint32_t copy = 0; column->moves && copy < column->options.copies; copy++) {

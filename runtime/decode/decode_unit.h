@@ -65,6 +65,8 @@ ZF_PRIVATE_API zf_units_sizes zf_units_column_sizes(const zf_units_column *colum
 /// Before the first launch of a part; `zf_units_start` does it for units without parts.
 ZF_PRIVATE_API zf_status zf_units_column_clear(const zf_units_column *column, void *stream, const zf_units_memory *memory,
                                                zf_error *error);
+/// Returns whether blocks are decoded aside and moved, so that zf_units_column_clear writes to the rows.
+ZF_PRIVATE_API bool zf_units_column_moves(const zf_units_column *column);
 /// Returns how many blocks hold wanted rows.
 ZF_PRIVATE_API uint64_t zf_units_column_blocks(const zf_units_column *column);
 

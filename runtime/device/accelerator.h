@@ -79,6 +79,11 @@ typedef struct zf_accelerator_ops {
     /// Memory of the device, aligned to 256. ZF_ERR_DEVICE with the sizes wanted and free where there is not enough.
     zf_status (*allocate)(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error);
     void (*release)(zf_accelerator *self, uint64_t address);
+    /// The same for callers, in the order of `stream`: the memory is usable by work that is enqueued on it after
+    /// `allocate_ordered`, and used by others after the work that was enqueued on it before `release_ordered`. NULL: callers get
+    /// no memory.
+    zf_status (*allocate_ordered)(zf_accelerator *self, void *stream, uint64_t bytes, uint64_t *address, zf_error *error);
+    void (*release_ordered)(zf_accelerator *self, void *stream, uint64_t address);
     /// Memory of the host that the device copies from and to at full speed, aligned to 64 at least.
     zf_status (*host_allocate)(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error);
     void (*host_release)(zf_accelerator *self, void *at);

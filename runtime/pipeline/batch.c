@@ -99,6 +99,7 @@ void zf_batch_free(zf_batch *batch) {
     for (size_t i = 0; i < batch->count; i++) zf_units_free(batch->transfers[i].units); // those that stayed for another run
     zf_device_part_give(a, allocator, &batch->heads);
     if (batch->base != NULL) a->ops->event_close(a, batch->base);
+    if (batch->behind != NULL) a->ops->event_close(a, batch->behind);
     zf_pinned_part_give(allocator, &batch->words);
     for (size_t r = 0; r < batch->request_count; r++) zf_requested_close(batch, &batch->requests[r]);
     free(batch->requests);

@@ -38,6 +38,14 @@ static zf_status note_start(zf_batch *batch, double *at, zf_error *error) {
     return ZF_OK;
 }
 
+/// Notes the work on the caller's stream that the run starts behind.
+static zf_status note_behind(zf_batch *batch, void *stream, zf_error *error) {
+    zf_accelerator *a = batch->pipeline->accelerator;
+    if (a == NULL) return ZF_OK;
+    if (batch->behind == NULL) ZF_TRY(a->ops->event_open(a, false, &batch->behind, error));
+    return a->ops->event_note(a, stream, batch->behind, error);
+}
+
 /// Under the lock, which it may leave meanwhile. `at`: when its start was noted.
 static void begin(zf_batch *batch, double at) {
     zf_pipeline *p = batch->pipeline;
@@ -60,8 +68,7 @@ static void begin(zf_batch *batch, double at) {
     if (p->queues[ZF_STAGE_READ].first != NULL) zf_pipeline_wake_all(p, p->accelerator != NULL ? ZF_WORK_READ : ZF_WORK_ANY);
 }
 
-zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
-    if (batch == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_start needs a batch");
+static zf_status start(zf_batch *batch, bool behind, void *stream, zf_error *error) {
     zf_pipeline *p = batch->pipeline;
     zf_batch_lock_learnt(batch);
     bool over = batch->requests_left == 0;
@@ -69,13 +76,26 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
     pthread_mutex_unlock(&p->lock);
     if (!over) return zf_raise(error, ZF_E_ARGUMENT, "the batch is still running: wait for all of its columns first");
     double at;
-    zf_status status = note_start(batch, &at, error);
+    zf_status status = behind ? note_behind(batch, stream, error) : ZF_OK;
+    if (status == ZF_OK) status = note_start(batch, &at, error);
+    batch->is_behind = behind && p->accelerator != NULL;
+    batch->followed = 0;
     pthread_mutex_lock(&p->lock);
     batch->in_hand = false;
     zf_pipeline_wake_all(p, ZF_WORK_ANY);
     if (status == ZF_OK) begin(batch, at);
     pthread_mutex_unlock(&p->lock);
     return status;
+}
+
+zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
+    if (batch == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_start needs a batch");
+    return start(batch, false, NULL, error);
+}
+
+zf_status zf_batch_start_behind(zf_batch *batch, void *stream, zf_error *error) {
+    if (batch == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_start_behind needs a batch");
+    return start(batch, true, stream, error);
 }
 
 zf_status zf_batch_check_started(const zf_batch *batch, size_t request, zf_error *error) {

@@ -173,6 +173,9 @@ struct zf_batch {
     zf_pinned_part words; ///< failure words of all units
     zf_device_part heads; ///< for those that stay
     void *base;           ///< event at the start
+    void *behind;         ///< event on the caller's stream that the run starts behind; NULL: none was ever noted
+    bool is_behind;       ///< the run starts behind it
+    uint32_t followed;    ///< bit s: `decodes[s]` waits for it; above them: `copies`. The thread that queues touches it
     size_t requests_left;
     bool started; ///< once
     uint64_t runs;

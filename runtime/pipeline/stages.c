@@ -55,6 +55,16 @@ static zf_units_memory memory_of(const zf_pipeline *p, const zf_transfer *transf
     return memory;
 }
 
+/// Before rows are written on a stream: it waits for the work of the caller that the batch starts behind. `number`: of `decodes`,
+/// or ZF_PIPELINE_MOST_STREAMS for `copies`.
+static zf_status follow_caller(zf_pipeline *p, zf_batch *batch, unsigned number, zf_error *error) {
+    if (!batch->is_behind || (batch->followed >> number & 1) != 0) return ZF_OK;
+    void *stream = number < ZF_PIPELINE_MOST_STREAMS ? p->decodes[number] : p->copies;
+    ZF_TRY(p->accelerator->ops->stream_follow(p->accelerator, stream, batch->behind, error));
+    batch->followed |= UINT32_C(1) << number;
+    return ZF_OK;
+}
+
 /// The head and the blocks, in one piece where they are. A head of its own goes on the same stream: on another one it would wait
 /// until the link has nothing else to do, since a GPU's copies are not taken in turn from streams (measured on an H200).
 static zf_status copy_parts(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
@@ -64,6 +74,8 @@ static zf_status copy_parts(zf_pipeline *p, zf_transfer *transfer, zf_error *err
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
     transfer->queued_at = zf_clock_seconds() - transfer->batch->begun;
     if (transfer->waited) ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
+    if (transfer->first == transfer->last || (!request->cleared && zf_units_column_moves(request->column)))
+        ZF_TRY(follow_caller(p, transfer->batch, ZF_PIPELINE_MOST_STREAMS, error));
     if (!request->cleared) ZF_TRY(zf_units_column_clear(request->column, p->copies, &memory, error)); // before all its decodes
     request->cleared = true;
     if (transfer->first == transfer->last) {
@@ -91,6 +103,7 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, zf_error *e
     zf_units_memory memory = memory_of(p, transfer);
     void *stream = p->decodes[transfer->stream];
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
+    ZF_TRY(follow_caller(p, transfer->batch, transfer->stream, error));
     ZF_TRY(zf_units_launch(transfer->units, stream, &memory, error));
     transfer->launched_at = zf_clock_seconds() - transfer->batch->begun;
     ZF_TRY(zf_units_end(transfer->units, stream, &memory, transfer->words, error));

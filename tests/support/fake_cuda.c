@@ -116,6 +116,7 @@ FUNCTION(cuDeviceGetAttribute, false, int *value, int attribute, zf_cu_device de
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_THREADS      ? 2048
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS       ? 24
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES ? 100 << 10
+             : attribute == ZF_CU_DEVICE_MEMORY_POOLS                ? !fake.no_pools
              : fake.multiprocessors != 0                             ? fake.multiprocessors
                                                                      : 132;
     return ZF_CU_SUCCESS;
@@ -195,6 +196,18 @@ FUNCTION(cuMemFree_v2, true, zf_cu_pointer address) {
     return ZF_CU_SUCCESS;
 }
 
+FUNCTION(cuMemAllocAsync, true, zf_cu_pointer *address, size_t bytes, zf_cu_stream stream) {
+    BEGIN(cuMemAllocAsync, true);
+    ON_STREAM(cuMemAllocAsync, stream);
+    return cuMemAlloc_v2(address, bytes);
+}
+
+FUNCTION(cuMemFreeAsync, true, zf_cu_pointer address, zf_cu_stream stream) {
+    BEGIN(cuMemFreeAsync, true);
+    ON_STREAM(cuMemFreeAsync, stream);
+    return cuMemFree_v2(address);
+}
+
 FUNCTION(cuMemHostAlloc, true, void **at, size_t bytes, unsigned flags) {
     BEGIN(cuMemHostAlloc, true);
     (void)flags;
@@ -260,7 +273,8 @@ FUNCTION(cuStreamSynchronize, true, zf_cu_stream stream) {
 
 FUNCTION(cuStreamWaitEvent, true, zf_cu_stream stream, zf_cu_event event, unsigned flags) {
     BEGIN(cuStreamWaitEvent, true);
-    (void)stream, (void)event, (void)flags;
+    (void)flags;
+    if (fake.on_event != NULL) fake.on_event("cuStreamWaitEvent", stream, event);
     return ZF_CU_SUCCESS;
 }
 
@@ -279,7 +293,7 @@ FUNCTION(cuEventDestroy_v2, true, zf_cu_event event) {
 
 FUNCTION(cuEventRecord, true, zf_cu_event event, zf_cu_stream stream) {
     BEGIN(cuEventRecord, true);
-    (void)stream;
+    if (fake.on_event != NULL) fake.on_event("cuEventRecord", stream, event);
     clock_gettime(CLOCK_MONOTONIC, &event->at);
     return ZF_CU_SUCCESS;
 }

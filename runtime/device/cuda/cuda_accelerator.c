@@ -100,11 +100,12 @@ static zf_abi_target target(const zf_accelerator *self) {
     return (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = ((const zf_cuda *)self)->arch};
 }
 
-static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
-    zf_cuda *cuda = of(self);
+/// Memory that is aligned to 256 at least. `ordered`: from the pool of the driver, in the order of `stream`.
+static zf_status take(zf_cuda *cuda, bool ordered, void *stream, uint64_t bytes, uint64_t *address, zf_error *error) {
     *address = 0;
     ZF_TRY(zf_cuda_enter(cuda, error));
-    zf_cu_result result = cuda->driver->memory_allocate(address, bytes != 0 ? bytes : 1); // aligned to 256 at least
+    zf_cu_result result = ordered ? cuda->driver->memory_allocate_ordered(address, bytes != 0 ? bytes : 1, stream)
+                                  : cuda->driver->memory_allocate(address, bytes != 0 ? bytes : 1);
     size_t free_bytes = 0, total = 0;
     bool full = result == ZF_CU_OUT_OF_MEMORY && cuda->driver->memory_info(&free_bytes, &total) == ZF_CU_SUCCESS;
     zf_cuda_leave(cuda);
@@ -115,9 +116,26 @@ static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *addres
     return hint_full(cuda, "decode fewer rows at once; other programs on the GPU are shown by `nvidia-smi`", status, error);
 }
 
+static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
+    return take(of(self), false, NULL, bytes, address, error);
+}
+
 static void release(zf_accelerator *self, uint64_t address) {
     zf_cuda *cuda = of(self);
     if (address != 0 && enter_to_release(cuda)) leave(cuda, cuda->driver->memory_free(address), "giving something back", NULL);
+}
+
+static zf_status allocate_ordered(zf_accelerator *self, void *stream, uint64_t bytes, uint64_t *address, zf_error *error) {
+    return take(of(self), of(self)->pools, stream, bytes, address, error);
+}
+
+/// Without pools the host waits for the stream.
+static void release_ordered(zf_accelerator *self, void *stream, uint64_t address) {
+    zf_cuda *cuda = of(self);
+    if (address == 0 || !enter_to_release(cuda)) return;
+    zf_cu_result result = cuda->pools ? cuda->driver->memory_free_ordered(address, stream) : cuda->driver->stream_wait(stream);
+    if (!cuda->pools && result == ZF_CU_SUCCESS) result = cuda->driver->memory_free(address);
+    leave(cuda, result, "giving something back", NULL);
 }
 
 static zf_status host_allocate(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error) {
@@ -253,6 +271,8 @@ static const zf_accelerator_ops operations = {
     .target = target,
     .allocate = allocate,
     .release = release,
+    .allocate_ordered = allocate_ordered,
+    .release_ordered = release_ordered,
     .host_allocate = host_allocate,
     .host_release = host_release,
     .copy_in = copy_in,
@@ -279,12 +299,13 @@ static const zf_accelerator_ops operations = {
 
 static zf_status open_gpu(zf_cuda *cuda, zf_error *error) {
     const zf_cuda_driver *d = cuda->driver;
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, pools = 0;
     ZF_TRY(zf_cuda_check(cuda, d->device_get(&cuda->device, (int)cuda->index), "finding the GPU", error));
     zf_cu_result result = d->device_attribute(&major, ZF_CU_DEVICE_CAPABILITY_MAJOR, cuda->device);
     if (result == ZF_CU_SUCCESS) result = d->device_attribute(&minor, ZF_CU_DEVICE_CAPABILITY_MINOR, cuda->device);
     ZF_TRY(zf_cuda_check(cuda, result, "asking for the GPU's compute capability", error));
     cuda->arch = (uint32_t)(major * 10 + minor);
+    if (d->device_attribute(&pools, ZF_CU_DEVICE_MEMORY_POOLS, cuda->device) == ZF_CU_SUCCESS) cuda->pools = pools != 0;
     return zf_cuda_check(cuda, d->context_retain(&cuda->context, cuda->device), "starting the GPU's context", error);
 }
 

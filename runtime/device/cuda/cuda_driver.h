@@ -62,6 +62,7 @@ enum { // attributes of a device
     ZF_CU_DEVICE_COMPUTE_MODE = 20,
     ZF_CU_DEVICE_CAPABILITY_MAJOR = 75,
     ZF_CU_DEVICE_CAPABILITY_MINOR = 76,
+    ZF_CU_DEVICE_MEMORY_POOLS = 115,
 };
 enum { ZF_CU_COMPUTE_MODE_PROHIBITED = 2 };
 enum { // attributes of a kernel
@@ -99,6 +100,8 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
     X(memory_info, "cuMemGetInfo_v2", (size_t *free, size_t *total))                                                             \
     X(memory_allocate, "cuMemAlloc_v2", (zf_cu_pointer * address, size_t bytes))                                                 \
     X(memory_free, "cuMemFree_v2", (zf_cu_pointer address))                                                                      \
+    X(memory_allocate_ordered, "cuMemAllocAsync", (zf_cu_pointer * address, size_t bytes, zf_cu_stream stream))                  \
+    X(memory_free_ordered, "cuMemFreeAsync", (zf_cu_pointer address, zf_cu_stream stream))                                       \
     X(host_allocate, "cuMemHostAlloc", (void **at, size_t bytes, unsigned flags))                                                \
     X(host_free, "cuMemFreeHost", (void *at))                                                                                    \
     X(copy_in, "cuMemcpyHtoDAsync_v2", (zf_cu_pointer to, const void *from, size_t bytes, zf_cu_stream stream))                  \

@@ -20,6 +20,7 @@ typedef struct zf_cuda {
     zf_cu_context context; ///< the primary one, retained
     unsigned index;        ///< N of cuda:N
     uint32_t arch;         ///< 90 for compute capability 9.0
+    bool pools;            ///< it allocates memory in the order of a stream
     atomic_int lost;       ///< the result that destroyed the context; 0 while it lives
     pthread_mutex_t lock;  ///< guards what follows
     zf_accelerator_code *codes;

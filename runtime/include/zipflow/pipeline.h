@@ -7,7 +7,7 @@
 //   zf_pipeline_create         makes memory, streams and threads
 //   zf_pipeline_request_sizes  returns the memory that a column needs at its destination
 //   zf_batch_create            cuts columns into units, gets their code, orders the units
-//   zf_batch_start             starts, and returns
+//   zf_batch_start             starts, and returns; zf_batch_start_behind: behind the work on a stream
 //   zf_batch_wait              waits for a column; zf_batch_follow lets a stream wait for it
 //   zf_batch_free, zf_pipeline_free
 //
@@ -157,6 +157,15 @@ ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_reques
 ///
 /// Errors: ZF_ERR_USAGE while the batch still runs; ZF_ERR_DEVICE. Faults of columns are zf_batch_wait's.
 ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
+/// Starts a batch as zf_batch_start does, behind the work that is on a stream of the caller.
+///
+/// `stream`: CUDA: a CUstream of the primary context; NULL: the default stream. Stream order: the pipeline writes the device
+/// memory of requests after the work that was enqueued on `stream` before this call, so memory of a stream-ordered pool may be
+/// used at once. Reading and copies of stored bytes do not wait. The stream does not wait for the batch: see zf_batch_follow.
+/// CPUs ignore `stream`.
+///
+/// Errors: those of zf_batch_start.
+ZF_API zf_status zf_batch_start_behind(zf_batch *batch, void *stream, zf_error *error);
 /// Waits until a column is at its destination or failed. Any thread.
 ///
 /// `request`: its number in zf_batch_create's array. Returns the error of the column's first block that failed. Faults that

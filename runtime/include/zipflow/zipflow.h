@@ -141,6 +141,28 @@ ZF_API size_t zf_device_count(const zf_context *context);
 /// Describes a device. `index`: 0 to zf_device_count - 1; others are ZF_ERR_USAGE (ZF1101). Any thread.
 ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
 
+// Memory of a device, for callers that have no allocator of their own. It belongs to the caller, who gives it back before the
+// context is freed. `stream`: CUDA: a CUstream of the primary context; NULL: the default stream, whichever that is for the
+// caller's other libraries; CU_STREAM_LEGACY names it. Any thread.
+
+/// Allocates `bytes` bytes of device memory, aligned to 256; at least one byte.
+///
+/// Stream order: work that is enqueued on `stream` after this call may use it, work on other streams once it follows such work.
+/// CUDA: from the driver's pool (cuMemAllocAsync), where the GPU has one. Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE, also where the
+/// memory does not suffice (ZF1108); ZF_ERR_UNSUPPORTED for a device without memory of its own (ZF1406).
+ZF_API zf_status zf_device_allocate(zf_context *context, const char *device, void *stream, uint64_t bytes, uint64_t *address,
+                                    zf_error *error);
+/// Gives memory of zf_device_allocate back. Stream order: others use it after the work that is on `stream` now.
+///
+/// Other streams that use it must be followed by `stream` first. `address` may be 0. Where the GPU has no pool, or is lost, the
+/// call waits for `stream`, or does nothing.
+ZF_API void zf_device_release(zf_context *context, const char *device, void *stream, uint64_t address);
+/// Copies `bytes` bytes of device memory to the host behind the work that is on `stream`, and waits for it.
+///
+/// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).
+ZF_API zf_status zf_device_copy_out(zf_context *context, const char *device, void *stream, void *to, uint64_t from,
+                                    uint64_t bytes, zf_error *error);
+
 // ---- Containers -----------------------------------------------------------------------------------------------
 
 typedef struct zf_container zf_container;

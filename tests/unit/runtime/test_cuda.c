@@ -526,6 +526,52 @@ static void test_full(void) {
     }
 }
 
+// ---- Memory for callers ---------------------------------------------------------------------------------------
+
+static char ordered[256]; ///< what was asked of the driver on the caller's stream
+
+static void note_ordered(const char *symbol, zf_cu_stream stream) {
+    if (stream != (zf_cu_stream)(uintptr_t)0x70) return;
+    strncat(ordered, symbol, sizeof ordered - strlen(ordered) - 1);
+    strncat(ordered, " ", sizeof ordered - strlen(ordered) - 1);
+}
+
+/// From the driver's pool, in the order of the caller's stream; without a pool the host waits before memory goes back.
+static void test_memory_for_callers(void) {
+    for (int pools = 0; pools < 2; pools++) {
+        reset();
+        fake->no_pools = pools == 0;
+        fake->on_stream = note_ordered;
+        ordered[0] = 0;
+        zf_context *context = open_context();
+        zf_error error;
+        uint64_t address = 0;
+        void *stream = (void *)(uintptr_t)0x70;
+        uint8_t byte = 0;
+        CHECK(zf_device_allocate(context, "cuda", stream, 100, &address, &error) == ZF_OK && address % 256 == 0, "%s",
+              error.message);
+        CHECK(fake->allocations == 1, "%u allocations", fake->allocations);
+        *(uint8_t *)(uintptr_t)(address + 99) = 0x5a; // the fake's memory is the host's
+        CHECK(zf_device_copy_out(context, "cuda:0", stream, &byte, address + 99, 1, &error) == ZF_OK && byte == 0x5a, "%s",
+              error.message);
+        zf_device_release(context, "cuda", stream, address);
+        CHECK(fake->allocations == 0, "not given back");
+        const char *wanted = pools ? "cuMemAllocAsync cuMemcpyDtoHAsync_v2 cuStreamSynchronize cuMemFreeAsync "
+                                   : "cuMemcpyDtoHAsync_v2 cuStreamSynchronize cuStreamSynchronize ";
+        CHECK(strcmp(ordered, wanted) == 0, "%s", ordered);
+        fake->on_stream = NULL;
+        fake->failing = pools ? "cuMemAllocAsync" : "cuMemAlloc_v2", fake->result = 1;
+        CHECK(zf_device_allocate(context, "cuda", stream, 8, &address, &error) == ZF_ERR_DEVICE && address == 0 &&
+                  strcmp(error.code, "ZF1110") == 0,
+              "%s", error.code);
+        CHECK(zf_device_allocate(context, "cuda", stream, 1 << 21, &address, &error) == ZF_ERR_DEVICE && address == 0 &&
+                  strcmp(error.code, "ZF1108") == 0,
+              "%s", error.code);
+        zf_context_free(context);
+        CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u", fake->depth_errors);
+    }
+}
+
 static void test_memory(void) {
     reset();
     zf_context *context = open_context();
@@ -710,6 +756,7 @@ int main(int argc, char **argv) {
     test_refused();
     test_full();
     test_memory();
+    test_memory_for_callers();
     test_lost();
     test_close_refused();
     char command[256];

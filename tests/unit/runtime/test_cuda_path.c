@@ -394,6 +394,110 @@ static void test_pipeline(zf_container *container) {
     CHECK(fake->depth_errors == 0, "%u calls without a context", fake->depth_errors);
 }
 
+// ---- Behind a stream of the caller ----------------------------------------------------------------------------
+
+enum { SEEN_STREAMS = 16 };
+
+static struct {
+    zf_cu_stream streams[SEEN_STREAMS]; ///< that wait for the caller's event
+    unsigned count;
+    zf_cu_event event;                     ///< recorded on the caller's stream
+    unsigned early, writes, others, waits; ///< writes that no wait precedes; all; allocations on other streams; waits of the host
+} behind;
+static pthread_mutex_t behind_lock = PTHREAD_MUTEX_INITIALIZER;
+static zf_cu_stream callers;
+
+static void note_event(const char *symbol, zf_cu_stream stream, zf_cu_event event) {
+    pthread_mutex_lock(&behind_lock);
+    if (strcmp(symbol, "cuEventRecord") == 0 && stream == callers) behind.event = event;
+    if (strcmp(symbol, "cuStreamWaitEvent") == 0 && event == behind.event && behind.event != NULL) {
+        if (behind.count == SEEN_STREAMS) abort();
+        behind.streams[behind.count++] = stream;
+    }
+    pthread_mutex_unlock(&behind_lock);
+}
+
+static void note_write(const char *symbol, zf_cu_stream stream) {
+    pthread_mutex_lock(&behind_lock);
+    if (strcmp(symbol, "cuLaunchKernel") == 0 || strcmp(symbol, "cuMemsetD8Async") == 0) { // copies in go to staging
+        bool waits = false;
+        for (unsigned s = 0; s < behind.count; s++) waits = waits || behind.streams[s] == stream;
+        behind.writes++;
+        if (!waits) behind.early++;
+    }
+    bool is_memory = strcmp(symbol, "cuMemAllocAsync") == 0 || strcmp(symbol, "cuMemFreeAsync") == 0;
+    if (is_memory && stream != callers) behind.others++;
+    if (strcmp(symbol, "cuStreamSynchronize") == 0) behind.waits++;
+    pthread_mutex_unlock(&behind_lock);
+}
+
+/// Rows are written behind the work on the caller's stream, by every decode stream. Memory comes and goes in that stream's order.
+static void test_behind(zf_container *container) {
+    zf_pipeline_options options = {.device_staging = 64 << 20, .host_staging = 16 << 20, .readers = 2, .unit_bytes = 40000};
+    zf_pipeline_request requests[COLUMNS] = {{.container = container}};
+    zf_error error = {0};
+    zf_pipeline *pipeline = NULL;
+    zf_batch *batch = NULL;
+    callers = (zf_cu_stream)(uintptr_t)0x70;
+    fake->on_stream = note_write, fake->on_event = note_event;
+    memset(&behind, 0, sizeof behind);
+    demand(zf_pipeline_create(context, "cuda", &options, &pipeline, &error), &error);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        zf_pipeline_sizes sizes = {0};
+        requests[c] = (zf_pipeline_request){.container = container, .column = c, .on_device = true};
+        demand(zf_pipeline_request_sizes(pipeline, &requests[c], &sizes, &error), &error);
+        requests[c].device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
+        demand(zf_device_allocate(context, "cuda", callers, sizes.device.values, &requests[c].device.values, &error), &error);
+    }
+    demand(zf_batch_create(pipeline, requests, COLUMNS, &batch, &error), &error);
+    for (unsigned round = 0; round < 3; round++) {
+        bool follows = round != 1;
+        memset(&behind, 0, sizeof behind);
+        demand(follows ? zf_batch_start_behind(batch, callers, &error) : zf_batch_start(batch, &error), &error);
+        for (size_t c = 0; c < COLUMNS; c++) CHECK(zf_batch_wait(batch, c, &error) == ZF_OK, "%s %s", error.code, error.message);
+        CHECK(behind.writes > COLUMNS && behind.early == (follows ? 0 : behind.writes),
+              "round %u: %u of %u writes wait for nothing", round, behind.early, behind.writes);
+        CHECK((behind.event != NULL) == follows && behind.count == (follows ? 2 : 0), "round %u: %u streams wait", round,
+              behind.count);
+    }
+    zf_batch_free(batch);
+    zf_pipeline_free(pipeline);
+    uint8_t first[8];
+    memset((void *)(uintptr_t)requests[2].device.values, 0x5a, sizeof first); // the fake's memory is the host's
+    CHECK(zf_device_copy_out(context, "cuda:0", callers, first, requests[2].device.values, sizeof first, &error) == ZF_OK &&
+              first[0] == 0x5a && first[7] == 0x5a,
+          "%s %s", error.code, error.message);
+    behind.waits = 0;
+    for (size_t c = 0; c < COLUMNS; c++) zf_device_release(context, "cuda", callers, requests[c].device.values);
+    CHECK(behind.waits == 0 && behind.others == 0, "%u waits, %u allocations on other streams", behind.waits, behind.others);
+    fake->on_stream = NULL, fake->on_event = NULL;
+}
+
+/// Calls for memory that are wrong.
+static void test_device_memory(void) {
+    zf_error error;
+    uint64_t address = 1;
+    CHECK(zf_device_allocate(context, "cpu", NULL, 8, &address, &error) == ZF_ERR_UNSUPPORTED && address == 0 &&
+              strcmp(error.code, "ZF1406") == 0,
+          "%s", error.code);
+    CHECK(zf_device_allocate(context, "cuda:7", NULL, 8, &address, &error) == ZF_ERR_DEVICE, "%s", error.code);
+    CHECK(zf_device_allocate(context, "cuda", NULL, UINT64_C(1) << 40, &address, &error) == ZF_ERR_DEVICE && address == 0 &&
+              strcmp(error.code, "ZF1108") == 0,
+          "%s", error.code);
+    CHECK(zf_device_allocate(NULL, "cuda", NULL, 8, &address, &error) == ZF_ERR_USAGE &&
+              zf_device_allocate(context, "cuda", NULL, 8, NULL, &error) == ZF_ERR_USAGE,
+          "%s", error.code);
+    CHECK(zf_device_copy_out(context, "cuda", NULL, NULL, 0, 8, &error) == ZF_ERR_USAGE &&
+              zf_device_copy_out(context, "cpu", NULL, NULL, 0, 0, &error) == ZF_ERR_UNSUPPORTED &&
+              zf_device_copy_out(context, "cuda", NULL, NULL, 0, 0, &error) == ZF_OK,
+          "%s", error.code);
+    CHECK(zf_device_allocate(context, "cuda", NULL, 0, &address, &error) == ZF_OK && address != 0 && address % 256 == 0, "%s",
+          error.code);
+    zf_device_release(context, "cuda", NULL, address);
+    zf_device_release(context, "cuda", NULL, 0);
+    zf_device_release(NULL, "cuda", NULL, 0);
+}
+
 // ---- The cache of compiled code -------------------------------------------------------------------------------
 
 enum { FILES_MOST = 16 };
@@ -489,6 +593,8 @@ int main(void) {
         test_half_queued(one);
         test_refused(one);
         test_pipeline(many);
+        test_behind(many);
+        test_device_memory();
         zf_container_close(one);
         zf_container_close(many);
         test_cache(place("one.zfd"));
