@@ -108,14 +108,15 @@ zf_status zf_program_column(zf_program *program, const char *table, size_t index
     const zf_column *column = zf_spec_find_table(program->spec, table)->columns;
     for (size_t k = 0; k < index; k++) column = column->next;
     pthread_mutex_lock(&program->lock);
-    const char *type_name = zf_type_name(zf_spec_arena(program->spec), column->type);
+    const char *type_name = zf_column_type_text(zf_spec_arena(program->spec), column);
     pthread_mutex_unlock(&program->lock);
     if (type_name == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the name of a type");
     const zf_column_info info = {.name = column->name,
                                  .type = zf_column_type_of(column->type),
                                  .type_name = type_name,
                                  .codec = column->codec_text,
-                                 .full_name = column->name};
+                                 .full_name = column->name,
+                                 .part = column->part};
     ZF_GIVE(zf_column_info, out, &info);
     return ZF_OK;
 }

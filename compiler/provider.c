@@ -108,7 +108,7 @@ static zf_status find_column(const known_container *known, size_t number, const 
     const char *path = zf_container_path(known->container);
     for (const zf_column *column = known->text->table->columns; column != NULL; column = column->next) {
         if (strcmp(column->name, info.name) != 0) continue;
-        if (!zf_column_type_same(zf_column_type_of(column->type), info.type)) {
+        if (column->part != info.part || !zf_column_type_same(zf_column_type_of(column->type), info.type)) {
             zf_raise(error, ZF_E_INDEX_CONTENT, "the type of column `%s` in the file's text differs from the index", info.name);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
         }

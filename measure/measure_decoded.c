@@ -76,6 +76,35 @@ zf_status zf_decode_column(zf_context *context, zf_container *container, size_t 
     return ZF_OK;
 }
 
+zf_status zf_decode_lists_of(zf_context *context, zf_container *container, size_t column, const char *device,
+                             const zf_decode_options *options, zf_decoded *out, zf_decode_options *values, zf_error *error) {
+    double start = zf_clock_seconds();
+    zf_column_info next = {0};
+    zf_list_values of = {0};
+    ZF_TRY(zf_decoded_describe(container, column, options, out, error));
+    ZF_TRY(zf_start_device(context, device, &out->waited.device, error));
+    ZF_TRY(zf_container_column(container, column + 1, &next, error));
+    out->sizes = (zf_decode_sizes){.offsets = (out->rows + 1) * sizeof(int64_t),
+                                   .validity = next.part == ZF_LIST_VALIDITY ? (out->rows + 7) / 8 : 0};
+    out->buffers = (zf_decode_buffers){ZF_DECODE_BYTES(out->sizes)};
+    out->buffers.offsets = allocate(out->sizes.offsets);
+    bool nullable = next.part == ZF_LIST_VALIDITY;
+    if (nullable) out->buffers.validity = allocate(out->sizes.validity);
+    if (out->buffers.offsets == NULL || (nullable && out->buffers.validity == NULL))
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the lists of column `%s`", out->info.name);
+    double begin = zf_clock_seconds();
+    ZF_TRY(zf_decode_lists(container, column, device, options, &out->buffers, &of, &out->stats, error));
+    out->seconds = zf_clock_seconds() - begin;
+    out->waited.compile = out->stats.compile_seconds;
+    out->waited.load = out->stats.load_seconds;
+    out->waited.decode = zf_clock_seconds() - start - out->waited.device - out->waited.compile - out->waited.load;
+    *values = *options;
+    values->some_rows = true;
+    values->row_begin = of.row_begin;
+    values->row_count = of.row_count;
+    return ZF_OK;
+}
+
 void zf_decoded_free(zf_decoded *decoded) {
     free(decoded->buffers.values);
     free(decoded->buffers.workspace);

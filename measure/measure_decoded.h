@@ -34,6 +34,10 @@ zf_status zf_decoded_allocate(zf_decoded *out, zf_error *error);
 /// Allocates buffers and decodes `repeat` times (at least once). Free with zf_decoded_free, also after an error.
 zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
                            const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error);
+/// Decodes the offsets and the validity of a column of lists, whose ends are `column`; `out` has no values. `*values`: the
+/// options that decode the values. Free `out` with zf_decoded_free, also after an error.
+zf_status zf_decode_lists_of(zf_context *context, zf_container *container, size_t column, const char *device,
+                             const zf_decode_options *options, zf_decoded *out, zf_decode_options *values, zf_error *error);
 void zf_decoded_free(zf_decoded *decoded);
 
 #endif

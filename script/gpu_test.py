@@ -410,6 +410,7 @@ STEPS = (
     ("golden", golden),
     ("uneven", uneven),
     ("test_zones", unit("test_zones")),
+    ("test_lists", unit("test_lists")),
     ("columns", columns),
     ("query", query),
     ("modules", modules),

@@ -10,7 +10,7 @@ typedef struct zf_ahead {
     zf_context *context;
     zf_container *container;
     const char *device;
-    const zf_decode_options *options;
+    const zf_decode_options *options; ///< of the column that begins next
     uint64_t stored_most, plain_most; ///< the largest of all columns: they set the size of the pipeline's memory
     // The pipeline, from the first column on, and the column that is being decoded.
     zf_pipeline *pipeline;

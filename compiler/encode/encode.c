@@ -63,6 +63,23 @@ static zf_status encode_table(void *user, zf_error *error) {
     return zf_writer_finish(table->writer, e->rows, error);
 }
 
+static bool has_lists(const zf_table *table) {
+    for (const zf_column *column = table->columns; column != NULL; column = column->next)
+        if (column->part != ZF_LIST_NONE) return true;
+    return false;
+}
+
+/// Encodes a table with columns of lists as one batch of a writer: the ends of its lists are made as they are copied.
+static zf_status encode_batch(const encoding *e, zf_program *program, zf_encode_stats *stats, zf_error *error) {
+    zf_table_writer *writer;
+    ZF_TRY(zf_table_writer_create(program, e->table->table->name, e->columns, e->column_count, &e->table->options, e->path,
+                                  &writer, error));
+    zf_status status = zf_table_writer_append(writer, e->columns, e->column_count, e->rows, error);
+    if (status == ZF_OK) status = zf_table_writer_finish(writer, stats, error);
+    zf_table_writer_free(writer);
+    return status;
+}
+
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
                     uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     const zf_encode_stats none = {0};
@@ -73,6 +90,11 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     zf_encode_table table;
     zf_status status = zf_encode_table_create(program, table_name, options, &table, error);
     encoding e = {&table, columns, column_count, rows, path};
+    if (status == ZF_OK && has_lists(table.table)) {
+        status = encode_batch(&e, program, stats, error);
+        zf_encode_table_free(&table);
+        return status;
+    }
     // Encode bodies have local arrays of up to a MiB.
     if (status == ZF_OK) status = zf_run_deep(encode_table, &e, error);
     // Where the columns are not the table's, the caller has another number of entries than the table has columns.

@@ -9,6 +9,7 @@
 #include "compiler/compile_sized.h"
 #include "compiler/encode/encode_check.h"
 #include "compiler/encode/encode_cut.h"
+#include "compiler/encode/encode_lists.h"
 #include "compiler/encode/encode_pending.h"
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/deep.h"
@@ -24,7 +25,7 @@ struct zf_table_writer {
     zf_encode_table table;
     zf_encode_pending *columns; ///< in the table's order
     size_t *order;              ///< by place in a batch: the column
-    size_t count;
+    size_t count;               ///< of a batch: the parts of lists are none of their own
     uint64_t rows;
     zf_encode_waiting *waiting; ///< full blocks in the order of the file
     size_t waiting_count, waiting_room;
@@ -33,6 +34,9 @@ struct zf_table_writer {
 };
 
 // ---- Creating -------------------------------------------------------------------------------------------------
+
+/// The columns of the file, each part of lists being one.
+static size_t all_columns(const zf_table_writer *writer) { return writer->table.table->column_count; }
 
 /// The arguments of zf_table_writer_create.
 typedef struct creation {
@@ -48,13 +52,15 @@ static zf_status start(void *user, zf_error *error) {
     for (size_t k = 0; k < c->writer->count; k++) {
         zf_encode_job *job;
         ZF_TRY(zf_encode_table_column(table, &c->columns[k], &job, error));
-        zf_encode_cut_arriving(job, &table->options);
-        c->writer->columns[job->index].job = job;
         c->writer->order[k] = job->index;
     }
     ZF_TRY(zf_encode_table_complete(table, error));
+    for (size_t k = 0; k < all_columns(c->writer); k++) {
+        zf_encode_cut_arriving(&table->jobs[k], &table->options);
+        c->writer->columns[k].job = &table->jobs[k];
+    }
     ZF_TRY(zf_encode_table_start(table, c->path, error));
-    for (size_t k = 0; k < c->writer->count; k++) c->writer->columns[k].job->data = (zf_encode_column){0}; // the caller's
+    for (size_t k = 0; k < all_columns(c->writer); k++) table->jobs[k].data = (zf_encode_column){0}; // the caller's
     table->options.unfused = NULL;
     table->options.schema = NULL;
     table->options.metadata = NULL;
@@ -90,8 +96,7 @@ zf_status zf_table_writer_create(zf_program *program, const char *table, const z
 void zf_table_writer_free(zf_table_writer *writer) {
     if (writer == NULL) return;
     for (size_t k = 0; k < writer->waiting_count; k++) zf_encode_waiting_free(&writer->waiting[k]);
-    for (size_t c = 0; writer->columns != NULL && c < writer->table.table->column_count; c++)
-        zf_encode_pending_free(&writer->columns[c]);
+    for (size_t c = 0; writer->columns != NULL && c < all_columns(writer); c++) zf_encode_pending_free(&writer->columns[c]);
     free(writer->waiting);
     free(writer->order);
     free(writer->columns);
@@ -120,11 +125,21 @@ static zf_status make_room(zf_table_writer *writer, zf_error *error) {
     return ZF_OK;
 }
 
+static bool is_values(const zf_encode_pending *column) { return column->job->column->part == ZF_LIST_VALUES; }
+
+/// The rows that decide about a block. The values of lists do not arrive by multiples of 4096: they are decided up to the last.
+static uint64_t deciding(const zf_encode_pending *column, bool all) {
+    if (all || !is_values(column) || column->job->cut == ZF_CUT_EVEN) return column->rows;
+    uint64_t last = (column->first + column->rows) / ZF_ROWS_MULTIPLE * ZF_ROWS_MULTIPLE;
+    return last > column->first ? last - column->first : 0;
+}
+
 /// Takes the full blocks of a column, and with `all` what is left.
 static zf_status take_blocks(zf_table_writer *writer, zf_encode_pending *column, bool all, zf_error *error) {
     zf_encode_job *job = column->job;
     for (;;) {
-        uint64_t before = job->rows_per_block, rows = zf_encode_cut_next(job, column->first, column->offsets, column->rows, all);
+        uint64_t before = job->rows_per_block;
+        uint64_t rows = zf_encode_cut_next(job, column->first, column->offsets, deciding(column, all), all);
         if (job->rows_per_block != before) zf_writer_rows_per_block(writer->table.writer, job->index, zf_encode_even_rows(job));
         if (rows == 0) return ZF_OK;
         ZF_TRY(make_room(writer, error));
@@ -136,12 +151,12 @@ static zf_status take_blocks(zf_table_writer *writer, zf_encode_pending *column,
 
 /// Whether blocks keep all threads busy, or some column has as many as it may.
 static bool has_enough(const zf_table_writer *writer) {
-    uint64_t threads = writer->table.threads, most = (threads + writer->count - 1) / writer->count;
+    uint64_t threads = writer->table.threads, columns = all_columns(writer), most = (threads + columns - 1) / columns;
     if (threads == 1 && writer->waiting_count > 0) return true; // it has nothing to choose from
     if (most < COLUMN_WAITING) most = COLUMN_WAITING;
     if (writer->waiting_count >= THREAD_WAITING * threads) return true;
     if (writer->waiting_bytes >= THREAD_WAITING * threads * ZF_ENCODE_BLOCK_BYTES) return true; // of long strings
-    for (size_t c = 0; c < writer->count && writer->waiting_count >= most; c++) {
+    for (size_t c = 0; c < columns && writer->waiting_count >= most; c++) {
         uint64_t waiting = 0;
         for (size_t k = 0; k < writer->waiting_count; k++) waiting += writer->waiting[k].job == writer->columns[c].job;
         if (waiting >= most) return true;
@@ -174,9 +189,20 @@ static zf_status check_batch(const zf_table_writer *writer, const zf_encode_colu
     return ZF_OK;
 }
 
-/// Whether too many bytes of a column's strings wait, with `more`: a block can then be cut.
-static bool is_heavy(const zf_encode_pending *column, uint64_t more) {
-    return column->job->cut > ZF_CUT_EVEN && column->used + more > ZF_ENCODE_WAITING_BYTES;
+/// Whether too many bytes of a column's strings, or of the values of its lists, wait with `more` bytes in `rows` rows: a block
+/// can then be cut.
+static bool is_heavy(const zf_encode_pending *column, uint64_t more, uint64_t rows) {
+    if (column->used + more <= ZF_ENCODE_WAITING_BYTES) return false;
+    return column->job->cut > ZF_CUT_EVEN || (is_values(column) && column->rows + rows >= column->job->rows_per_block);
+}
+
+/// The same of a column of a batch, with some of its rows.
+static bool gets_heavy(const zf_encode_pending *column, const zf_encode_column *data, uint64_t at, uint64_t rows) {
+    if (column->job->column->part == ZF_LIST_ENDS) {
+        const zf_encode_pending *values = &column[zf_lists_validity(column->job->column) != NULL ? 2 : 1];
+        return is_heavy(values, zf_encode_lists_bytes(column, data, at, rows), zf_encode_lists_count(data, at, rows));
+    }
+    return data->offsets != NULL && is_heavy(column, (uint64_t)(data->offsets[at + rows] - data->offsets[at]), rows);
 }
 
 /// How many of a batch's rows from `at` on are appended together: up to the next multiple of 4096, or to a row with which too
@@ -185,11 +211,10 @@ static uint64_t rows_together(const zf_table_writer *writer, const zf_encode_col
     uint64_t some = ZF_ROWS_MULTIPLE - writer->rows % ZF_ROWS_MULTIPLE;
     if (some > rows - at) some = rows - at;
     for (size_t c = 0; c < writer->count; c++) {
-        const int64_t *offsets = columns[c].offsets;
         const zf_encode_pending *column = &writer->columns[writer->order[c]];
-        if (offsets == NULL || !is_heavy(column, (uint64_t)(offsets[at + some] - offsets[at]))) continue;
+        if (!gets_heavy(column, &columns[c], at, some)) continue;
         uint64_t first = 1;
-        while (first < some && !is_heavy(column, (uint64_t)(offsets[at + first] - offsets[at]))) first++;
+        while (first < some && !gets_heavy(column, &columns[c], at, first)) first++;
         some = first;
     }
     return some;
@@ -201,13 +226,14 @@ static zf_status append_some(zf_table_writer *writer, const zf_encode_column *co
     bool heavy = false;
     for (size_t c = 0; c < writer->count; c++) {
         zf_encode_pending *column = &writer->columns[writer->order[c]];
-        ZF_TRY(zf_encode_pending_add(column, &columns[c], at, rows, error));
-        heavy = heavy || is_heavy(column, 0);
+        ZF_TRY(column->job->column->part == ZF_LIST_ENDS ? zf_encode_lists_add(column, &columns[c], at, rows, error)
+                                                         : zf_encode_pending_add(column, &columns[c], at, rows, error));
     }
+    for (size_t c = 0; c < all_columns(writer) && !heavy; c++) heavy = is_heavy(&writer->columns[c], 0, 0);
     writer->rows += rows;
     if (writer->rows % ZF_ROWS_MULTIPLE != 0 && !heavy) return ZF_OK;
     size_t before = writer->waiting_count;
-    for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], false, error));
+    for (size_t c = 0; c < all_columns(writer); c++) ZF_TRY(take_blocks(writer, &writer->columns[c], false, error));
     if (writer->waiting_count == before || !has_enough(writer)) return ZF_OK;
     return zf_run_deep(run_waiting, writer, error);
 }
@@ -230,7 +256,7 @@ uint64_t zf_table_writer_rows(const zf_table_writer *writer) { return writer != 
 
 static zf_status finish(void *user, zf_error *error) {
     zf_table_writer *writer = user;
-    for (size_t c = 0; c < writer->count; c++) ZF_TRY(take_blocks(writer, &writer->columns[c], true, error));
+    for (size_t c = 0; c < all_columns(writer); c++) ZF_TRY(take_blocks(writer, &writer->columns[c], true, error));
     ZF_TRY(run_waiting(writer, error));
     ZF_TRY(zf_encode_table_write_groups(&writer->table, error));
     return zf_writer_finish(writer->table.writer, writer->rows, error);
@@ -243,6 +269,7 @@ zf_status zf_table_writer_finish(zf_table_writer *writer, zf_encode_stats *stats
     if (status == ZF_OK) status = zf_run_deep(finish, writer, error);
     writer->finished = status == ZF_OK || writer->finished;
     writer->failed = !writer->finished;
-    for (size_t c = 0; stats != NULL && c < writer->count; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &writer->table.stats[c]);
+    for (size_t c = 0; stats != NULL && c < all_columns(writer); c++)
+        ZF_GIVE_AT(zf_encode_stats, stats, c, &writer->table.stats[c]);
     return status;
 }

@@ -9,7 +9,8 @@
 zf_status zf_encode_usage(zf_error *error, const char *format, const char *name);
 zf_status zf_encode_check_options(const zf_encode_options *options, zf_error *error);
 /// Checks `rows` rows of a column: that it has the arrays of its type, that offsets do not decrease, and that booleans are 0
-/// or 1. `before`: rows of the column before these, for messages.
+/// or 1; of a column of lists also those of its values that the rows have. `before`: rows of the column before these, for
+/// messages.
 zf_status zf_encode_check_data(const zf_column *column, const zf_encode_column *data, uint64_t before, uint64_t rows,
                                zf_error *error);
 

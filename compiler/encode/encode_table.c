@@ -59,22 +59,31 @@ void zf_encode_table_free(zf_encode_table *table) {
     *table = (zf_encode_table){0};
 }
 
+static void make_job(zf_encode_table *table, const zf_column *column, size_t index, const zf_encode_column *data) {
+    table->jobs[index] = (zf_encode_job){.program = table->program,
+                                         .column = column,
+                                         .index = index,
+                                         .data = *data,
+                                         .format = table->options.format,
+                                         .zoned = table->options.zones != 0,
+                                         .seek_interval = table->options.seek_interval};
+}
+
 zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column *data, zf_encode_job **out, zf_error *error) {
     if (data->name == NULL) return zf_encode_usage(error, "a column is given without a name%s", "");
     size_t index = 0;
     const zf_column *column = table->table->columns;
     for (; column != NULL && strcmp(column->name, data->name) != 0; column = column->next) index++;
     if (column == NULL) return zf_encode_usage(error, "the table has no column `%s`", data->name);
-    zf_encode_job *job = &table->jobs[index];
-    if (job->column != NULL) return zf_encode_usage(error, "column `%s` is given twice", data->name);
-    *job = (zf_encode_job){.program = table->program,
-                           .column = column,
-                           .index = index,
-                           .data = *data,
-                           .format = table->options.format,
-                           .zoned = table->options.zones != 0,
-                           .seek_interval = table->options.seek_interval};
-    *out = job;
+    if (column->part == ZF_LIST_VALIDITY || column->part == ZF_LIST_VALUES)
+        return zf_encode_usage(error, "`%s` is a part of a column of lists, which gives it", data->name);
+    if (table->jobs[index].column != NULL) return zf_encode_usage(error, "column `%s` is given twice", data->name);
+    *out = &table->jobs[index];
+    make_job(table, column, index, data);
+    for (bool more = column->part == ZF_LIST_ENDS; more; more = column->part != ZF_LIST_VALUES) {
+        column = column->next;
+        make_job(table, column, ++index, &(zf_encode_column){.name = column->name});
+    }
     return ZF_OK;
 }
 
@@ -144,19 +153,19 @@ static zf_status make_writer(const zf_encode_table *t, const char *path, zf_writ
     }
     for (size_t c = 0; c < table->column_count; c++) {
         const zf_column *column = jobs[c].column;
-        zf_type type = column->type;
-        const char *type_name = zf_type_name(arena, type);
+        const char *type_name = zf_column_type_text(arena, column);
         if (type_name == NULL) {
             status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
             goto done;
         }
         columns[c] = (zf_writer_column){.name = column->name,
-                                        .type = zf_column_type_of(type),
+                                        .type = zf_column_type_of(column->type),
                                         .type_name = type_name,
                                         .codec = column->codec_text,
                                         .rows_per_block = zf_encode_even_rows(&jobs[c]),
                                         .full_name = jobs[c].data.full_name,
-                                        .zoned = jobs[c].zoned};
+                                        .zoned = jobs[c].zoned,
+                                        .part = column->part};
     }
     const zf_writer_table all = {.name = table->name,
                                  .unit = unit.data != NULL ? unit.data : "",

@@ -41,8 +41,8 @@ typedef struct zf_encode_waiting {
 /// an error: ZF_ERR_USAGE for wrong options or an unknown table.
 zf_status zf_encode_table_create(zf_program *program, const char *table, const zf_encode_options *options, zf_encode_table *out,
                                  zf_error *error);
-/// Gives a column of the table its job: `*out`. `data` has its name. ZF_ERR_USAGE where the table has none of this name, or it
-/// has its job already.
+/// Gives a column of the table its job: `*out`, and of a column of lists the jobs of its parts, which follow. `data` has its
+/// name. ZF_ERR_USAGE where the table has none of this name, it has its job already, or it is a part of lists.
 zf_status zf_encode_table_column(zf_encode_table *table, const zf_encode_column *data, zf_encode_job **out, zf_error *error);
 /// Checks that all columns have jobs.
 zf_status zf_encode_table_complete(const zf_encode_table *table, zf_error *error);

@@ -19,10 +19,16 @@ static const char *next_item(const char **at, size_t *length) {
     return item;
 }
 
-/// Whether `item` begins with a column's name and a dot; then *path is what stands behind.
+/// Whether `item` begins with a column's name and a dot; then *path is what stands behind. `COLUMN.values.STREAM` is a stream of
+/// the values of lists, and `COLUMN.values` one of their ends.
 static bool is_of_column(const char *item, size_t length, const zf_column *column, const char **path, size_t *path_length) {
     size_t name = strlen(column->name);
     if (length <= name + 1 || memcmp(item, column->name, name) != 0 || item[name] != '.') return false;
+    if (column->part == ZF_LIST_ENDS) {
+        const zf_column *validity = zf_lists_validity(column);
+        if (is_of_column(item, length, zf_lists_values(column), path, path_length)) return false;
+        if (validity != NULL && is_of_column(item, length, validity, path, path_length)) return false;
+    }
     *path = item + name + 1;
     *path_length = length - name - 1;
     return true;

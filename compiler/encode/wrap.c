@@ -53,6 +53,7 @@ static zf_status refuse_codec(const zf_column *column, const char *why, zf_error
 
 /// Whether a column's codec is a program of chunks over one stored stream of bytes, and nothing else.
 static zf_status check_codec(const zf_column *column, zf_error *error) {
+    if (column->part != ZF_LIST_NONE) return refuse_codec(column, "its rows are lists", error);
     if (column->choice_count > 0) return refuse_codec(column, "its codec has alternatives", error);
     const zf_codec_node *codec = column->codec->alternatives[0];
     const zf_inst *inst = codec->inst;

@@ -282,7 +282,7 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
 static zf_status add_column(const building *t, const zf_column *column, zf_module_column *out, zf_error *error) {
-    const char *type_name = zf_type_name(t->b->arena, column->type);
+    const char *type_name = zf_column_type_text(t->b->arena, column);
     if (type_name == NULL) return out_of_memory(error);
     *out = (zf_module_column){.name = column->name,
                               .type_name = type_name,
@@ -296,7 +296,7 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
     if (zf_container_find(t->container, column->name, &number, NULL) != ZF_OK)
         return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
     ZF_TRY(zf_container_column(t->container, number, &info, error));
-    if (!zf_column_type_same(info.type, out->type))
+    if (info.part != column->part || !zf_column_type_same(info.type, out->type))
         return damaged(t, error, "the type of column `%s` in the file's text differs from the index", column->name);
     return add_vectors(t, column, number, out, error);
 }

@@ -63,6 +63,7 @@ static zf_type named(const resolver *r, zf_name name, zf_span span) {
         if (strcmp(named_types[k].name, name) == 0)
             return (zf_type){.kind = named_types[k].kind, .logical = named_types[k].logical};
     }
+    if (strcmp(name, "list") == 0) return fail(r, ZF_D_BAD_TYPE, span, "`%s` needs the type of its values: `list<i32>`", name);
     if (strcmp(name, "decimal") == 0) return fail(r, ZF_D_BAD_TYPE, span, "`%s` needs digits and scale: `decimal(15, 2)`", name);
     return report_unknown(r, name, span);
 }
@@ -120,6 +121,11 @@ static zf_type resolve(const resolver *r, const zf_ast_type *type) {
         element.nullable = true;
         return element;
     }
+    case ZF_AT_LIST:
+        if (strcmp(type->name, "list") != 0)
+            return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` is not a type that takes another: only `list<T>` does", type->name);
+        return fail(r, ZF_D_BAD_TYPE, type->span, "only a column of a table is of %s: not its values, a codec or a stream",
+                    "lists");
     case ZF_AT_ARRAY: break;
     }
     return fail(r, ZF_D_BAD_TYPE, type->span, "%s cannot stand here", "an array type");

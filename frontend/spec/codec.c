@@ -492,6 +492,88 @@ static bool check_table_names(zf_spec *spec, const zf_ast_decl *decl) {
     return check_column_names(spec, decl) && ok;
 }
 
+// ---- Columns of lists -----------------------------------------------------------------------------------------
+
+/// The type of a column of lists, taken apart; NULL: it is of no lists.
+static const zf_ast_type *list_type(const zf_ast_type *written, bool *nullable) {
+    *nullable = written->kind == ZF_AT_OPTION && written->element->kind == ZF_AT_LIST;
+    const zf_ast_type *list = *nullable ? written->element : written;
+    return list->kind == ZF_AT_LIST && strcmp(list->name, "list") == 0 ? list : NULL;
+}
+
+/// A part that is written behind a column's codec. False: it is missing, written twice, or none of the type's.
+static bool find_parts(zf_spec *spec, const zf_ast_column *written, bool is_list, bool nullable,
+                       const zf_ast_codec_arg **validity, const zf_ast_codec_arg **values) {
+    bool ok = true;
+    *validity = *values = NULL;
+    for (const zf_ast_codec_arg *part = written->parts; part != NULL; part = part->next) {
+        bool is_validity = strcmp(part->label, "validity") == 0, is_values = strcmp(part->label, "values") == 0;
+        const zf_ast_codec_arg **place = is_validity ? validity : values;
+        const char *fault = !is_list                     ? "only a column of lists has parts: `%s` is not of lists"
+                            : !is_validity && !is_values ? "the parts of `%s` are `validity` and `values`"
+                            : is_validity && !nullable   ? "the lists of `%s` are never null: `list<T>?` has a validity"
+                            : *place != NULL             ? "a part of `%s` is given twice"
+                                                         : NULL;
+        if (fault != NULL) {
+            zf_diag_error(&spec->diags, ZF_D_LIST_PARTS, part->label_span, "%s",
+                          zf_arena_printf(spec->arena, fault, written->name)); // NOLINT: every format takes one string
+            ok = false;
+        } else {
+            *place = part;
+        }
+    }
+    if (!ok || !is_list) return ok;
+    bool lacks_validity = nullable && *validity == NULL;
+    if (!lacks_validity && *values != NULL) return true;
+    zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_LIST_PARTS, written->type->span, "the lists of `%s` have no codec for %s",
+                                  written->name, lacks_validity ? "their validity" : "their values");
+    zf_diag_hint(&spec->diags, diag, "the codec behind `=` is that of the lists' ends; write%s `, values: CODEC` behind it",
+                 nullable ? " `, validity: CODEC` and" : "");
+    return false;
+}
+
+static void append_column(zf_table *table, zf_column ***last, zf_column *column, zf_list_part part) {
+    column->table = table;
+    column->part = part;
+    **last = column;
+    *last = &column->next;
+    table->column_count++;
+}
+
+/// Appends the columns that a column of lists is.
+static bool check_lists(zf_spec *spec, const zf_symbol *symbol, const zf_ast_column *written, const zf_ast_type *list,
+                        bool nullable, zf_table *table, zf_column ***last) {
+    const zf_ast_codec_arg *validity_part, *values_part;
+    const zf_ast_type *element = list->element->kind == ZF_AT_OPTION ? list->element->element : list->element;
+    if (element->kind == ZF_AT_LIST) {
+        zf_diag_error(&spec->diags, ZF_D_BAD_TYPE, element->span, "the values of a list cannot be lists");
+        return false;
+    }
+    zf_type type = zf_resolve_type(spec, symbol->module, list->element, NULL, NULL);
+    bool ok = find_parts(spec, written, true, nullable, &validity_part, &values_part);
+    if (!ok || type.kind == ZF_K_ERROR) return false;
+    const char *name = written->name;
+    zf_column *ends = resolve_column(spec, symbol->module, name, written->name_span, zf_type_of(ZF_K_I64), list->span,
+                                     written->codec, "column of ends");
+    zf_column *validity =
+        !nullable ? NULL
+                  : resolve_column(spec, symbol->module, zf_arena_printf(spec->arena, "%s.valid", name), written->name_span,
+                                   zf_type_of(ZF_K_BOOL), written->type->span, validity_part->value, "column");
+    zf_column *values = resolve_column(spec, symbol->module, zf_arena_printf(spec->arena, "%s.values", name), written->name_span,
+                                       type, list->element->span, values_part->value, "column");
+    if (ends == NULL || values == NULL || (nullable && validity == NULL)) return false;
+    append_column(table, last, ends, ZF_LIST_ENDS);
+    if (nullable) append_column(table, last, validity, ZF_LIST_VALIDITY);
+    append_column(table, last, values, ZF_LIST_VALUES);
+    return true;
+}
+
+const char *zf_column_type_text(zf_arena *arena, const zf_column *column) {
+    if (column->part != ZF_LIST_ENDS) return zf_type_name(arena, column->type);
+    const char *values = zf_type_name(arena, zf_lists_values(column)->type);
+    return values == NULL ? NULL : zf_arena_printf(arena, "list<%s>%s", values, zf_lists_validity(column) != NULL ? "?" : "");
+}
+
 bool zf_check_table(zf_spec *spec, zf_symbol *symbol) {
     if (symbol->resolved != NULL) return true;
     const zf_ast_decl *decl = symbol->decl;
@@ -500,17 +582,21 @@ bool zf_check_table(zf_spec *spec, zf_symbol *symbol) {
     *table = (zf_table){.name = decl->name, .span = decl->name_span};
     zf_column **last = &table->columns;
     for (const zf_ast_column *written = decl->columns; written != NULL; written = written->next) {
-        zf_type type = zf_resolve_type(spec, symbol->module, written->type, NULL, NULL);
-        zf_column *column = resolve_column(spec, symbol->module, written->name, written->name_span, type, written->type->span,
-                                           written->codec, "column");
-        if (column == NULL) {
-            ok = false;
+        bool nullable;
+        const zf_ast_type *list = list_type(written->type, &nullable);
+        if (list != NULL) {
+            ok = check_lists(spec, symbol, written, list, nullable, table, &last) && ok;
             continue;
         }
-        column->table = table;
-        *last = column;
-        last = &column->next;
-        table->column_count++;
+        const zf_ast_codec_arg *validity, *values;
+        zf_type type = zf_resolve_type(spec, symbol->module, written->type, NULL, NULL);
+        ok = (type.kind == ZF_K_ERROR || find_parts(spec, written, false, false, &validity, &values)) && ok;
+        zf_column *column = resolve_column(spec, symbol->module, written->name, written->name_span, type, written->type->span,
+                                           written->codec, "column");
+        if (column == NULL)
+            ok = false;
+        else
+            append_column(table, &last, column, ZF_LIST_NONE);
     }
     if (spec->tables_end == NULL) spec->tables_end = &spec->tables;
     *spec->tables_end = table;

@@ -54,6 +54,7 @@ static bool solve_sign(const binding *b, uint32_t index, zf_type type, zf_type *
 static bool unify(binding *b, const zf_ast_type *pattern, zf_type type, bool last) {
     switch (pattern->kind) {
     case ZF_AT_ARRAY: return unify(b, pattern->element, type, last);
+    case ZF_AT_LIST: return false; // no stream holds lists
     case ZF_AT_OPTION: return type.nullable && unify(b, pattern->element, zf_type_value(type), last);
     case ZF_AT_NAME: {
         uint32_t index = generic_index(b->algorithm, pattern->name);

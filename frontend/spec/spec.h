@@ -384,9 +384,10 @@ struct zf_codec_node {
 };
 
 typedef struct zf_column {
-    const char *name;
+    const char *name; ///< of a part of lists `COLUMN.valid` or `COLUMN.values`
     zf_span span;
     zf_type type;
+    zf_list_part part;
     zf_codec_choice *codec;
     uint32_t choice_count;  ///< choices with several alternatives
     uint8_t *alternatives;  ///< by number of such a choice: how many it has
@@ -394,6 +395,17 @@ typedef struct zf_column {
     const struct zf_table *table;
     struct zf_column *next;
 } zf_column;
+
+/// The validity of a column of lists; NULL: they are never null. `lists` is its ends.
+static inline const zf_column *zf_lists_validity(const zf_column *lists) {
+    return lists->next->part == ZF_LIST_VALIDITY ? lists->next : NULL;
+}
+/// The values of a column of lists, of which `lists` is the ends.
+static inline const zf_column *zf_lists_values(const zf_column *lists) {
+    return lists->next->part == ZF_LIST_VALIDITY ? lists->next->next : lists->next;
+}
+/// The type as it is written: `i64`, or that of a column of lists, `list<string?>?`. NULL: no memory.
+const char *zf_column_type_text(zf_arena *arena, const zf_column *column);
 
 typedef struct zf_table {
     zf_name name;

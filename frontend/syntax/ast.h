@@ -25,15 +25,16 @@ typedef enum zf_ast_type_kind {
     ZF_AT_APPLY,  ///< decimal(15, 2), unsigned(T): `name` and `args`
     ZF_AT_OPTION, ///< E?
     ZF_AT_ARRAY,  ///< E[] (length NULL) or E[n]
+    ZF_AT_LIST,   ///< list<E>: `name` is what stands before the `<`
 } zf_ast_type_kind;
 
 struct zf_ast_type {
     zf_ast_type_kind kind;
     zf_span span;
-    zf_name name;      ///< NAME, APPLY
+    zf_name name;      ///< NAME, APPLY, LIST
     zf_ast_type *args; ///< APPLY: each a type, or a number (kind NAME with name NULL and `number`)
     uint64_t number;
-    zf_ast_type *element; ///< OPTION, ARRAY
+    zf_ast_type *element; ///< OPTION, ARRAY, LIST
     zf_ast_expr *length;
     uint32_t depth; ///< levels of the tree under it, itself included
     bool cut;       ///< already reported as nested too deep, or as a reserved name: stands for no type
@@ -285,6 +286,7 @@ typedef struct zf_ast_column {
     zf_span name_span;
     zf_ast_type *type;
     zf_ast_codec *codec;
+    zf_ast_codec_arg *parts; ///< of a list: `validity: codec`, `values: codec`
     struct zf_ast_column *next;
 } zf_ast_column;
 

@@ -56,6 +56,11 @@ static void add_type(printer *p, const zf_ast_type *type) {
         add_type(p, type->element);
         zf_text_puts(p->out, "?");
         break;
+    case ZF_AT_LIST:
+        zf_text_printf(p->out, "%s<", type->name);
+        add_type(p, type->element);
+        zf_text_puts(p->out, ">");
+        break;
     case ZF_AT_ARRAY:
         add_type(p, type->element);
         zf_text_puts(p->out, type->length ? "[..]" : "[]");
@@ -284,6 +289,7 @@ static void print_decl(printer *p, const zf_ast_decl *decl) {
         p->depth++;
         print_type(p, "type", column->type);
         print_codec(p, "codec", column->codec);
+        for (const zf_ast_codec_arg *part = column->parts; part; part = part->next) print_codec(p, part->label, part->value);
         p->depth--;
     }
     p->depth--;

@@ -255,9 +255,14 @@ static bool make_table(zf_spec *spec, void *data) {
     print_unit(u, r->out);
     zf_text_printf(r->out, "table %s {\n", r->table->name);
     for (const zf_column *column = r->table->columns; column != NULL; column = column->next) {
-        zf_text_printf(r->out, "    %s: %s = ", column->name, zf_type_name(spec->arena, column->type));
+        bool is_part = column->part == ZF_LIST_VALIDITY || column->part == ZF_LIST_VALUES;
+        bool more = column->part == ZF_LIST_ENDS || column->part == ZF_LIST_VALIDITY;
+        if (is_part)
+            zf_text_printf(r->out, ", %s: ", column->part == ZF_LIST_VALUES ? "values" : "validity");
+        else
+            zf_text_printf(r->out, "    %s: %s = ", column->name, zf_column_type_text(spec->arena, column));
         zf_codec_print_as(spec, column->codec, name_in_unit, u, r->out);
-        zf_text_puts(r->out, ";\n");
+        if (!more) zf_text_puts(r->out, ";\n");
     }
     zf_text_puts(r->out, "}\n");
     return !r->out->failed;

@@ -513,7 +513,7 @@ static void print_columns(zf_printer *printer, const zf_ast_decl *decl, uint32_t
         zf_doc_add(list, type);
         pad(printer, list, width, types);
         put(printer, list, " = ");
-        zf_doc_add(list, zf_format_codec(printer, column->codec));
+        zf_doc_add(list, zf_format_parts(printer, column->codec, column->parts));
         put(printer, list, ";");
         zf_layout_print(&printer->layout, ZF_FORMAT_INDENT, list);
         end_item(printer, column->span.end, column->next ? column->next->span.begin : end, ZF_FORMAT_INDENT);

@@ -74,6 +74,13 @@ zf_doc *zf_format_type(zf_printer *printer, const zf_ast_type *type) {
         }
         zf_doc_add(list, text(printer, ")"));
         break;
+    case ZF_AT_LIST:
+        zf_doc_add(list, zf_format_lead(printer, type->span.begin));
+        zf_doc_add(list, text(printer, type->name));
+        zf_doc_add(list, text(printer, "<"));
+        zf_doc_add(list, zf_format_type(printer, type->element));
+        zf_doc_add(list, text(printer, ">"));
+        break;
     case ZF_AT_OPTION:
         zf_doc_add(list, zf_format_type(printer, type->element));
         zf_doc_add(list, text(printer, "?"));
@@ -352,4 +359,16 @@ zf_doc *zf_format_codec(zf_printer *printer, const zf_ast_codec *codec) {
     }
     }
     return list;
+}
+
+zf_doc *zf_format_parts(zf_printer *printer, const zf_ast_codec *codec, const zf_ast_codec_arg *parts) {
+    if (!parts) return zf_format_codec(printer, codec);
+    zf_doc *list = list_of(printer), *rest = list_of(printer);
+    zf_doc_add(list, zf_format_codec(printer, codec));
+    zf_doc_add(list, text(printer, ","));
+    zf_doc_add(rest, zf_format_trail(printer, parts->span.begin));
+    zf_doc_add(rest, line(printer));
+    zf_doc_add(rest, codec_arguments(printer, parts));
+    zf_doc_add(list, nest(printer, rest));
+    return group(printer, list);
 }

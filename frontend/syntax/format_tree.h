@@ -32,6 +32,8 @@ zf_doc *zf_format_range(zf_printer *printer, const zf_ast_range *range);
 /// `k in 0..n, j in 0..m`.
 zf_doc *zf_format_binders(zf_printer *printer, const zf_ast_binder *binders);
 zf_doc *zf_format_codec(zf_printer *printer, const zf_ast_codec *codec);
+/// A column's codec, and the parts of a column of lists behind it.
+zf_doc *zf_format_parts(zf_printer *printer, const zf_ast_codec *codec, const zf_ast_codec_arg *parts);
 /// `[a, b, ...]`, as many in a line as fit.
 zf_doc *zf_format_elements(zf_printer *printer, const zf_ast_expr *elements);
 /// Appends ` = value` to a list, which stands at `indent`.

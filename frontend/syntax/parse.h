@@ -136,6 +136,8 @@ void zf_seal_expr(zf_parser *parser, zf_ast_expr *expr);
 void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt);
 void zf_seal_codec(zf_parser *parser, zf_ast_codec *codec);
 zf_ast_type *zf_build_named_type(zf_parser *parser, zf_name name, zf_span span);
+/// `name<element>`.
+zf_ast_type *zf_build_list_type(zf_parser *parser, zf_name name, zf_ast_type *element, zf_span span);
 zf_ast_expr *zf_build_unary(zf_parser *parser, zf_op op, zf_ast_expr *a, zf_span span);
 zf_ast_expr *zf_build_binary(zf_parser *parser, zf_op op, zf_ast_expr *a, zf_ast_expr *b, zf_span span);
 zf_ast_block *zf_build_block(zf_parser *parser, zf_ast_stmt *stmts, zf_span span);

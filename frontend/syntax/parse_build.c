@@ -149,6 +149,14 @@ zf_ast_type *zf_build_named_type(zf_parser *parser, zf_name name, zf_span span) 
     return type;
 }
 
+zf_ast_type *zf_build_list_type(zf_parser *parser, zf_name name, zf_ast_type *element, zf_span span) {
+    zf_ast_type *type = zf_new_type(parser, ZF_AT_LIST, span);
+    type->name = name;
+    type->element = element;
+    zf_seal_type(parser, type);
+    return type;
+}
+
 zf_ast_expr *zf_build_unary(zf_parser *parser, zf_op op, zf_ast_expr *a, zf_span span) {
     zf_ast_expr *expr = zf_new_expr(parser, ZF_AE_UNARY, span);
     expr->op = op;

@@ -74,7 +74,8 @@ static const char *const operators[] = {"||", "&&", "==", "!=", "<", "<=", ">", 
                                         ">>", "+",  "-",  "*",  "/", "%",  "as", "?",  ".", "[", "(", NULL};
 static const char *const range_operators[] = {"..", "..=", NULL};
 static const char *const after_codec[] = {"|", "(", NULL};
-static const char *const after_type[] = {".", "[", "(", "?", NULL};
+static const char *const after_column[] = {"|", "(", ",", NULL};
+static const char *const after_type[] = {".", "[", "(", "?", "<", NULL};
 
 // Replaces sets of tokens by what they begin, and leaves out what may always follow.
 static void summarise(zf_parser *parser, expectation *wanted) {
@@ -112,7 +113,7 @@ static void summarise(zf_parser *parser, expectation *wanted) {
     if (wanted->in_expression)
         drop_all(wanted, operators);
     else if (wanted->in_codec)
-        drop_all(wanted, after_codec);
+        drop_all(wanted, expects(wanted, ";") ? after_column : after_codec);
     else
         drop_all(wanted, after_type);
     if (wanted->count == 0) {
@@ -179,6 +180,7 @@ static const char *meant(zf_parser *parser, const zf_token *token, const char *c
 static const char *hint_for(zf_parser *parser, const expectation *all, const expectation *wanted, bool missing_semicolon) {
     const zf_token *found = &parser->current, *before = &parser->previous;
     if (missing_semicolon) return "a `;` is missing at the end of this line";
+    if (found->kind == GE && wanted->in_type && expects(all, ">")) return "write a space between `>` and `=`";
     if (expects(wanted, "a declaration")) {
         if (found->kind == ';') return "no `;` follows the `}` that ends a declaration";
         if (found->kind == '}') return "this `}` closes nothing";

@@ -73,8 +73,8 @@ static void zf_syntax_error(const zf_span *span, zf_parser *parser, const char *
 %type <binder> binder
 %type <codec> codec alt
 %type <codecs> alts
-%type <codec_args> cargs carg_list
-%type <codec_arg> carg
+%type <codec_args> cargs carg_list parts
+%type <codec_arg> carg part
 %type <codec> value
 %type <expr> literal
 
@@ -134,13 +134,21 @@ decl: ZF INT ';' { zf_build_version(parser, $2, @2, @$); $$ = NULL; }
   ;
 
 columns: %empty { EMPTY($$); }
-  | columns IDENT ':' type '=' codec ';' {
+  | columns IDENT ':' type '=' codec parts ';' {
         $$ = $1;
         zf_ast_column *column = ZF_NEW(parser->arena, zf_ast_column);
-        *column = (zf_ast_column){.span = {@2.source, @2.begin, @7.end}, .name = $2, .name_span = @2, .type = $4, .codec = $6};
+        *column = (zf_ast_column){.span = {@2.source, @2.begin, @8.end}, .name = $2, .name_span = @2, .type = $4, .codec = $6,
+                                  .parts = $7.first};
         APPEND($$, column);
     }
   | columns error ';' { $$ = $1; yyerrok; }
+  ;
+
+parts: %empty { EMPTY($$); } | parts ',' part { $$ = $1; APPEND($$, $3); } ;
+part: IDENT ':' codec {
+        $$ = ZF_NEW(parser->arena, zf_ast_codec_arg);
+        *$$ = (zf_ast_codec_arg){.span = @$, .label = $1, .label_span = @1, .value = $3};
+    }
   ;
 
 generics: %empty { EMPTY($$); } | '<' generic_list '>' { $$ = $2; } ;
@@ -174,6 +182,11 @@ type: IDENT { $$ = zf_build_named_type(parser, $1, @$); }
         $$->name = $1;
         $$->args = $3.first;
         zf_seal_type(parser, $$);
+    }
+  | IDENT '<' type '>' { $$ = zf_build_list_type(parser, $1, $3, @$); }
+  | IDENT '<' IDENT '<' type SHR {
+        zf_span inner = {@3.source, @3.begin, @6.begin + 1};
+        $$ = zf_build_list_type(parser, $1, zf_build_list_type(parser, $3, $5, inner), @$);
     }
   | type '?' { $$ = zf_new_type(parser, ZF_AT_OPTION, @$); $$->element = $1; zf_seal_type(parser, $$); }
   | type '[' ']' { $$ = zf_new_type(parser, ZF_AT_ARRAY, @$); $$->element = $1; zf_seal_type(parser, $$); }

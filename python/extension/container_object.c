@@ -159,7 +159,8 @@ PyObject *zf_py_container_open(const zf_py_types *types, PyObject *arguments) {
 
 static PyObject *text(const char *from) { return PyUnicode_DecodeUTF8(from, (Py_ssize_t)strlen(from), "strict"); }
 
-/// [(name, full name, element, logical, precision, scale, nullable, type, codec, blocks, rows per block, plain, stored, zones)]
+/// [(name, full name, element, logical, precision, scale, nullable, type, codec, blocks, rows per block, plain, stored, zones,
+/// part)]
 static PyObject *container_columns(PyObject *self, PyObject *none) {
     (void)none;
     container_object *c = (container_object *)self;
@@ -173,11 +174,11 @@ static PyObject *container_columns(PyObject *self, PyObject *none) {
         if (zf_container_column(c->container, k, &i, &error) != ZF_OK)
             zf_py_raise(c->types->make_error, &error);
         else
-            row = Py_BuildValue("(NNiiiiONNKKKKK)", text(i.name), text(i.full_name), (int)i.type.element, (int)i.type.logical,
+            row = Py_BuildValue("(NNiiiiONNKKKKKi)", text(i.name), text(i.full_name), (int)i.type.element, (int)i.type.logical,
                                 (int)i.type.precision, (int)i.type.scale, i.type.nullable ? Py_True : Py_False, text(i.type_name),
                                 text(i.codec), (unsigned long long)i.blocks, (unsigned long long)i.rows_per_block,
                                 (unsigned long long)i.plain_bytes, (unsigned long long)i.stored_bytes,
-                                (unsigned long long)zf_container_zones(c->container, k));
+                                (unsigned long long)zf_container_zones(c->container, k), (int)i.part);
         if (row == NULL || PyList_Append(list, row) != 0) {
             Py_DECREF(list);
             list = NULL;

@@ -5,7 +5,7 @@ import io as _io
 import os
 
 from . import _home, _runtime, _types
-from ._errors import ColumnError, InputError, UsageError, refuse
+from ._errors import ColumnError, InputError, UnsupportedError, UsageError, refuse
 from ._table import Column, Table
 
 
@@ -17,7 +17,7 @@ class Field:
 
     def __init__(self, facts, rows, formats):
         (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
-         self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones) = facts
+         self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, _) = facts
         self.rows = rows
         self._element = _types.ELEMENTS[element]
         plain = _types.arrow_format(self._element, self._logical, precision, scale)
@@ -114,6 +114,9 @@ class File:
             from . import _ipc
 
             formats = _ipc.formats(schema, len(columns))
+        lists = next((facts[1] for facts in columns if facts[-1]), None)
+        if lists is not None:
+            raise refuse(UnsupportedError, f"column {lists!r} is of lists, which this package does not read", self._name)
         fields = [Field(facts, rows, formats) for facts in columns]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))

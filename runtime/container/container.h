@@ -103,6 +103,8 @@ typedef struct zf_writer_column {
     uint64_t rows_per_block; ///< of every block but the last; 0: any number, from version 2 on
     const char *full_name;   ///< NULL: `name`. Another from version 2 on
     bool zoned;              ///< its blocks have zones; from version 2 on
+    zf_list_part part;       ///< of a column of lists, whose parts follow each other in the order of zf_list_part; version 2 on.
+                             ///< `name` of the validity and of the values is for errors alone: the file has none
 } zf_writer_column;
 
 enum { ZF_PROGRAM_IDENTITY_BYTES = 32 };

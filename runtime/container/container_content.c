@@ -41,12 +41,13 @@ zf_status zf_container_column(const zf_container *c, size_t index, zf_column_inf
         .type = column->type,
         .type_name = column->type_name,
         .codec = column->codec,
-        .rows = c->index.rows,
+        .rows = column->rows,
         .blocks = column->block_count,
         .rows_per_block = column->rows_per_block,
         .plain_bytes = column->plain_bytes,
         .stored_bytes = column->block_bytes + (column->at_end - column->at),
         .full_name = column->full_name,
+        .part = column->part,
     };
     ZF_GIVE(zf_column_info, out, &info);
     return ZF_OK;

@@ -5,8 +5,9 @@
 #include "runtime/container/container_index.h"
 
 const char *zf_feature_name(bool required, unsigned bit) {
-    static const char *const required_names[ZF_REQUIRED_COUNT] = {
-        [ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks", [ZF_REQUIRED_UNEVEN_CHUNKS] = "uneven chunks"};
+    static const char *const required_names[ZF_REQUIRED_COUNT] = {[ZF_REQUIRED_UNEVEN_BLOCKS] = "uneven blocks",
+                                                                  [ZF_REQUIRED_UNEVEN_CHUNKS] = "uneven chunks",
+                                                                  [ZF_REQUIRED_LISTS] = "lists"};
     static const char *const optional_names[ZF_OPTIONAL_COUNT] = {[ZF_OPTIONAL_NAMES] = "names",
                                                                   [ZF_OPTIONAL_SCHEMA] = "schema",
                                                                   [ZF_OPTIONAL_METADATA] = "metadata",
@@ -14,6 +15,27 @@ const char *zf_feature_name(bool required, unsigned bit) {
                                                                   [ZF_OPTIONAL_PROGRAMS] = "programs"};
     if (required) return bit < ZF_REQUIRED_COUNT ? required_names[bit] : NULL;
     return bit < ZF_OPTIONAL_COUNT ? optional_names[bit] : NULL;
+}
+
+const char *zf_list_part_name(zf_arena *arena, const char *lists, zf_list_part part) {
+    return zf_arena_printf(arena, "%s.%s", lists, part == ZF_LIST_VALUES ? "values" : "valid");
+}
+
+const char *zf_list_part_fault(zf_list_part before, zf_list_part part, zf_column_type type, bool end) {
+    bool open = before == ZF_LIST_ENDS || before == ZF_LIST_VALIDITY; // the values are still to come
+    if (end) return open ? "lists without a column of their values" : NULL;
+    switch (part) {
+    case ZF_LIST_NONE: return open ? "lists without a column of their values" : NULL;
+    case ZF_LIST_ENDS:
+        if (open) return "lists without a column of their values";
+        return type.element != ZF_I64 || type.logical != ZF_LOGICAL_NONE || type.nullable ? "ends of lists that are not i64"
+                                                                                          : NULL;
+    case ZF_LIST_VALIDITY:
+        if (before != ZF_LIST_ENDS) return "a validity of lists that does not follow their ends";
+        return type.element != ZF_BOOL || type.nullable ? "a validity of lists that is not bool" : NULL;
+    case ZF_LIST_VALUES: return open ? NULL : "values of lists that follow no ends";
+    }
+    return "a part of lists that does not exist";
 }
 
 const char *zf_schema_fault(const void *schema, size_t bytes) {

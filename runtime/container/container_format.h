@@ -80,6 +80,7 @@ static inline bool zf_align_up(uint64_t value, uint64_t alignment, uint64_t *out
 enum {
     ZF_REQUIRED_UNEVEN_BLOCKS, ///< a column without rows per block: its blocks have any number of rows
     ZF_REQUIRED_UNEVEN_CHUNKS, ///< a directory that says how long each of its chunks is. Also a feature of a block
+    ZF_REQUIRED_LISTS,         ///< columns of lists, of which each is several
     ZF_REQUIRED_COUNT,
 };
 /// Features that a reader may skip, by their bits. Each has a section of the index.

@@ -24,9 +24,11 @@ typedef struct zf_index_shape {
 } zf_index_shape;
 
 typedef struct zf_index_column {
-    const char *name, *type_name, *codec;
-    const char *full_name; ///< `name`, unless the file has another
+    const char *name, *type_name, *codec; ///< the name of a part of lists is made of that of the ends
+    const char *full_name;                ///< `name`, unless the file has another
     zf_column_type type;
+    zf_list_part part;
+    uint64_t rows;           ///< the table's; those of its blocks in the values of lists. A reader's alone
     uint64_t rows_per_block; ///< 0: any number, from 1 on
     zf_index_shape *shapes;
     zf_index_block *blocks;
@@ -86,6 +88,11 @@ const char *zf_metadata_fault(const zf_metadata *metadata, size_t count);
 /// Sorts names and returns one that occurs twice, or NULL.
 const char *zf_twice(const char **names, size_t count);
 
+/// Returns the name of a part of the lists that are called `lists`; NULL: no memory.
+const char *zf_list_part_name(zf_arena *arena, const char *lists, zf_list_part part);
+/// Returns the fault of a column that follows `before` (ZF_LIST_NONE for the first), or NULL. Without a column: `end`, where the
+/// last one of the table was `before`.
+const char *zf_list_part_fault(zf_list_part before, zf_list_part part, zf_column_type type, bool end);
 /// Returns the fault of a column's type, or NULL.
 const char *zf_column_type_fault(zf_column_type type);
 /// Whether a table or column can have this name: [A-Za-z_][A-Za-z0-9_]*, at most ZF_IDENTIFIER_MOST bytes.

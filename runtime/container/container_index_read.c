@@ -9,6 +9,8 @@
 
 typedef unsigned long long ull;
 
+#define IDENTIFIER_FAULT "a table or column whose name is not an identifier"
+
 /// Where reading stands. The first failure sticks: later reads give 0, and `left` is 0.
 typedef struct reader {
     const uint8_t *bytes;
@@ -88,9 +90,7 @@ static const char *read_valid(reader *r, bool (*valid)(const char *text, size_t 
 static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a name with control characters"); }
 
 /// The name of a table or column. It becomes part of paths.
-static const char *read_identifier(reader *r) {
-    return read_valid(r, zf_identifier_valid, "a table or column whose name is not an identifier");
-}
+static const char *read_identifier(reader *r) { return read_valid(r, zf_identifier_valid, IDENTIFIER_FAULT); }
 
 static zf_element read_element(reader *r) {
     uint64_t at = r->at;
@@ -188,8 +188,10 @@ static void read_shape(reader *r, const zf_index *index, const zf_index_column *
     }
 }
 
+/// Values of lists have as many rows as their blocks, other columns those of the table.
 static void read_blocks(reader *r, const zf_index *index, zf_index_column *column) {
-    uint64_t row = 0;
+    bool own = column->part == ZF_LIST_VALUES;
+    uint64_t row = 0, rows = own ? UINT64_MAX : index->rows;
     column->blocks = new_array(r, column->block_count, ZF_INDEX_BLOCK_BYTES, sizeof *column->blocks);
     for (uint64_t b = 0; r->fault == NULL && b < column->block_count; b++) {
         uint64_t at = r->at;
@@ -206,9 +208,12 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
             fail_at(r, "a block of a shape that does not exist", at);
             return;
         }
-        uint64_t left = index->rows - row;
+        uint64_t left = rows - row;
         uint64_t even = left < column->rows_per_block ? left : column->rows_per_block;
-        bool fits = column->rows_per_block == 0 ? block->rows <= ZF_ROWS_PER_BLOCK_MOST : block->rows == even;
+        bool last = own && b + 1 == column->block_count;
+        bool fits = column->rows_per_block == 0 ? block->rows <= ZF_ROWS_PER_BLOCK_MOST
+                    : last                      ? block->rows <= even
+                                                : block->rows == even;
         if (block->rows == 0 || block->rows > left || !fits) {
             fail_at(r, "a block with another number of rows than its place needs", at);
         }
@@ -223,14 +228,28 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
             fail_at(r, "sizes that add up to more than 64 bits", at);
         }
     }
-    if (r->fault == NULL && row != index->rows) fail_at(r, "a column without all its rows", r->at);
+    if (r->fault == NULL && !own && row != rows) fail_at(r, "a column without all its rows", r->at);
+    column->rows = row;
 }
 
-static void read_column(reader *r, zf_index *index, zf_index_column *column) {
+/// Whether a column is named after the lists that it belongs to.
+static bool is_part(const zf_index_column *column) { return column->part == ZF_LIST_VALIDITY || column->part == ZF_LIST_VALUES; }
+
+/// The name of a part of lists is made of that of the ends, and is not in the file.
+static void name_part(reader *r, const char *lists, zf_index_column *column, uint64_t at) {
+    if (column->name[0] != 0) fail_at(r, "a part of lists that has a name", at);
+    column->name = column->full_name = zf_list_part_name(r->arena, lists, column->part);
+    if (column->name == NULL) fail_memory(r);
+}
+
+/// `c`: the column's number; those before it were read.
+static void read_column(reader *r, zf_index *index, uint32_t c) {
     uint64_t at = r->at;
     size_t length;
+    bool lists = zf_index_has(index, true, ZF_REQUIRED_LISTS);
+    zf_index_column *column = &index->columns[c];
     column->at = at;
-    column->name = column->full_name = read_identifier(r);
+    column->name = column->full_name = lists ? read_name(r) : read_identifier(r);
     column->type_name = read_name(r);
     column->codec = read_string(r, ZF_TEXT_MOST, &length);
     column->type.element = read_element(r);
@@ -240,9 +259,17 @@ static void read_column(reader *r, zf_index *index, zf_index_column *column) {
     column->type.nullable = read_bool(r);
     const char *fault = zf_column_type_fault(column->type);
     if (fault != NULL) fail_at(r, fault, at);
-    for (int i = 0; i < 3; i++) {
-        if (read8(r) != 0) fail_at(r, "a column with features that this build does not know", at);
-    }
+    uint8_t part = read8(r);
+    if (read8(r) != 0 || read8(r) != 0 || (part != 0 && !lists))
+        fail_at(r, "a column with features that this build does not know", at);
+    column->part = (zf_list_part)part;
+    fault = zf_list_part_fault(c > 0 ? column[-1].part : ZF_LIST_NONE, column->part, column->type, false);
+    if (fault != NULL) fail_at(r, fault, at);
+    if (r->fault == NULL && is_part(column))
+        name_part(r, column->part == ZF_LIST_VALUES && column[-1].part == ZF_LIST_VALIDITY ? column[-2].name : column[-1].name,
+                  column, at);
+    else if (!zf_identifier_valid(column->name, strlen(column->name)))
+        fail_at(r, IDENTIFIER_FAULT, at);
     column->rows_per_block = read64(r);
     column->block_count = read64(r);
     column->shape_count = read32(r);
@@ -318,8 +345,12 @@ static void check_names(reader *r, const zf_index *index, bool full) {
         fail_memory(r);
         return;
     }
-    for (uint32_t c = 0; c < index->column_count; c++) names[c] = full ? index->columns[c].full_name : index->columns[c].name;
-    if (zf_twice(names, index->column_count) != NULL) fail_at(r, "two columns of one name", r->at);
+    size_t count = 0;
+    for (uint32_t c = 0; c < index->column_count; c++) {
+        const zf_index_column *column = &index->columns[c];
+        if (!is_part(column)) names[count++] = full ? column->full_name : column->name;
+    }
+    if (zf_twice(names, count) != NULL) fail_at(r, "two columns of one name", r->at);
     free(names);
 }
 
@@ -344,7 +375,9 @@ static void read_features(reader *r, zf_index *out) {
 
 static void read_full_names(reader *r, zf_index *out) {
     for (uint32_t c = 0; c < out->column_count && r->fault == NULL; c++) {
+        uint64_t at = r->at;
         const char *name = read_name(r);
+        if (name[0] != 0 && is_part(&out->columns[c])) fail_at(r, "a full name of a part of lists", at);
         if (name[0] != 0) out->columns[c].full_name = name;
     }
     if (r->fault == NULL) check_names(r, out, true);
@@ -460,6 +493,12 @@ static void read_sections(reader *r, zf_index *out) {
     }
 }
 
+static bool has_lists(const zf_index *index) {
+    for (uint32_t c = 0; c < index->column_count; c++)
+        if (index->columns[c].part != ZF_LIST_NONE) return true;
+    return false;
+}
+
 zf_status zf_index_read(zf_arena *arena, unsigned version, const uint8_t *bytes, uint64_t size, uint64_t index_offset,
                         const char *path, zf_index *out, zf_error *error) {
     *out = (zf_index){.version = version};
@@ -475,7 +514,12 @@ zf_status zf_index_read(zf_arena *arena, unsigned version, const uint8_t *bytes,
     out->at_columns = r.at;
     if (out->column_count == 0 || out->column_count > ZF_COLUMNS_MOST) fail_at(&r, "an impossible number of columns", 8);
     out->columns = new_array(&r, out->column_count, 52, sizeof *out->columns);
-    for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) read_column(&r, out, &out->columns[c]);
+    for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) read_column(&r, out, c);
+    if (r.fault == NULL &&
+        zf_list_part_fault(out->columns[out->column_count - 1].part, ZF_LIST_NONE, out->columns->type, true) != NULL)
+        fail_at(&r, "lists without a column of their values", r.at);
+    if (r.fault == NULL && zf_index_has(out, true, ZF_REQUIRED_LISTS) != has_lists(out))
+        fail_at(&r, "the feature `lists`, but no column of lists", r.at);
     out->at_sections = r.at;
     read_sections(&r, out);
     out->at_end = r.at;

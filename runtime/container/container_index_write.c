@@ -59,7 +59,8 @@ static void add_shape(zf_text *out, const zf_index_shape *entry) {
 }
 
 static void add_column(zf_text *out, const zf_index_column *column) {
-    add_string(out, column->name, strlen(column->name));
+    bool is_part = column->part == ZF_LIST_VALIDITY || column->part == ZF_LIST_VALUES;
+    add_string(out, column->name, is_part ? 0 : strlen(column->name));
     add_string(out, column->type_name, strlen(column->type_name));
     add_string(out, column->codec, strlen(column->codec));
     add8(out, column->type.element);
@@ -67,7 +68,8 @@ static void add_column(zf_text *out, const zf_index_column *column) {
     add8(out, column->type.precision);
     add8(out, column->type.scale);
     add8(out, column->type.nullable);
-    for (int i = 0; i < 3; i++) add8(out, 0);
+    add8(out, column->part);
+    for (int i = 0; i < 2; i++) add8(out, 0);
     add64(out, column->rows_per_block);
     add64(out, column->block_count);
     add32(out, column->shape_count);

@@ -35,19 +35,24 @@ static bool text_valid(const char *text) {
     return length <= ZF_TEXT_MOST && zf_text_fault(text, length) == NULL;
 }
 
+/// Whether a column is one that a reader names after the lists that it belongs to.
+static bool is_part(const zf_writer_column *column) { return column->part == ZF_LIST_VALIDITY || column->part == ZF_LIST_VALUES; }
+
 /// No two columns may have one name. Sorted, because there may be 2^20. `full`: full names; else identifiers.
 static zf_status check_names(const zf_writer_column *columns, size_t count, bool full, zf_error *error) {
     const char **names = malloc(count * sizeof *names);
     if (names == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the names of columns");
-    for (size_t c = 0; c < count; c++) names[c] = full && columns[c].full_name != NULL ? columns[c].full_name : columns[c].name;
-    const char *twice = zf_twice(names, count);
+    size_t named = 0;
+    for (size_t c = 0; c < count; c++)
+        if (!is_part(&columns[c])) names[named++] = full && columns[c].full_name != NULL ? columns[c].full_name : columns[c].name;
+    const char *twice = zf_twice(names, named);
     free(names);
     return twice == NULL ? ZF_OK : zf_raise(error, ZF_E_WRITER_INPUT, "two columns are called %.128s", twice);
 }
 
 /// Whether a column has a name besides its identifier.
 static bool has_full_name(const zf_writer_column *column) {
-    return column->full_name != NULL && strcmp(column->full_name, column->name) != 0;
+    return !is_part(column) && column->full_name != NULL && strcmp(column->full_name, column->name) != 0;
 }
 
 /// Returns the first thing for which version 1 has no place, or NULL.
@@ -56,6 +61,7 @@ static const char *newer_of(const zf_writer_table *table) {
         if (has_full_name(&table->columns[c])) return "names of columns that are not their identifiers";
         if (table->columns[c].rows_per_block == 0) return "blocks of any number of rows";
         if (table->columns[c].zoned) return "zones";
+        if (table->columns[c].part != ZF_LIST_NONE) return "columns of lists";
     }
     if (table->schema != NULL) return "a schema";
     if (table->programs != NULL) return "identities of programs";
@@ -74,7 +80,7 @@ static zf_status check_table(const zf_writer_table *table, zf_error *error) {
 
 static zf_status check_column(const zf_writer_column *column, zf_error *error) {
     const char *fault = zf_column_type_fault(column->type);
-    if (!zf_identifier_valid(column->name, strlen(column->name))) {
+    if (!is_part(column) && !zf_identifier_valid(column->name, strlen(column->name))) {
         return zf_raise(error, ZF_E_WRITER_INPUT, "a column whose name is not an identifier of at most %d bytes",
                         ZF_IDENTIFIER_MOST);
     }
@@ -93,6 +99,19 @@ static zf_status check_column(const zf_writer_column *column, zf_error *error) {
     return ZF_OK;
 }
 
+/// Checks that the parts of columns of lists follow each other.
+static zf_status check_parts(const zf_writer_table *table, zf_error *error) {
+    zf_list_part before = ZF_LIST_NONE;
+    for (size_t c = 0; c <= table->column_count; c++) {
+        bool end = c == table->column_count;
+        const zf_writer_column *column = &table->columns[end ? c - 1 : c];
+        const char *fault = zf_list_part_fault(before, column->part, column->type, end);
+        if (fault != NULL) return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s: %s", column->name, fault);
+        before = column->part;
+    }
+    return ZF_OK;
+}
+
 static zf_status check_columns(const zf_writer_table *table, zf_error *error) {
     size_t count = table->column_count;
     if (count == 0 || count > ZF_COLUMNS_MOST) {
@@ -104,6 +123,7 @@ static zf_status check_columns(const zf_writer_table *table, zf_error *error) {
     }
     if (!text_valid(table->unit)) return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose codecs are too long or no text");
     for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&table->columns[c], error));
+    ZF_TRY(check_parts(table, error));
     ZF_TRY(check_table(table, error));
     ZF_TRY(check_names(table->columns, count, false, error));
     for (size_t c = 0; c < count; c++)
@@ -117,14 +137,18 @@ static void set(uint64_t *features, unsigned bit) { *features |= UINT64_C(1) << 
 
 static bool copy_columns(zf_writer *writer, const zf_writer_table *table) {
     const zf_writer_column *columns = table->columns;
-    size_t count = table->column_count;
+    size_t count = table->column_count, lists = 0;
     writer->index.columns = ZF_NEW_ARRAY(writer->arena, zf_index_column, count);
     writer->room = ZF_NEW_ARRAY(writer->arena, column_room, count);
     if (writer->index.columns == NULL || writer->room == NULL) return false;
     writer->index.column_count = (uint32_t)count;
     for (size_t c = 0; c < count; c++) {
         zf_index_column *column = &writer->index.columns[c];
-        column->name = copy_text(writer->arena, columns[c].name);
+        column->part = columns[c].part;
+        if (column->part == ZF_LIST_ENDS) lists = c;
+        if (column->part != ZF_LIST_NONE) set(&writer->index.required, ZF_REQUIRED_LISTS);
+        column->name = is_part(&columns[c]) ? zf_list_part_name(writer->arena, columns[lists].name, column->part)
+                                            : copy_text(writer->arena, columns[c].name);
         column->type_name = copy_text(writer->arena, columns[c].type_name);
         column->codec = copy_text(writer->arena, columns[c].codec);
         column->type = columns[c].type;
@@ -460,7 +484,7 @@ zf_status zf_writer_finish(zf_writer *writer, uint64_t rows, zf_error *error) {
     for (uint32_t c = 0; status == ZF_OK && c < writer->index.column_count; c++) {
         const zf_index_column *column = &writer->index.columns[c];
         uint64_t has = zf_index_first_row(column, column->block_count);
-        if (has == rows) continue;
+        if (has == rows || column->part == ZF_LIST_VALUES) continue;
         status = zf_raise(error, ZF_E_INTERNAL, "column %.128s has %llu rows in %llu blocks, not %llu", column->name, (ull)has,
                           (ull)column->block_count, (ull)rows);
     }

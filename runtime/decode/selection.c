@@ -110,8 +110,8 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
     if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
     zf_column_info info = {0}; // says whether there is such a column
     ZF_TRY(zf_container_column(container, column, &info, error));
-    out->rows = container->index.rows;
     out->column = &container->index.columns[column];
+    out->rows = out->column->rows;
     out->bits = zf_element_bits(out->column->type.element);
     out->checksums = options == NULL || !options->skip_checksums;
     out->zones = out->column->zoned && (options == NULL || !options->skip_zones);

@@ -101,7 +101,7 @@ static zf_status add_transfer(zf_batch *batch, size_t *room, uint32_t request, u
 static void blocks_of(const zf_requested *request, uint64_t *first, uint64_t *last) {
     const zf_decode_options *options = &request->given.options;
     const zf_index_column *column = zf_requested_column(request);
-    uint64_t rows = request->given.container->index.rows, begin = 0, end = rows;
+    uint64_t rows = column->rows, begin = 0, end = rows;
     if (options->some_rows) {
         begin = options->row_begin;
         if (options->row_count != UINT64_MAX) end = begin + options->row_count;

@@ -49,6 +49,21 @@ class Golden(Case):
         self.assertEqual([column["name"] for column in shown["columns"]], [f"The column “{column[0]}”" for column in table.NEWEST])
         self.assertEqual([block["first_row"] for block in shown["columns"][0]["blocks"]], [0, 900, 1800])
         self.assertIn("uneven chunks", json.loads(self.good("inspect", CONTAINERS / "v2_chunks.zfd", "--json"))["features"])
+        shown = json.loads(self.good("inspect", CONTAINERS / "v2_lists.zfd", "--json"))
+        self.assertEqual(shown["features"], ["uneven blocks", "lists", "zones", "programs"])
+        self.assertEqual([column["name"] for column in shown["columns"]],
+                         ["numbers", "numbers.values", "rows", "phrases", "phrases.valid", "phrases.values", "answers", "answers.valid", "answers.values",
+                          "sums", "sums.values"])
+
+    def test_lists_are_made_and_read_in_ranges(self):
+        file = self.dir / "lists.zfd"
+        make.lists(sys.argv[1], file)
+        for device in ("cpu", "emu"):
+            self.check_container(file, table.LISTED, table.NEWEST_ROWS, device)
+            for begin, end in ((0, 1), (899, 901), (1999, 2000), (700, 700), (5, 1994)):
+                out = self.dir / f"{device}-{begin}"
+                self.good("decode", file, "-o", out, "--device", device, "-q", "-f", "--rows", f"{begin}..{end}")
+                self.check_files(out, f"rows {begin} to {end} on {device}", table.LISTED, end, begin)
 
     @unittest.skipUnless("ZF_GOLDEN_LIBRARY" in os.environ, "the build has no shared library that Python can load")
     def test_the_newest_is_made(self):

@@ -37,7 +37,8 @@ static zf_status write_lie(const char *to, const char *unit, const zf_shape *hon
            block->streams[0].bytes < elements * l->element ? block->streams[0].bytes : elements * l->element);
     zf_stream_data stream = {data, elements * l->element, elements};
     zf_block_data lying = {block->rows, block->plain_bytes, 0, values, counts, &stream, NULL, 0, 0, NULL};
-    zf_writer_column column = {"a", {.element = ZF_U32}, "u32", "bitpack", 131072, NULL, false};
+    zf_writer_column column = {
+        .name = "a", .type = {.element = ZF_U32}, .type_name = "u32", .codec = "bitpack", .rows_per_block = 131072};
     const zf_writer_table table = {.name = "t", .unit = unit, .columns = &column, .column_count = 1};
     zf_writer *writer = NULL;
     void *bytes = NULL;

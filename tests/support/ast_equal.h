@@ -120,7 +120,8 @@ static inline bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b) {
 }
 
 static inline bool equal_column(const zf_ast_column *a, const zf_ast_column *b) {
-    return equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_codec(a->codec, b->codec);
+    return equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_codec(a->codec, b->codec) &&
+           equal_codec_args(a->parts, b->parts);
 }
 static inline bool equal_columns(const zf_ast_column *a, const zf_ast_column *b) { EQUAL_LISTS(a, b, equal_column); }
 

@@ -9,11 +9,28 @@
 #include "runtime/base/error.h"
 #include "zfc/driver_codes.h"
 
+/// Selects the parts of the lists that were selected last.
+static zf_status select_parts(zf_container *container, size_t *selected, size_t *count, const char *name, zf_error *error) {
+    size_t column = selected[*count - 1];
+    zf_column_info info = {0};
+    ZF_TRY(zf_container_column(container, column, &info, error));
+    if (info.part != ZF_LIST_ENDS) return ZF_OK;
+    while (info.part != ZF_LIST_VALUES) {
+        ZF_TRY(zf_container_column(container, ++column, &info, error));
+        for (size_t k = 0; k < *count; k++) {
+            if (selected[k] == column)
+                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names a part of `%s` twice", name);
+        }
+        selected[(*count)++] = column;
+    }
+    return ZF_OK;
+}
+
 /// Finds the columns that a list names, in its order.
 static zf_status select_named(zf_container *container, const char *names, size_t *selected, size_t *count, zf_error *error) {
     for (const char *at = names; at;) {
         size_t length = strcspn(at, ",");
-        char name[256];
+        char name[264]; // a part of lists has a longer one than its lists
         if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", names);
         if (length >= sizeof name) // longer than any name in a container
             return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
@@ -24,13 +41,14 @@ static zf_status select_named(zf_container *container, const char *names, size_t
                 return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
         }
         (*count)++;
+        ZF_TRY(select_parts(container, selected, count, name, error));
         at = at[length] ? at + length + 1 : NULL;
     }
     return ZF_OK;
 }
 
 size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error) {
-    size_t most = zf_container_columns(container);
+    size_t most = zf_container_columns(container) + 3; // a name that is one too many, with its parts
     for (const char *c = names ? names : ""; *c; c++) most += *c == ',';
     size_t *selected = malloc((most + 1) * sizeof *selected);
     *count = 0;

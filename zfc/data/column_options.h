@@ -4,8 +4,8 @@
 
 #include "zipflow/zipflow.h"
 
-/// Finds the columns that `--columns` names (NULL: all columns), in its order. Returns `*count` columns in memory that the caller
-/// frees, or NULL, and no columns, after filling `error`.
+/// Finds the columns that `--columns` names (NULL: all columns), in its order; of lists their parts behind them. Returns `*count`
+/// columns in memory that the caller frees, or NULL, and no columns, after filling `error`.
 size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error);
 
 /// Reads `--rows`: "A..B", either end open. Returns NULL, or a static text that says what is wrong.

@@ -118,16 +118,25 @@ static zf_status hold(const zf_raw_column *raw, void **buffer, size_t *capacity,
     return ZF_OK;
 }
 
-/// Reads strings, fewer than `*rows` if they are long.
-static zf_status read_strings(zf_raw_column *raw, size_t most_bytes, uint64_t *rows, zf_error *error) {
+/// Reads the offsets of the next rows, of strings or lists, and checks them against the `all` bytes or values that there are.
+static zf_status read_offsets(zf_raw_column *raw, uint64_t rows, size_t all, zf_error *error) {
     zf_column_data *column = raw->column;
-    const zf_raw_part *file = &raw->parts[ZF_PART_OFFSETS], *characters = &raw->parts[ZF_PART_VALUES];
-    size_t bytes = (size_t)(*rows + 1) * sizeof(int64_t), all = characters->elements.length;
+    const zf_raw_part *file = &raw->parts[ZF_PART_OFFSETS];
+    size_t bytes = (size_t)(rows + 1) * sizeof(int64_t);
     void *held = column->offsets;
     ZF_TRY(hold(raw, &held, &raw->offset_bytes, bytes, error));
     int64_t *offsets = column->offsets = held;
     ZF_TRY(read_at(file->path, file->elements.offset + raw->done * sizeof *offsets, offsets, bytes, error));
-    ZF_TRY(zf_column_check_offsets(column, offsets, raw->done, *rows + 1, raw->last, all, error));
+    return zf_column_check_offsets(column, offsets, raw->done, rows + 1, raw->last, all, error);
+}
+
+/// Reads strings, fewer than `*rows` if they are long.
+static zf_status read_strings(zf_raw_column *raw, size_t most_bytes, uint64_t *rows, zf_error *error) {
+    zf_column_data *column = raw->column;
+    const zf_raw_part *characters = &raw->parts[ZF_PART_VALUES];
+    size_t all = characters->elements.length;
+    ZF_TRY(read_offsets(raw, *rows, all, error));
+    int64_t *offsets = column->offsets;
     uint64_t some = *rows;
     while (some > 1 && (uint64_t)(offsets[some] - offsets[0]) > most_bytes) some = some > 16 ? some / 16 * 8 : some / 2;
     *rows = some;
@@ -143,11 +152,11 @@ static zf_status read_strings(zf_raw_column *raw, size_t most_bytes, uint64_t *r
     return ZF_OK;
 }
 
-zf_status zf_raw_column_check_offsets(const zf_raw_column *raw, zf_error *error) {
+zf_status zf_raw_column_check_offsets(const zf_raw_column *raw, const zf_raw_column *values, zf_error *error) {
     enum { SOME = 4096 };
     int64_t offsets[SOME], last = 0;
     const zf_raw_part *file = &raw->parts[ZF_PART_OFFSETS];
-    size_t all = raw->parts[ZF_PART_VALUES].elements.length;
+    size_t all = values ? values->rows : raw->parts[ZF_PART_VALUES].elements.length;
     for (uint64_t k = 0; k <= raw->rows; k += SOME) {
         uint64_t count = raw->rows + 1 - k < SOME ? raw->rows + 1 - k : SOME;
         ZF_TRY(read_at(file->path, file->elements.offset + k * sizeof *offsets, offsets, count * sizeof *offsets, error));
@@ -192,10 +201,12 @@ static zf_status read_validity(zf_raw_column *raw, uint64_t rows, zf_error *erro
     return ZF_OK;
 }
 
-zf_status zf_raw_column_read(zf_raw_column *raw, size_t most_bytes, uint64_t *rows, zf_error *error) {
+/// Reads the next rows, at most `most_rows`.
+static zf_status read_some(zf_raw_column *raw, size_t most_bytes, uint64_t most_rows, uint64_t *rows, zf_error *error) {
     zf_column_data *column = raw->column;
     bool is_text = column->type.element == ZF_STRING;
-    uint64_t left = raw->rows - raw->done, some = most_bytes / (is_text ? sizeof(int64_t) : element_size(raw)) / 8 * 8;
+    uint64_t left = raw->rows - raw->done < most_rows ? raw->rows - raw->done : most_rows,
+             some = most_bytes / (is_text ? sizeof(int64_t) : element_size(raw)) / 8 * 8;
     if (some < 8) some = 8;
     if (some > left) some = left;
     column->rows = column->used = 0;
@@ -205,5 +216,64 @@ zf_status zf_raw_column_read(zf_raw_column *raw, size_t most_bytes, uint64_t *ro
     ZF_TRY(zf_column_check_decimals(column, raw->done, error));
     raw->done += some;
     *rows = some;
+    return ZF_OK;
+}
+
+zf_status zf_raw_column_read(zf_raw_column *raw, size_t most_bytes, uint64_t *rows, zf_error *error) {
+    return read_some(raw, most_bytes, UINT64_MAX, rows, error);
+}
+
+// ---- Lists ----
+
+/// Gives back what was read behind the first `keep` of `rows` rows: it will be read again.
+static void give_back(zf_raw_column *raw, uint64_t rows, uint64_t keep) {
+    zf_column_data *column = raw->column;
+    if (column->type.element == ZF_STRING) {
+        raw->last -= column->offsets[rows] - column->offsets[keep];
+        column->used = (size_t)column->offsets[keep];
+    } else {
+        column->used = keep * zf_element_size(column->type.element);
+    }
+    raw->done -= rows - keep;
+    column->rows = keep;
+}
+
+/// Reads the values of the first lists whose offsets were read, at least those of one list. `*some`: lists.
+static zf_status read_list_values(const zf_column_data *lists, zf_raw_column *values, size_t most_bytes, uint64_t *some,
+                                  zf_error *error) {
+    const int64_t *offsets = lists->offsets;
+    uint64_t have = 0, wanted = (uint64_t)(offsets[*some] - offsets[0]), low = 0, high = *some;
+    ZF_TRY(read_some(values, most_bytes, wanted, &have, error));
+    if (have < (uint64_t)(offsets[1] - offsets[0])) { // a list that is larger than a batch
+        give_back(values, have, 0);
+        ZF_TRY(read_some(values, SIZE_MAX, (uint64_t)(offsets[1] - offsets[0]), &have, error));
+    }
+    while (low < high) { // the lists whose values were all read
+        uint64_t middle = high - (high - low) / 2;
+        if ((uint64_t)(offsets[middle] - offsets[0]) <= have)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    give_back(values, have, (uint64_t)(offsets[low] - offsets[0]));
+    *some = low;
+    return ZF_OK;
+}
+
+zf_status zf_raw_lists_read(zf_raw_column *lists, zf_raw_column *values, size_t most_bytes, uint64_t *rows, zf_error *error) {
+    zf_column_data *column = lists->column;
+    uint64_t left = lists->rows - lists->done, some = most_bytes / sizeof(int64_t) / 8 * 8;
+    if (some > left) some = left;
+    ZF_TRY(read_offsets(lists, some, (size_t)values->rows, error));
+    if (some > 0) ZF_TRY(read_list_values(column, values, most_bytes, &some, error));
+    int64_t begin = column->offsets[0];
+    lists->last = column->offsets[some];
+    for (uint64_t k = 0; k <= some; k++) column->offsets[k] -= begin;
+    if (lists->parts[ZF_PART_VALIDITY].path) ZF_TRY(read_validity(lists, some, error));
+    lists->done += some;
+    column->rows = some;
+    *rows = some;
+    if (lists->done == lists->rows && (uint64_t)lists->last != values->rows)
+        return zf_column_bad_last_offset(column, lists->last, (size_t)values->rows, error);
     return ZF_OK;
 }

@@ -178,7 +178,7 @@ zf_status zf_raw_check_booleans(const zf_column_data *column, const char *path, 
 
 // ---- Operands ----
 
-/// The part that `COLUMN[.offsets|.bytes|.valid]` names.
+/// The part that `COLUMN[.offsets|.bytes|.valid]` names. The values of lists are a column called COLUMN.values.
 typedef struct named_part {
     zf_column_data *column; ///< NULL: the table has none of this name
     zf_column_part part;
@@ -212,11 +212,17 @@ static zf_status fail_no_column(const zf_table_data *data, const char *what, siz
 /// Whether the column has this part.
 static zf_status check_part(const named_part *named, const char *what, zf_error *error) {
     const zf_column_data *column = named->column;
+    bool lists = column->part == ZF_LIST_ENDS;
+    if (lists && named->part == ZF_PART_VALUES) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is of lists: it has no elements of its own", column->name);
+        zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
+        return zf_fail_hint(error, ZF_ERR_INPUT, ZF_LISTS_HINT);
+    }
     if (named->part == ZF_PART_VALIDITY && !column->type.nullable) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not nullable: it has no validity", column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
     }
-    if ((named->part == ZF_PART_OFFSETS || named->is_bytes) && column->type.element != ZF_STRING) {
+    if ((named->part == ZF_PART_OFFSETS || named->is_bytes) && column->type.element != ZF_STRING && !lists) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not of strings: it has no offsets and bytes",
                 column->name);
         zf_fail_place(error, ZF_ERR_INPUT, "%s", what);

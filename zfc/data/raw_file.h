@@ -22,7 +22,7 @@ typedef struct zf_raw_elements {
     zf_npy_time time;      ///< of an array of times
 } zf_raw_elements;
 
-/// Reads `COLUMN[.offsets|.bytes|.valid]`, and notes that `what` gives this part.
+/// Reads `COLUMN[.values][.offsets|.bytes|.valid]`, and notes that `what` gives this part.
 zf_status zf_raw_claim(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_column_data **column,
                        zf_column_part *part, zf_error *error);
 /// Finds the elements of a file. Files of other formats are refused, unless `any_format`.

@@ -62,6 +62,11 @@ static zf_status add_name(reader *r, const char *name, size_t length) {
                             "cut the text into several with other columns of the same rows: texts stand side by side");
     }
     zf_column_data *column = zf_table_data_find_field(r->data, name, length);
+    if (column && column->part != ZF_LIST_NONE) {
+        r->at = r->field_count;
+        zf_status status = fail(r, ZFC_NO_SUCH_COLUMN, "lists have no form in delimited text", column->name);
+        return zf_fail_hint(r->error, status, ZF_LISTS_HINT);
+    }
     for (unsigned i = 0; column && i < r->field_count; i++) {
         if (r->fields[i] != column) continue;
         r->at = r->field_count;

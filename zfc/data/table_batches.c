@@ -14,7 +14,8 @@ enum { ALL_BYTES = 32 << 20, MOST_BYTES = 4 << 20, LEAST_BYTES = 64 << 10, TINY_
 
 /// Columns whose rows come together: of texts one after the other, or one of raw files.
 typedef struct source {
-    zf_raw_column *raw; ///< NULL: texts
+    zf_raw_column *raw;    ///< NULL: texts
+    zf_raw_column *values; ///< of lists; NULL: `raw` has none
     const char **texts;
     size_t text_count, text_next;
     zf_text_reader *reader; ///< of text `text_next` - 1; NULL: none
@@ -58,9 +59,13 @@ static zf_status add_text(zf_table_batches *b, const char *path, zf_error *error
 
 static void assign_columns(zf_table_batches *b) {
     for (size_t c = 0; c < b->data->count; c++) {
-        const zf_part_giver *giver = &b->data->columns[c].givers[ZF_PART_VALUES];
+        const zf_column_data *column = &b->data->columns[c];
+        const zf_part_giver *giver = &column->givers[ZF_PART_VALUES];
         size_t s = 0;
-        if (giver->is_text) {
+        if (column->part == ZF_LIST_VALUES) { // they come with their lists
+            s = b->of[c - 1];
+            b->sources[s].values = &b->raws[c];
+        } else if (giver->is_text) {
             while (b->sources[s].text_count == 0 || b->sources[s].texts[0] != giver->source) s++;
         } else {
             s = b->source_count++;
@@ -72,10 +77,11 @@ static void assign_columns(zf_table_batches *b) {
 
 /// Checks a column of raw files before any row is read.
 static zf_status check_raw(const zf_raw_column *raw, zf_error *error) {
-    bool is_text = raw->column->type.element == ZF_STRING;
+    bool is_text = raw->column->type.element == ZF_STRING, lists = raw->column->part == ZF_LIST_ENDS;
     if (is_text && !raw->parts[ZF_PART_OFFSETS].path) return zf_column_lacks_offsets(raw->column, error);
     zf_status status = zf_column_check_validity(raw->column, error);
-    return status != ZF_OK && is_text && zf_raw_column_check_offsets(raw, error) != ZF_OK ? error->status : status;
+    if (status == ZF_OK || !(is_text || lists)) return status;
+    return zf_raw_column_check_offsets(raw, lists ? &raw[1] : NULL, error) != ZF_OK ? error->status : status;
 }
 
 static zf_status check_sizes(const zf_table_batches *b, bool texts, zf_error *error) {
@@ -175,7 +181,9 @@ static zf_status read_texts(zf_table_batches *b, source *s, uint64_t *rows, zf_e
 /// Reads rows of a source whose rows were all taken.
 static zf_status read_source(zf_table_batches *b, source *s, zf_error *error) {
     s->ready = s->taken = 0;
-    ZF_TRY(s->raw ? zf_raw_column_read(s->raw, b->most_bytes, &s->ready, error) : read_texts(b, s, &s->ready, error));
+    ZF_TRY(s->values ? zf_raw_lists_read(s->raw, s->values, b->most_bytes, &s->ready, error)
+           : s->raw  ? zf_raw_column_read(s->raw, b->most_bytes, &s->ready, error)
+                     : read_texts(b, s, &s->ready, error));
     s->total += s->ready;
     s->ended = s->ready == 0;
     return ZF_OK;
@@ -188,7 +196,10 @@ static zf_status check_end(zf_table_batches *b, zf_error *error) {
         if (s->raw) s->total = s->raw->rows;
         while (!s->raw && !s->ended) ZF_TRY(read_source(b, s, error));
     }
-    for (size_t c = 0; c < b->data->count; c++) b->data->columns[c].rows = b->sources[b->of[c]].total;
+    for (size_t c = 0; c < b->data->count; c++) {
+        const source *s = &b->sources[b->of[c]];
+        b->data->columns[c].rows = b->data->columns[c].part == ZF_LIST_VALUES ? s->values->rows : s->total;
+    }
     return zf_table_data_check_rows(b->data, error);
 }
 
@@ -222,10 +233,17 @@ zf_status zf_table_batches_next(zf_table_batches *b, zf_encode_column *columns, 
         const zf_column_data *column = &b->data->columns[c];
         uint64_t taken = b->sources[b->of[c]].taken;
         bool text = column->type.element == ZF_STRING; // which may have no characters, and no memory for them
-        columns[c] =
-            (zf_encode_column){.name = column->name,
-                               .values = text ? column->values : column->values + taken * zf_element_size(column->type.element),
-                               .offsets = text ? column->offsets + taken : NULL};
+        bool lists = column->part == ZF_LIST_ENDS;
+        if (column->part == ZF_LIST_VALUES) { // all that the source has: offsets of its lists count them
+            columns[c] = (zf_encode_column){
+                .name = column->name, .values = column->values, .offsets = column->offsets, .validity = column->validity};
+            continue;
+        }
+        columns[c] = (zf_encode_column){.name = column->name,
+                                        .values = lists  ? (const void *)&columns[c + 1]
+                                                  : text ? column->values
+                                                         : column->values + taken * zf_element_size(column->type.element),
+                                        .offsets = text || lists ? column->offsets + taken : NULL};
         ZF_TRY(validity_from(b, c, taken, *rows, &columns[c].validity, error));
     }
     for (size_t k = 0; k < b->source_count; k++) b->sources[k].taken += *rows;

@@ -17,9 +17,12 @@ zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_err
     if (!out->columns) return no_memory(error);
     for (const zf_column *column = table->columns; column; column = column->next) {
         zf_type type = column->type;
+        if (column->part == ZF_LIST_VALIDITY) continue; // the lists' own
+        type.nullable = type.nullable || (column->part == ZF_LIST_ENDS && zf_lists_validity(column) != NULL);
         out->columns[out->count++] = (zf_column_data){
             .name = column->name,
             .field = column->name,
+            .part = column->part,
             .memory = &out->memory,
             .type = {(zf_element)type.kind, type.logical, type.precision, type.scale, type.nullable},
         };
@@ -72,6 +75,11 @@ zf_status zf_table_data_map(zf_table_data *data, const char *mapping, zf_error *
         const char *nearest = zf_table_data_nearest(data, name);
         zf_fail(error, ZF_ERR_USAGE, ZFC_NO_SUCH_COLUMN, "--field: the table has no column `%.64s`", name);
         return nearest ? zf_fail_hint(error, ZF_ERR_USAGE, "did you mean `%s`?", nearest) : ZF_ERR_USAGE;
+    }
+    if (column->part != ZF_LIST_NONE) {
+        zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--field: column `%s` is of lists, which no field of a text gives",
+                column->name);
+        return zf_fail_hint(error, ZF_ERR_USAGE, ZF_LISTS_HINT);
     }
     if (column->field != column->name)
         return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--field gives column `%s` twice: `%.64s` and `%.64s`",
@@ -167,14 +175,16 @@ zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t
 
 // ---- Checks ----
 
+/// The name of the things that offsets count.
+static const char *unit_of(const zf_column_data *column) { return column->part == ZF_LIST_ENDS ? "values" : "bytes"; }
+
 zf_status zf_column_check_offsets(const zf_column_data *column, const int64_t *offsets, uint64_t first, uint64_t count,
                                   int64_t before, size_t bytes, zf_error *error) {
     for (uint64_t i = 0; i < count; i++) {
         int64_t offset = offsets[i];
         if ((first + i == 0 && offset != 0) || offset < before || (uint64_t)offset > bytes) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
-                    "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)(first + i),
-                    column->name, (long long)offset, bytes);
+            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu %s",
+                    (unsigned long long)(first + i), column->name, (long long)offset, bytes, unit_of(column));
             return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
                                  column->raw_offsets_at + (unsigned long long)(first + i) * sizeof offset);
         }
@@ -184,10 +194,11 @@ zf_status zf_column_check_offsets(const zf_column_data *column, const int64_t *o
 }
 
 zf_status zf_column_bad_last_offset(const zf_column_data *column, int64_t last, size_t bytes, zf_error *error) {
+    const zf_column_data *given = column->part == ZF_LIST_ENDS ? &column[1] : column; // that has the bytes, or the values
     return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
-                   "the last offset of column `%s` (%s) is %lld, but it has %zu bytes (%s): offsets ascend from 0 to the bytes",
-                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)last, bytes,
-                   column->givers[ZF_PART_VALUES].source);
+                   "the last offset of column `%s` (%s) is %lld, but it has %zu %s (%s): offsets ascend from 0 to the %s",
+                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)last, bytes, unit_of(column),
+                   given->givers[ZF_PART_VALUES].source, unit_of(column));
 }
 
 zf_status zf_column_lacks_offsets(const zf_column_data *column, zf_error *error) {
@@ -236,7 +247,18 @@ static const char *first_text(const zf_table_data *data) {
     return NULL;
 }
 
+/// Lists are given by their offsets, and their values by files of their own: texts have no form for them.
+static zf_status check_lists_given(const zf_column_data *column, zf_error *error) {
+    bool lists = column->part == ZF_LIST_ENDS;
+    if (column->givers[lists ? ZF_PART_OFFSETS : ZF_PART_VALUES].source) return ZF_OK;
+    bool text = !lists && column->type.element == ZF_STRING;
+    zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives %s`%s`",
+            lists ? "the offsets of the lists of column " : "column ", column->name);
+    return zf_fail_hint(error, ZF_ERR_INPUT, "give %s%s=FILE", column->name, lists ? ".offsets" : text ? ".bytes" : "");
+}
+
 static zf_status check_given(const zf_table_data *data, const zf_column_data *column, zf_error *error) {
+    if (column->part != ZF_LIST_NONE) return check_lists_given(column, error);
     if (column->givers[ZF_PART_VALUES].source) return ZF_OK;
     if (column->givers[ZF_PART_OFFSETS].source) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE", column->name,
@@ -253,20 +275,25 @@ static zf_status check_given(const zf_table_data *data, const zf_column_data *co
                         column->name);
 }
 
+/// The input that says how many rows a column has.
+static const char *source_of(const zf_column_data *column) {
+    return column->givers[column->part == ZF_LIST_ENDS ? ZF_PART_OFFSETS : ZF_PART_VALUES].source;
+}
+
 static zf_status check_rows(const zf_table_data *data, const zf_column_data *column, zf_error *error) {
     const zf_column_data *first = &data->columns[0];
-    if (column->rows == first->rows) return ZF_OK;
+    if (column->rows == first->rows || column->part == ZF_LIST_VALUES) return ZF_OK;
     return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %s, but `%s` (%s) has %llu", column->name,
-                   column->givers[ZF_PART_VALUES].source, zf_rows_text(column->rows, (char[32]){0}), first->name,
-                   first->givers[ZF_PART_VALUES].source, (unsigned long long)first->rows);
+                   source_of(column), zf_rows_text(column->rows, (char[32]){0}), first->name, source_of(first),
+                   (unsigned long long)first->rows);
 }
 
 zf_status zf_column_check_validity(const zf_column_data *column, zf_error *error) {
     const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
     if (column->valid_is_array && column->valid_rows != column->rows) {
         return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "the validity of `%s` (%s) has %s, but the column (%s) has %llu",
-                       column->name, validity->source, zf_rows_text(column->valid_rows, (char[32]){0}),
-                       column->givers[ZF_PART_VALUES].source, (unsigned long long)column->rows);
+                       column->name, validity->source, zf_rows_text(column->valid_rows, (char[32]){0}), source_of(column),
+                       (unsigned long long)column->rows);
     }
     if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
         return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "the validity bitmap of `%s` has %zu bytes, but those of %s are %llu",
@@ -289,6 +316,14 @@ zf_status zf_table_data_check_rows(const zf_table_data *data, zf_error *error) {
     return ZF_OK;
 }
 
+/// Checks the offsets of lists, whose values are the next column.
+static zf_status check_list_offsets(const zf_column_data *column, zf_error *error) {
+    uint64_t values = column[1].rows;
+    ZF_TRY(zf_column_check_offsets(column, column->offsets, 0, column->rows + 1, 0, values, error));
+    int64_t last = column->offsets[column->rows];
+    return (uint64_t)last == values ? ZF_OK : zf_column_bad_last_offset(column, last, values, error);
+}
+
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
     for (size_t i = 0; i < data->count; i++) {
         zf_column_data *column = &data->columns[i];
@@ -298,6 +333,8 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
         ZF_TRY(zf_column_check_validity(column, error));
     }
+    for (size_t i = 0; i < data->count; i++) // once their values are known to be right
+        if (data->columns[i].part == ZF_LIST_ENDS) ZF_TRY(check_list_offsets(&data->columns[i], error));
     data->rows = data->count > 0 ? data->columns[0].rows : 0;
     for (size_t i = 0; i < data->count; i++) ZF_TRY(zf_column_check_decimals(&data->columns[i], 0, error));
     return ZF_OK;

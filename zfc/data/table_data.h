@@ -17,13 +17,14 @@ typedef struct zf_part_giver {
 /// One column. Its buffers grow by doubling.
 typedef struct zf_column_data {
     const char *name;
-    const char *field; ///< its name in the headers of texts: the column's, or that of `--field`
-    zf_column_type type;
+    const char *field;   ///< its name in the headers of texts: the column's, or that of `--field`
+    zf_column_type type; ///< of lists the ends', nullable where they may be null
+    zf_list_part part;   ///< ENDS: offsets and a validity, no values of its own; VALUES: the column behind it, with its own rows
     zf_input_memory *memory; ///< of the table
     uint64_t rows;
     char *values;           ///< elements; bool one byte each; of strings the characters
     size_t used, capacity;  ///< bytes of `values`
-    int64_t *offsets;       ///< strings: rows + 1
+    int64_t *offsets;       ///< strings and lists: rows + 1
     uint8_t *validity;      ///< nullable: a bitmap
     uint64_t row_capacity;  ///< rows of text that offsets and validity have room for
     size_t raw_valid_bytes; ///< of a validity bitmap from a file or a .npy array
@@ -33,6 +34,9 @@ typedef struct zf_column_data {
     zf_part_giver givers[ZF_PART_COUNT];
 } zf_column_data;
 
+/// How lists are given.
+#define ZF_LISTS_HINT "give raw files: COLUMN.offsets=FILE, COLUMN.values=FILE, and COLUMN.valid=FILE"
+
 typedef struct zf_table_data {
     zf_column_data *columns;
     size_t count;
@@ -40,7 +44,8 @@ typedef struct zf_table_data {
     zf_input_memory memory; ///< of all buffers of the columns, and of those that read them
 } zf_table_data;
 
-/// Makes empty columns for a table, which names them. Free `out` with zf_table_data_free; it stays where it is until then.
+/// Makes empty columns for a table, which names them. A column of lists is two: the lists with their validity, and the values.
+/// Free `out` with zf_table_data_free; it stays where it is until then.
 zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error);
 void zf_table_data_free(zf_table_data *data);
 zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length);
@@ -89,7 +94,7 @@ void zf_text_reader_free(zf_text_reader *reader);
 /// Reads a file of delimited text into the columns that its header names.
 zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error);
 
-/// Reads `COLUMN[.offsets|.bytes|.valid]=FILE`, raw or `.npy`. Files of other formats are refused, unless `any_format`.
+/// Reads `COLUMN[.values][.offsets|.bytes|.valid]=FILE`, raw or `.npy`. Files of other formats are refused, unless `any_format`.
 zf_status zf_read_raw(const char *what, size_t name_length, const char *path, bool any_format, zf_table_data *data,
                       zf_error *error);
 
@@ -100,12 +105,12 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error);
 
 /// Checks that every column is given, and its characters if it has offsets.
 zf_status zf_table_data_check_given(const zf_table_data *data, zf_error *error);
-/// Checks that columns and validities have as many rows as the first column.
+/// Checks that columns, but the values of lists, have as many rows as the first column, and validities as their column.
 zf_status zf_table_data_check_rows(const zf_table_data *data, zf_error *error);
 /// Checks the size of a column's validity that came as a file.
 zf_status zf_column_check_validity(const zf_column_data *column, zf_error *error);
 /// Checks `count` offsets that came as a file, from number `first` on. `before`: the offset before them; `bytes`: of all
-/// characters.
+/// characters, or all values of lists.
 zf_status zf_column_check_offsets(const zf_column_data *column, const int64_t *offsets, uint64_t first, uint64_t count,
                                   int64_t before, size_t bytes, zf_error *error);
 /// The error that the last offset of a file is not the number of bytes.

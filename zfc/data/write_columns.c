@@ -25,6 +25,9 @@ zf_status zf_output_path(const char *directory, const char *name, const char *en
     return ZF_OK;
 }
 
+/// Whether it is the offsets of lists, and not their ends, which are numbers.
+static bool is_lists(const zf_decoded *column) { return column->info.part == ZF_LIST_ENDS && column->buffers.offsets != NULL; }
+
 // ---- Raw ----
 
 static zf_status write_part(const char *directory, const char *name, const char *ending, const void *bytes, size_t length,
@@ -41,6 +44,11 @@ static zf_status write_part(const char *directory, const char *name, const char 
 zf_status zf_write_raw(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error) {
     const zf_column_info *info = &column->info;
     size_t length = column->sizes.values;
+    if (is_lists(column)) {
+        ZF_TRY(write_part(directory, info->name, "offsets", column->buffers.offsets, column->sizes.offsets, outputs, error));
+        if (column->buffers.validity == NULL) return ZF_OK;
+        return write_part(directory, info->name, "valid", column->buffers.validity, column->sizes.validity, outputs, error);
+    }
     if (info->type.element == ZF_STRING) {
         length = string_bytes(column);
         ZF_TRY(write_part(directory, info->name, "offsets", column->buffers.offsets, (column->rows + 1) * 8, outputs, error));
@@ -87,8 +95,11 @@ static zf_status write_bits(const char *directory, const char *name, const char 
 zf_status zf_write_npy(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error) {
     static const char *const codes[] = {"|u1", "<u2", "<u4", "<u8", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8"};
     const zf_column_info *info = &column->info;
-    if (info->type.nullable)
+    if (info->type.nullable || (is_lists(column) && column->buffers.validity != NULL))
         ZF_TRY(write_bits(directory, info->name, ".valid", column->buffers.validity, column->rows, outputs, error));
+    if (is_lists(column))
+        return write_array(directory, info->name, ".offsets", "<i8", column->buffers.offsets, column->rows + 1,
+                           column->sizes.offsets, outputs, error);
     if (info->type.element == ZF_BOOL)
         return write_bits(directory, info->name, "", column->buffers.values, column->rows, outputs, error);
     if (info->type.element == ZF_STRING) {

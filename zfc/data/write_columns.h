@@ -8,7 +8,8 @@
 
 /// Writes DIRECTORY/NAME<ending> into `path`; refuses a name that leads elsewhere.
 zf_status zf_output_path(const char *directory, const char *name, const char *ending, char *path, size_t size, zf_error *error);
-/// Writes DIR/COLUMN.TYPE and the files of offsets and validity, as outputs that get their names later.
+/// Writes DIR/COLUMN.TYPE and the files of offsets and validity, as outputs that get their names later. A column
+/// of lists (zf_decode_lists_of) has offsets and validity alone.
 zf_status zf_write_raw(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error);
 /// Writes DIR/COLUMN.npy (strings: COLUMN.offsets.npy, COLUMN.bytes.npy; nullable: COLUMN.valid.npy, one byte a row).
 zf_status zf_write_npy(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error);

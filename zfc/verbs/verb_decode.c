@@ -42,7 +42,8 @@ static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column
 /// Prints what decoding column number `index` of the job took.
 static zf_status print_column(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
     char bytes[32], temper[64];
-    double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
+    uint64_t size = column->info.part == ZF_LIST_ENDS ? column->sizes.offsets : column->sizes.values;
+    double gigabytes = column->seconds > 0 ? (double)size / column->seconds / 1e9 : 0;
     const zf_waited waited = waited_for(j, index, column), *w = &waited;
     const zf_code_stats code = {.codes = column->stats.codes, .compiled = column->stats.compiled, .cached = column->stats.cached};
     double all = w->device + w->compile + w->load + w->decode;
@@ -51,7 +52,7 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
             j->report,
             json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}}", "column",
                       column->info.name, "type", column->info.type_name, "rows", (json_int_t)column->rows, "bytes",
-                      (json_int_t)column->sizes.values, "kernels", (json_int_t)column->stats.kernels, "launches",
+                      (json_int_t)size, "kernels", (json_int_t)column->stats.kernels, "launches",
                       (json_int_t)column->stats.launches, "kernel_variants", (json_int_t)column->stats.kernel_variants,
                       "blocks_read", (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
                       "seconds", column->seconds, "waited", "all", all, "device", w->device, "compile", w->compile, "load",
@@ -62,8 +63,8 @@ static zf_status print_column(const job *j, size_t index, const zf_decoded *colu
     if (!j->quiet) {
         zf_compiling_line_pause(); // the next column may be under way
         printf("%-18s %12llu %-4s %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
-               column->rows == 1 ? "row" : "rows", zf_bytes_text(column->sizes.values, bytes),
-               (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
+               column->rows == 1 ? "row" : "rows", zf_bytes_text(size, bytes), (unsigned long long)column->stats.kernels,
+               column->stats.kernels == 1 ? "" : "s", gigabytes);
         if (j->verbose) {
             printf("%-18s waited %.3f s: %.3f for the device to start, %.3f compiling (%s), %.3f for it to load the code, %.3f "
                    "decoding\n",
@@ -79,6 +80,26 @@ static const uint64_t AHEAD_MOST = UINT64_C(1) << 30;
 
 static uint64_t bytes_of(const zf_decode_sizes *sizes) { return (uint64_t)sizes->values + sizes->offsets + sizes->validity; }
 
+/// A decode to files.
+typedef struct run {
+    const job *j;
+    zf_ahead ahead;
+    zf_outputs outputs;
+    zf_decode_options values; ///< of the values of the lists that were decoded last
+    bool begun;               ///< the next column is being decoded
+} run;
+
+/// The part that column number `index` of the job is of lists that the job has; ZF_LIST_NONE where it decodes alone.
+static zf_list_part part_of(const job *j, size_t index) {
+    zf_column_info info = {0}, before = {0};
+    if (zf_container_column(j->container, j->columns[index], &info, NULL) != ZF_OK) return ZF_LIST_NONE;
+    if (info.part == ZF_LIST_ENDS || info.part == ZF_LIST_NONE) return info.part;
+    bool follows = index > 0 && j->columns[index - 1] + 1 == j->columns[index] &&
+                   zf_container_column(j->container, j->columns[index - 1], &before, NULL) == ZF_OK &&
+                   (before.part == ZF_LIST_ENDS || (before.part == ZF_LIST_VALIDITY && part_of(j, index - 1) != ZF_LIST_NONE));
+    return follows ? info.part : ZF_LIST_NONE;
+}
+
 /// Returns whether column number `next` may be decoded while `column` is still in memory. True if its size is unknown: decoding
 /// it reports why.
 static bool goes_ahead(const job *j, const zf_decoded *column, size_t next) {
@@ -88,44 +109,82 @@ static bool goes_ahead(const job *j, const zf_decoded *column, size_t next) {
     return bytes_of(&column->sizes) <= AHEAD_MOST && bytes_of(&sizes) <= AHEAD_MOST - bytes_of(&column->sizes);
 }
 
-/// Waits for column number `index`, begins with the next one, and writes it.
-static zf_status decode_next(const job *j, zf_ahead *ahead, size_t index, zf_outputs *outputs, zf_error *error) {
+static zf_status begin(run *r, size_t index, zf_error *error) {
+    r->ahead.options = part_of(r->j, index) == ZF_LIST_VALUES ? &r->values : r->j->options;
+    r->begun = true;
+    return zf_ahead_begin(&r->ahead, r->j->columns[index], error);
+}
+
+static zf_status write_column(run *r, size_t index, const zf_decoded *column, zf_error *error) {
+    const job *j = r->j;
+    ZF_TRY(strcmp(j->format, "npy") == 0 ? zf_write_npy(j->directory, column, &r->outputs, error)
+                                         : zf_write_raw(j->directory, column, &r->outputs, error));
+    return print_column(j, index, column, error);
+}
+
+/// Decodes and writes the offsets and the validity of lists, which say which values follow.
+static zf_status decode_lists(run *r, size_t index, zf_error *error) {
+    const job *j = r->j;
+    zf_decoded column;
+    zf_status status =
+        zf_decode_lists_of(j->context, j->container, j->columns[index], j->device, j->options, &column, &r->values, error);
+    if (status == ZF_OK) status = write_column(r, index, &column, error);
+    zf_decoded_free(&column);
+    return status;
+}
+
+/// Waits for column number `index`, begins with the next one if that decodes alone, and writes it.
+static zf_status decode_next(run *r, size_t index, zf_error *error) {
+    const job *j = r->j;
     zf_decoded column;
     zf_error failure;
-    bool is_last = index + 1 == j->count;
-    zf_status status = zf_ahead_end(ahead, &column, error), next = ZF_OK;
-    bool early = status == ZF_OK && !is_last && goes_ahead(j, &column, index + 1);
-    if (early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
-    if (status == ZF_OK && strcmp(j->format, "npy") == 0)
-        status = zf_write_npy(j->directory, &column, outputs, error);
-    else if (status == ZF_OK)
-        status = zf_write_raw(j->directory, &column, outputs, error);
-    if (status == ZF_OK) status = print_column(j, index, &column, error);
+    zf_list_part part = part_of(j, index);
+    if (part == ZF_LIST_ENDS) return decode_lists(r, index, error);
+    if (part == ZF_LIST_VALIDITY) return ZF_OK; // came with the offsets
+    if (!r->begun) ZF_TRY(begin(r, index, error));
+    r->begun = false;
+    zf_status status = zf_ahead_end(&r->ahead, &column, error), next = ZF_OK;
+    bool alone = index + 1 < j->count && part_of(j, index + 1) == ZF_LIST_NONE;
+    if (status == ZF_OK && alone && goes_ahead(j, &column, index + 1)) next = begin(r, index + 1, &failure);
+    if (status == ZF_OK) status = write_column(r, index, &column, error);
     zf_decoded_free(&column);
-    if (status == ZF_OK && !is_last && !early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
     if (status != ZF_OK || next == ZF_OK) return status;
     *error = failure;
     return next;
 }
 
+/// A part of lists alone has other rows than the table, or means nothing without the lists.
+static zf_status check_parts(const job *j, zf_error *error) {
+    for (size_t i = 0; i < j->count && j->options->some_rows; i++) {
+        zf_column_info info = {0};
+        ZF_TRY(zf_container_column(j->container, j->columns[i], &info, error));
+        if (info.part == ZF_LIST_NONE || part_of(j, i) != ZF_LIST_NONE) continue;
+        zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows are those of the table, and `%s` is a part of lists", info.name);
+        return zf_fail_hint(error, ZF_ERR_USAGE, "--columns %.*s decodes the lists with their parts",
+                            (int)strcspn(info.name, "."), info.name);
+    }
+    return ZF_OK;
+}
+
 /// No file gets its name before the last column was decoded: a name in the directory stands for a whole decode.
 static zf_status decode_files(const job *j, zf_error *error) {
-    zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
-    zf_ahead ahead = {.context = j->context, .container = j->container, .device = j->device, .options = j->options};
+    run r = {.j = j,
+             .outputs = {.overwrite = j->overwrite, .read = j->read},
+             .ahead = {.context = j->context, .container = j->container, .device = j->device, .options = j->options}};
+    ZF_TRY(check_parts(j, error));
     zf_status status = ZF_OK;
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
         zf_column_info info = {0};
         status = zf_container_column(j->container, j->columns[i], &info, error);
-        if (status == ZF_OK && info.stored_bytes > ahead.stored_most) ahead.stored_most = info.stored_bytes;
-        if (status == ZF_OK && info.plain_bytes > ahead.plain_most) ahead.plain_most = info.plain_bytes;
+        if (status == ZF_OK && info.stored_bytes > r.ahead.stored_most) r.ahead.stored_most = info.stored_bytes;
+        if (status == ZF_OK && info.plain_bytes > r.ahead.plain_most) r.ahead.plain_most = info.plain_bytes;
     }
-    zf_signals_remove_outputs(&outputs);
+    zf_signals_remove_outputs(&r.outputs);
     zf_allow_many_files();
-    if (status == ZF_OK && j->count > 0) status = zf_ahead_begin(&ahead, j->columns[0], error);
-    for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = decode_next(j, &ahead, i, &outputs, error);
-    zf_ahead_close(&ahead);
-    if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
-    zf_outputs_free(&outputs);
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = decode_next(&r, i, error);
+    zf_ahead_close(&r.ahead);
+    if (status == ZF_OK) status = zf_outputs_commit(&r.outputs, error);
+    zf_outputs_free(&r.outputs);
     zf_signals_remove_outputs(NULL);
     return status;
 }
@@ -144,6 +203,12 @@ static zf_status decode_slice(const job *j, const zf_decode_options *slice, zf_d
     zf_text_free(&text);
     for (size_t i = 0; i < j->count; i++) zf_decoded_free(&columns[i]);
     return status;
+}
+
+static zf_status no_text(const zf_column_info *info, zf_error *error) {
+    zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--format csv: column `%s` is of lists, which have no form in delimited text",
+            info->name);
+    return zf_fail_hint(error, ZF_ERR_USAGE, "--format raw and npy write lists; --columns leaves columns out");
 }
 
 static zf_status decode_text(const job *j, zf_error *error) {
@@ -165,6 +230,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
         zf_column_info info = {0};
         status = zf_container_column(j->container, j->columns[i], &info, error);
+        if (status == ZF_OK && info.part != ZF_LIST_NONE) status = no_text(&info, error);
         if (i > 0) zf_text_puts(&names, ",");
         if (status == ZF_OK) zf_print_field(info.name, strlen(info.name), &names);
     }

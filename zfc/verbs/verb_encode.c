@@ -184,7 +184,8 @@ typedef struct encoding {
     const char *path;
     zf_files_read files;
     zf_table_data data;
-    zf_encode_column *columns; ///< one for each of the table
+    zf_encode_column *columns; ///< one for each of `data`
+    zf_encode_column *given;   ///< of them those that the encoder is given
     zf_encode_stats *stats;
     uint64_t rows; ///< of the result
 } encoding;
@@ -200,18 +201,28 @@ static bool all_regular(const zf_arguments *arguments) {
     return true;
 }
 
+/// Copies the columns that the encoder is given to `out`: the values of lists come with their lists. Returns their number.
+static size_t given_columns(const encoding *e, zf_encode_column *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < e->data.count; i++)
+        if (e->data.columns[i].part != ZF_LIST_VALUES) out[count++] = e->columns[i];
+    return count;
+}
+
 static zf_status encode_whole(encoding *e, zf_error *error) {
     ZF_TRY(read_inputs(e->arguments, e->intake, &e->files, &e->data, error));
     for (size_t i = 0; i < e->data.count; i++) {
         const zf_column_data *column = &e->data.columns[i];
-        e->columns[i] = (zf_encode_column){.name = column->name,
-                                           .values = column->values,
-                                           .offsets = column->offsets,
-                                           .validity = column->validity,
-                                           .full_name = kept_name(column, e->options)};
+        e->columns[i] =
+            (zf_encode_column){.name = column->name,
+                               .values = column->part == ZF_LIST_ENDS ? (const void *)&e->columns[i + 1] : column->values,
+                               .offsets = column->offsets,
+                               .validity = column->validity,
+                               .full_name = kept_name(column, e->options)};
     }
     e->rows = e->data.rows;
-    return zf_encode(e->program, e->table->name, e->columns, e->data.count, e->data.rows, e->options, e->path, e->stats, error);
+    size_t count = given_columns(e, e->given);
+    return zf_encode(e->program, e->table->name, e->given, count, e->data.rows, e->options, e->path, e->stats, error);
 }
 
 /// Starts the file after the first batch, so that faults of small inputs are reported before any code is compiled.
@@ -222,10 +233,10 @@ static zf_status append_batches(encoding *e, zf_table_batches *batches, zf_table
             e->columns[i].name = e->data.columns[i].name;
             e->columns[i].full_name = kept_name(&e->data.columns[i], e->options);
         }
+        size_t count = given_columns(e, e->given);
         if (!*writer)
-            ZF_TRY(zf_table_writer_create(e->program, e->table->name, e->columns, e->data.count, e->options, e->path, writer,
-                                          error));
-        ZF_TRY(zf_table_writer_append(*writer, e->columns, e->data.count, rows, error));
+            ZF_TRY(zf_table_writer_create(e->program, e->table->name, e->given, count, e->options, e->path, writer, error));
+        ZF_TRY(zf_table_writer_append(*writer, e->given, count, rows, error));
     }
     ZF_TRY(zf_files_unchanged(&e->files, error)); // nothing is read any more
     e->rows = zf_table_writer_rows(*writer);
@@ -260,20 +271,22 @@ static int encode(encoding *e, zf_session *session) {
     const zf_arguments *arguments = e->arguments;
     if (zf_table_data_create(e->table, &e->data, &error) != ZF_OK) return zf_report("encode", &error);
     e->columns = calloc(e->data.count + 1, sizeof *e->columns);
-    e->stats = calloc(e->data.count + 1, sizeof *e->stats);
-    zf_status status = e->columns && e->stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    e->given = calloc(e->data.count + 1, sizeof *e->given);
+    e->stats = calloc(e->table->column_count + 1, sizeof *e->stats);
+    zf_status status = e->columns && e->given && e->stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
     for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
         status = zf_files_note(&e->files, file_of(arguments->operands[i]), &error);
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(e->program), &e->files, e->path, &error);
     if (status == ZF_OK) status = all_regular(arguments) ? encode_batches(e, &error) : encode_whole(e, &error);
     bool json = zf_argument(arguments, "json") != NULL, reports = json || !session->quiet;
-    if (status == ZF_OK && reports) status = zf_stored_sizes(session->context, e->path, e->data.count, e->stats, &error);
+    if (status == ZF_OK && reports) status = zf_stored_sizes(session->context, e->path, e->table->column_count, e->stats, &error);
     if (status == ZF_OK && json)
         status = zf_encoded_json(e->table, e->stats, false, e->rows, e->path, &error);
     else if (status == ZF_OK && reports)
         zf_encoded_table(e->table, e->stats, false);
     zf_files_free(&e->files);
     free(e->columns);
+    free(e->given);
     free(e->stats);
     zf_table_data_free(&e->data);
     return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);

@@ -74,6 +74,16 @@ static zf_status open_all(const zf_arguments *arguments, const zf_session *sessi
     return ZF_OK;
 }
 
+/// Checks that the ends of lists fit each other, their validity and their values.
+static zf_status check_lists(const zf_session *session, zf_container *container, size_t column, const char *device,
+                             const zf_decode_options *options, zf_error *error) {
+    zf_decoded lists;
+    zf_decode_options values;
+    zf_status status = zf_decode_lists_of(session->context, container, column, device, options, &lists, &values, error);
+    zf_decoded_free(&lists);
+    return status;
+}
+
 // Every column is tried, so that one run tells all that is wrong.
 int zf_run_verify(zf_arguments *arguments) {
     const char *device = zf_argument(arguments, "device");
@@ -99,6 +109,8 @@ int zf_run_verify(zf_arguments *arguments) {
         zf_decoded column;
         zf_status status =
             zf_decode_column(session.context, container, selected[looked], device, &options, repeat, &column, &error);
+        if (status == ZF_OK && column.info.part == ZF_LIST_ENDS)
+            status = check_lists(&session, container, selected[looked], device, &options, &error);
         if (status == ZF_OK) {
             status = tell(&column, as_json, session.quiet, report, &error);
             if (status != ZF_OK) exit_status = zf_report("verify", &error);

@@ -180,7 +180,8 @@ const zf_verb zf_verbs[] = {
      "with the same columns are parts of one table, one after the other. Text files with different columns are side by side: "
      "they have no column in common and the same number of rows. docs/types.md says how fields are read as values, nulls and "
      "rows. A raw boolean is one byte, 0 or 1: the `.npy` form of `decode`, not its bitmap. Raw strings are two files: "
-     "`COLUMN.offsets=FILE` (i64, rows + 1) and `COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. Each may also "
+     "`COLUMN.offsets=FILE` (i64, rows + 1) and `COLUMN.bytes=FILE`. Raw nulls are `COLUMN.valid=FILE`, a bitmap. "
+     "Lists are `COLUMN.offsets=FILE`, `COLUMN.valid=FILE`, and their values as a column `COLUMN.values`. Each may also "
      "be the `.npy` array that `decode` writes, and dates and timestamps may be arrays of `datetime64`, whose NaT is null. "
      "Values of null rows are not kept. Regular files are read in batches of rows, so a table may be larger than memory. If an "
      "input is a pipe or a device, all inputs are read first, as far as `--input-memory` allows. A block takes the params of an "
@@ -232,7 +233,8 @@ const zf_verb zf_verbs[] = {
      "IN.zfd",
      "decode columns into files",
      "Raw files are named `COLUMN.TYPE`: `l_orderkey.i64`; dates `.date32`, timestamps `.timestamp`, decimals `.decimal` (i64), "
-     "booleans `.bool` (a bitmap). Strings are `.offsets` (i64, rows + 1) and `.bytes`. Nullable columns also have `.valid` (a "
+     "booleans `.bool` (a bitmap). Strings are `.offsets` (i64, rows + 1) and `.bytes`. Lists are `.offsets`, and their values a "
+     "column `COLUMN.values`. Nullable columns and lists also have `.valid` (a "
      "bitmap, least significant bit first). `--format csv` writes one file named after the table. Files get their names when "
      "every column is decoded: after an error there are none. While one column is written the next is decoded, if both together "
      "have at most 1 GiB (not for csv, which is written in slices of rows).",

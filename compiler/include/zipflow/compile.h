@@ -97,11 +97,12 @@ ZF_API zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_pro
 /// go afterwards. Errors as for zf_program_load. Any thread.
 ZF_API zf_status zf_program_load_text(zf_compiler *compiler, const char *name, const char *text, size_t bytes, zf_program **out,
                                       zf_error *error);
-/// Returns the number of columns of a table; 0 for a table that does not exist, for a program with errors, and for NULL.
+/// Returns the number of columns of a table, each part of a column of lists (zf_list_part) being one; 0 for a table that does not
+/// exist, for a program with errors, and for NULL.
 ///
 /// `table`: its name; NULL: the program's only one. Any thread.
 ZF_API size_t zf_program_columns(const zf_program *program, const char *table);
-/// Describes a column of a table: `name`, `full_name`, `type`, `type_name` and `codec`; other members are 0.
+/// Describes a column of a table: `name`, `full_name`, `type`, `type_name`, `codec` and `part`; other members are 0.
 ///
 /// `index`: 0 to zf_program_columns - 1; others are ZF_ERR_USAGE (ZF1105). Strings live as long as the program. Any thread.
 ZF_API zf_status zf_program_column(zf_program *program, const char *table, size_t index, zf_column_info *out, zf_error *error);
@@ -129,6 +130,10 @@ ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_for
 /// + 1 offsets into `values`, which do not decrease; NULL for other types. `validity`: nullable columns: (rows + 7) / 8 bytes,
 /// lowest bit of a byte first, 1 for a value and 0 for null; NULL: no nulls. `full_name`: the column's name where the data came
 /// from, UTF-8 of one line, at most 4,096 bytes, unlike those of other columns; NULL: `name`.
+///
+/// Columns of lists: `name` is the column's, and `values` is a zf_encode_column of the values, whose own `name` and `full_name`
+/// are ignored. `offsets`: rows + 1 rows of the values, which do not decrease: list k has values offsets[k] to offsets[k + 1]
+/// - 1. `validity`: of the lists; the values of a null list are left out.
 typedef struct zf_encode_column {
     const char *name;
     const void *values;
@@ -183,9 +188,9 @@ typedef struct zf_encode_stats {
 /// Encodes a table to the file `path`, over several threads, and returns when the file is complete.
 ///
 /// `table`: its name; NULL: the program's only one. `columns`: every column of the table once, in any order, with `rows` rows
-/// each. An array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. `options` may be NULL. `stats` may be NULL; if not, it has
-/// `column_count` entries, in the table's order, and the size of the first is that of all. They count the work until an error,
-/// and are zero if arguments are wrong.
+/// each; one of lists is one here. An array of more than PTRDIFF_MAX bytes is ZF_ERR_USAGE. `options` may be NULL. `stats` may be
+/// NULL; if not, it has zf_program_columns entries, in the table's order, and the size of the first is that of all. They count
+/// the work until an error, and are zero if arguments are wrong.
 ///
 /// A block may take the params of an earlier block of its column, if it only needs wider fields for them and grows by less than
 /// 1%: each tuple of shaping values costs readers a compilation. The same input gives the same file on any number of threads.

@@ -138,6 +138,8 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_LITERAL_FOR_STREAM = 709,
     /// a table without columns
     ZF_ERROR_PROGRAM_NO_COLUMNS = 710,
+    /// a column with other parts than its type has
+    ZF_ERROR_PROGRAM_LIST_PARTS = 711,
     /// more shared memory than a block has
     ZF_ERROR_PROGRAM_SHARED_MEMORY = 801,
     /// local arrays above 64 KiB
@@ -268,6 +270,8 @@ typedef enum zf_error_code {
     ZF_ERROR_V25 = 1325,
     /// rows that contradict their zone in the index
     ZF_ERROR_V26 = 1326,
+    /// lists whose ends do not fit each other or their values
+    ZF_ERROR_V27 = 1327,
     /// no module and no compiler with code for the decode
     ZF_ERROR_NO_CODE = 1401,
     /// seek points at an interval that the code does not support

@@ -193,19 +193,30 @@ typedef struct zf_column_type {
     bool nullable;
 } zf_column_type;
 
+/// The part that a column is of a column of lists, which is several columns that follow each other: its ends, whether its lists
+/// are null (if its type says that they may be), and their values.
+typedef enum zf_list_part {
+    ZF_LIST_NONE,     ///< a column of its own
+    ZF_LIST_ENDS,     ///< i64, for each row the number of values of all lists up to and with this one. Has the name of the column
+    ZF_LIST_VALIDITY, ///< bool, for each row: true for a list, false for null. Called COLUMN.valid
+    ZF_LIST_VALUES    ///< any type but a list, with rows of its own. Called COLUMN.values
+} zf_list_part;
+
 /// A column of a container. Its strings live as long as the container.
 typedef struct zf_column_info {
     size_t size; ///< ZF_INIT
     const char *name;
     zf_column_type type;
-    const char *type_name; ///< "i64", "decimal(15, 2)", "date32?"
-    const char *codec;     ///< canonical text of its codec
-    uint64_t rows;
+    const char
+        *type_name;    ///< "i64", "decimal(15, 2)", "date32?"; of a column of lists "list<i64>", where `type` is that of the ends
+    const char *codec; ///< canonical text of its codec
+    uint64_t rows;     ///< the table's; of the values of lists their own
     uint64_t blocks;
     uint64_t rows_per_block; ///< of every block but the last; 0: blocks have different numbers
     uint64_t plain_bytes;    ///< the numerator of every ratio; see docs/format.md
     uint64_t stored_bytes;   ///< all bytes of the container that belong to this column, index and padding included
     const char *full_name;   ///< the column's name where it came from: any UTF-8 of one line. `name` where it had no other
+    zf_list_part part;       ///< what it is to a column of lists
 } zf_column_info;
 
 /// The contents of a column's rows first_row .. first_row + rows - 1: 65,536 rows of a block, or those that it has left.
@@ -322,7 +333,7 @@ ZF_API const char *zf_container_table(const zf_container *container);
 ZF_API uint64_t zf_container_rows(const zf_container *container);
 /// Returns the size of the container in bytes; 0 for NULL.
 ZF_API uint64_t zf_container_bytes(const zf_container *container);
-/// Returns the number of columns; 0 for NULL.
+/// Returns the number of columns, each part of a column of lists (zf_list_part) being one; 0 for NULL.
 ZF_API size_t zf_container_columns(const zf_container *container);
 /// Describes a column. `index`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE (ZF1105). Any thread.
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
@@ -459,6 +470,27 @@ ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf
 /// block (ZF12nn, ZF13nn), the first one of the rows; ZF_ERR_IO of a reader; ZF_ERR_CANCELLED (ZF1115).
 ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
+
+/// The rows of the values that some lists have, which follow each other: ZF_LIST_VALUES of their column.
+typedef struct zf_list_values {
+    size_t size; ///< ZF_INIT
+    uint64_t row_begin, row_count;
+} zf_list_values;
+
+/// Decodes which values the lists of a column have, of all rows or some, into host memory.
+///
+/// `column`: the ends of the lists (ZF_LIST_ENDS). `buffers`: `offsets` gets rows + 1 offsets, the first 0; list k has the values
+/// offsets[k] to offsets[k + 1] - 1 of those that `*out` says. `validity`, where lists may be null, gets (rows + 7) / 8 bytes; a
+/// null list is empty. Other buffers are ignored. To decode the values, pass the rows of `*out` to zf_decode, or to any other
+/// decode, of the column that follows (its part is ZF_LIST_VALUES).
+///
+/// Ends decode on `device`; they are checked on the host, where they take 8 bytes a row more. `stats` counts those of ends and
+/// validity together. `options` and `stats` may be NULL. Any thread.
+///
+/// Errors: those of zf_decode; ZF_ERR_USAGE for another column (ZF1101); ZF_ERR_INPUT (ZF1327) for ends that fall or do not fit
+/// the values, and for null lists that have some.
+ZF_API zf_status zf_decode_lists(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                                 const zf_decode_buffers *buffers, zf_list_values *out, zf_decode_stats *stats, zf_error *error);
 
 // ---- Code before decodes --------------------------------------------------------------------------------------
 //

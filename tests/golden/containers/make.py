@@ -2,6 +2,7 @@
 
 python3 make.py LIBRARY STD OUT.zfd     LIBRARY: libzipflow-compile.so of the build that writes; STD: its dsl/std
 python3 make.py ZFC OUT.zfd             a container with uneven chunks: LZ4 blocks of several lengths, by `zfc wrap`
+python3 make.py ZFC --lists OUT.zfd     a container of lists
 
 The first calls the C API, since `zfc encode` has no word for a schema. Rows arrive in batches of 1 to 700.
 """
@@ -98,7 +99,30 @@ def wrap(zfc, out):
         subprocess.run([zfc, "wrap", "-q", "-f", "--rows-per-block", str(ROWS_PER_BLOCK), "--zones", "-c", program, "-o", out, f"{name}={data}"], check=True)
 
 
+def operand(name):
+    """The name that `zfc encode` has for a file of `zfc decode`."""
+    ending = name.rpartition(".")[2]
+    return name if ending in ("offsets", "valid", "bytes") else name.rpartition(".")[0]
+
+
+def lists(zfc, out):
+    """Lists whose values are cut into blocks of their own, with zones."""
+    with tempfile.TemporaryDirectory() as directory:
+        program, words = pathlib.Path(directory) / "table.zf", []
+        table.write(pathlib.Path(directory), 0, table.LISTED)
+        for name, content in table.raw_files(table.NEWEST_ROWS, 0, table.LISTED).items():
+            data = pathlib.Path(directory) / f"{name}.data"
+            if name.endswith(".bool"):  # a byte each, as booleans are read
+                values = array.array("q", table.raw_files(table.NEWEST_ROWS, 0, table.LISTED)[name.removesuffix(".values.bool") + ".offsets"])[-1]
+                content = bytes(content[k // 8] >> k % 8 & 1 for k in range(values))
+            data.write_bytes(content)
+            words.append(f"{operand(name)}={data}")
+        subprocess.run([zfc, "encode", "-q", "-f", "--rows-per-block", str(ROWS_PER_BLOCK), "--zones", "-c", program, "-o", out, *words], check=True)
+
+
 def main():
+    if sys.argv[2] == "--lists":
+        return lists(sys.argv[1], sys.argv[3])
     if len(sys.argv) == 3:
         return wrap(*sys.argv[1:])
     library, std, out = sys.argv[1:]

@@ -68,11 +68,30 @@ NEWEST_ROWS = 2000
 # The column of a file with chunks that another program compressed.
 WRAPPED = (("bytes", "u8", "lz4(chunk: 600)", lambda k: k * 7 % 16 * 5),)
 
+
+def lists(k, value):
+    """A list of 0 to 6 values, of which value(n) is the n-th."""
+    return [value(7 * k + n) for n in range(mixed(k) % 7 if k % 4 else 0)]
+
+
+# Columns of lists, some null or empty, and one of their values null; and a column that is no list.
+LISTED = (
+    ("numbers", "list<i32>", "delta(bitpack), values: zigzag(bitpack)", lambda k: lists(k, lambda n: mixed(n) % 2000 - 1000)),
+    ("rows", "u32", "delta(bitpack)", lambda k: k),
+    ("phrases", "list<string?>?", "delta(bitpack), validity: rle, values: nullable(validity: rle, values: strings(lengths: bitpack))",
+     lambda k: None if k % 9 == 5 else lists(k, lambda n: None if n % 6 == 2 else word(n))),
+    ("answers", "list<bool>?", "plain, validity: plain, values: plain",
+     lambda k: None if k // 20 % 3 == 1 else lists(k, lambda n: mixed(n) % 3 == 0)),
+    ("sums", "list<decimal(15, 2)?>", "rle(values: delta(bitpack), counts: bitpack), values: nullable(values: bitpack)",
+     lambda k: lists(k // 3, lambda n: None if n % 8 == 1 else mixed(n))),
+)
+
 # The columns and rows of each kept file.
 FILES = {
     "v1.zfd": (COLUMNS, ROWS),
     "v2.zfd": (NEWEST, NEWEST_ROWS),
     "v2_chunks.zfd": (WRAPPED, NEWEST_ROWS),
+    "v2_lists.zfd": (LISTED, NEWEST_ROWS),
 }
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "f32": "f", "f64": "d", "date32": "i",
@@ -95,24 +114,33 @@ def packed(base, values):
     return struct.pack(f"<{len(values)}{FORMATS[base]}", *[v or 0 for v in values])
 
 
+def raw_column(name, kind, values):
+    """The files of a column's rows, by their names."""
+    files, base = {}, kind.rstrip("?")
+    if kind.endswith("?"):
+        files[f"{name}.valid"] = bitmap([v is not None for v in values])
+    if base.startswith("list<") or base == "string":
+        rows = [v or [] for v in values] if base != "string" else [(v or "").encode() for v in values]
+        ends = [0]
+        for row in rows:
+            ends.append(ends[-1] + len(row))
+        files[f"{name}.offsets"] = struct.pack(f"<{len(ends)}q", *ends)
+        if base == "string":
+            files[f"{name}.bytes"] = b"".join(rows)
+        else:
+            files.update(raw_column(f"{name}.values", base[len("list<"):-1], [value for row in rows for value in row]))
+    elif base == "bool":
+        files[f"{name}.bool"] = bitmap([bool(v) for v in values])
+    else:
+        files[f"{name}.{base.split('(')[0]}"] = packed(base, values)
+    return files
+
+
 def raw_files(end=ROWS, begin=0, columns=COLUMNS):
     """The files that `zfc decode` writes for rows begin to end, by their names."""
-    files, rows = {}, end - begin
+    files = {}
     for name, kind, _, value in columns:
-        values, base = [value(k) for k in range(begin, end)], kind.rstrip("?")
-        if kind.endswith("?"):
-            files[f"{name}.valid"] = bitmap([v is not None for v in values])
-        if base == "string":
-            texts = [(v or "").encode() for v in values]
-            ends = [0]
-            for text in texts:
-                ends.append(ends[-1] + len(text))
-            files[f"{name}.offsets"] = struct.pack(f"<{rows + 1}q", *ends)
-            files[f"{name}.bytes"] = b"".join(texts)
-        elif base == "bool":
-            files[f"{name}.bool"] = bitmap([bool(v) for v in values])
-        else:
-            files[f"{name}.{base.split('(')[0]}"] = packed(base, values)
+        files.update(raw_column(name, kind, [value(k) for k in range(begin, end)]))
     return files
 
 

@@ -76,7 +76,8 @@ static void test_text(void) {
                            "  -> u32[] fully_parallel // why\n"
                            "{ decode(i) { let TABLE = s[ i ]; // a local of that name\n"
                            "    return twice(TABLE) - - TABLE + 'a' as u32 + (TABLE == 3 ? 1 : 0); }\n" ENCODE " }\n"
-                           "table t { first: date32 = id; b: u32? = id | id; c: u32 = plus(inner, p: 3); }\n"};
+                           "table t { first: date32 = id; b: u32? = id | id; c: u32 = plus(inner, p: 3);\n"
+                           "    l: list<decimal(4,2)?> ?=id,values:id|id,validity: id; m: list<u32> =id, values: inner; }\n"};
     zf_spec *spec = spec_of(texts, 1);
     zf_text text = canonical(spec, false);
     static const char want[] = "zf 1;\n"
@@ -92,6 +93,8 @@ static void test_text(void) {
                                "    first: date32 = id;\n"
                                "    b: u32? = id | id;\n"
                                "    c: u32 = plus(s: id(s: id), p: 3);\n"
+                               "    l: list<decimal(4, 2)?>? = id, validity: id, values: id | id;\n"
+                               "    m: list<u32> = id, values: id(s: id);\n"
                                "}\n";
     CHECK(text.data != NULL && strcmp(text.data, want) == 0, "have\n%swant\n%s", text.data, want);
     zf_text_free(&text);

@@ -367,6 +367,14 @@ static void test_equality(void) {
         "table f { c: u8 = b; }",
         "table f { a: u8? = b; }",
         "table f { a: u8 = c; }",
+        "table f { a: list<u8> = b; }",
+        "table f { a: list<u8>? = b; }",
+        "table f { a: list<u8?> = b; }",
+        "table f { a: set<u8> = b; }",
+        "table f { a: list<u8> = b, c: d; }",
+        "table f { a: list<u8> = b, d: d; }",
+        "table f { a: list<u8> = b, c: e; }",
+        "table f { a: list<u8> = b, c: d, c: d; }",
         "algorithm f() -> u8[] fully_parallel { }",
         "algorithm f() -> u16[] fully_parallel { }",
         "algorithm f() -> u8[] group_parallel { }",
@@ -438,6 +446,19 @@ static void test_comments(void) {
                                                         "    a, // one\n"
                                                         "    b  // two\n"
                                                         ");\n");
+    check_layout("table t { a: list< u8 ? > ?=b|c,v:d(e,f:1),w : g; b:u8=c; l: list<list<u8>> =x,y:z|z; }",
+                 "table t {\n"
+                 "    a: list<u8?>?     = b | c, v: d(e, f: 1), w: g;\n"
+                 "    b: u8             = c;\n"
+                 "    l: list<list<u8>> = x, y: z | z;\n"
+                 "}\n");
+    check_layout("table t { a: list<u8> = b, // ends\n v: c, // one\n // two\n w: d; // last\n }",
+                 "table t {\n"
+                 "    a: list<u8> = b, // ends\n"
+                 "        v: c,        // one\n"
+                 "        // two\n"
+                 "        w: d; // last\n"
+                 "}\n");
     check_layout("table t { // what\n a: u8 = b; // one\n // two\n c: u16 = d; }", "table t { // what\n"
                                                                                    "    a: u8 = b; // one\n"
                                                                                    "    // two\n"

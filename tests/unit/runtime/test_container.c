@@ -283,7 +283,7 @@ static zf_status create(const char *file, const char *name, const zf_writer_colu
 static void test_writer_refusals(void) {
     zf_error error = {0};
     zf_writer *w = NULL;
-    zf_writer_column good = {"a", {.element = ZF_U32}, "u32", "walk", 4096, NULL, false};
+    zf_writer_column good = {"a", {.element = ZF_U32}, "u32", "walk", 4096, NULL, false, ZF_LIST_NONE};
     zf_writer_column bad[11] = {good, good, good, good, good, good, good, good, good, good, good};
     bad[0].name = "";
     bad[1].name = "../a";
@@ -404,7 +404,8 @@ static void test_parallel_writers(zf_context *context) {
     zf_container *c = NULL;
     zf_writer_column columns[4];
     static const char *const names[] = {"a", "b", "c", "d"};
-    for (int i = 0; i < 4; i++) columns[i] = (zf_writer_column){names[i], {.element = ZF_U32}, "u32", "walk", 4096, NULL, false};
+    for (int i = 0; i < 4; i++)
+        columns[i] = (zf_writer_column){names[i], {.element = ZF_U32}, "u32", "walk", 4096, NULL, false, ZF_LIST_NONE};
     CHECK(create("p.zfd", "t", columns, 4, &w, &error) == ZF_OK, "%s", error.message);
     pthread_t threads[4];
     parallel p[4];
@@ -707,7 +708,7 @@ static void write_example(const char *path, zf_error *error) {
     static const int8_t steps[] = {0, 1, 2, -1, 3};
     const zf_stream_data streams[] = {{steps, 5, 5}};
     const zf_seek_data seeks[] = {{4096, 0, NULL, 0}};
-    const zf_writer_column column = {"a", {.element = ZF_I32}, "i32", "delta(plain)", 4096, NULL, false};
+    const zf_writer_column column = {"a", {.element = ZF_I32}, "i32", "delta(plain)", 4096, NULL, false, ZF_LIST_NONE};
     const zf_writer_table table = {.name = "t", .unit = "zf 1;", .columns = &column, .column_count = 1};
     const zf_block_data block = {5, 20, 0, values, counts, streams, seeks, 0, 0, NULL};
     zf_writer *w = NULL;
