@@ -17,6 +17,8 @@ import sys
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree
+import zipfile
 
 PACK = pathlib.Path(__file__).resolve().parent.parent
 # All of examples/tpch, and those from which the steps take columns that GPUs decode.
@@ -324,6 +326,29 @@ def bench_columns(s):
     return bench(*[s.container(table) for table in TABLES])(s)
 
 
+def python(*watch, chosen="", limit=400):
+    """The wheel of --wheel beside torch and CuPy of this machine; `watch`: the words before Python."""
+
+    def step(s):
+        if s.options.wheel is None:
+            raise Skipped("no wheel is given (--wheel): script/wheel makes one")
+        if not s.device.startswith("cuda"):
+            raise Skipped("the device is not CUDA")
+        site, said = s.tree / "site", s.tree / "python.xml"
+        if not site.exists():
+            zipfile.ZipFile(needed(s.options.wheel, "script/wheel makes one")).extractall(site)
+        s.run(*[shutil.which(word) or word for word in watch], sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", said,
+              *(["-k", chosen] if chosen else []), PACK / "python/tests/on_gpu.py", limit=limit,
+              environment={"ZF_TEST_DEVICE": s.device, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
+        suite = xml.etree.ElementTree.parse(said).getroot().find("testsuite")
+        counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
+        if counts["tests"] == 0 or sum(counts.values()) != counts["tests"]:
+            raise Failed(f"pytest: {counts}", counts)
+        return counts
+
+    return step
+
+
 # Programs under compute-sanitizer, side by side, since most of the time goes into code that is made; buffers have their exact
 # sizes, and no workspace is poisoned, so that initcheck sees what nobody wrote. With --sanitized 60 all of them took 111 s under
 # memcheck on an H100.
@@ -420,6 +445,9 @@ STEPS = (
     ("bench", bench("--generate", "all")),
     ("bench_general", bench("--general", "--generate", "bitpack,dictionary")),
     ("bench_columns", bench_columns),
+    ("python", python()),
+    ("python_memcheck", python("compute-sanitizer", "--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9",
+                               chosen="not exit and not loader and not memory and not behind and not order")),
     ("memcheck", sanitizer("memcheck")),
     ("racecheck", sanitizer("racecheck")),
     ("synccheck", sanitizer("synccheck")),
@@ -481,6 +509,7 @@ def main():
                         help="changed containers of the steps `hostile` and, a fifth, `hostile_strings` (default: 10000)")
     parser.add_argument("--sanitized", default=60, type=int,
                         help="mutated containers under compute-sanitizer, a quarter of them in the specialised form, too (default: 60)")
+    parser.add_argument("--wheel", help="the wheel of the Python package, for the steps `python`")
     parser.add_argument("--budget", default=1800, type=float, help="seconds for everything (default: 1800)")
     parser.add_argument("--only", default="", help="only these steps, separated by commas: " + ", ".join(n for n, _ in STEPS))
     options = parser.parse_args()

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/extension/dlpack.h"
+#include "python/extension/tensor_type.h"
 
 // ---- Buffer ---------------------------------------------------------------------------------------------------
 
@@ -20,20 +20,6 @@ static const char *letter_of(DLDataType type) {
     static const char *const letters[3][4] = {{"b", "h", "i", "q"}, {"B", "H", "I", "Q"}, {NULL, "e", "f", "d"}};
     int log = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
     return letters[type.code][log];
-}
-
-static DLDataType type_of(zf_element element) {
-    static const DLDataType types[] = {
-        [ZF_U8] = {ZF_DL_UINT, 8, 1},    [ZF_U16] = {ZF_DL_UINT, 16, 1}, [ZF_U32] = {ZF_DL_UINT, 32, 1},
-        [ZF_U64] = {ZF_DL_UINT, 64, 1},  [ZF_I8] = {ZF_DL_INT, 8, 1},    [ZF_I16] = {ZF_DL_INT, 16, 1},
-        [ZF_I32] = {ZF_DL_INT, 32, 1},   [ZF_I64] = {ZF_DL_INT, 64, 1},  [ZF_F32] = {ZF_DL_FLOAT, 32, 1},
-        [ZF_F64] = {ZF_DL_FLOAT, 64, 1}, [ZF_BOOL] = {ZF_DL_UINT, 8, 1}, [ZF_STRING] = {ZF_DL_UINT, 8, 1}};
-    return types[element];
-}
-
-/// The type of a column's elements; half floats are stored as u16.
-static DLDataType type_of_column(const char *format, zf_element element) {
-    return strcmp(format, "e") == 0 ? (DLDataType){ZF_DL_FLOAT, 16, 1} : type_of(element);
 }
 
 /// A view of one dimension, read-only: other consumers share the memory.
@@ -92,9 +78,23 @@ static int buffer_view(PyObject *self, Py_buffer *view, int flags) {
 
 static Py_ssize_t buffer_length(PyObject *self) { return ((buffer_object *)self)->count; }
 
+static void hold(void *storage) { zf_py_storage_hold(storage); }
+static void release(void *storage) { zf_py_storage_release(storage); }
+static zf_status copy(const void *storage, void *to, const void *from, size_t bytes, zf_error *error) {
+    (void)storage, (void)error;
+    memcpy(to, from, bytes);
+    return ZF_OK;
+}
+static const zf_py_sharing on_host_sharing = {hold, release, copy};
+
+static zf_py_tensor tensor_of(zf_py_storage *storage, void *data, int64_t count, DLDataType type) {
+    return (zf_py_tensor){storage, &on_host_sharing, data, count, type, {ZF_DL_CPU, 0}, NULL};
+}
+
 static PyObject *buffer_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const buffer_object *b = (buffer_object *)self;
-    return zf_py_dlpack(&(zf_py_tensor){b->storage, b->data, b->count, b->type}, arguments, keywords);
+    const zf_py_tensor tensor = tensor_of(b->storage, b->data, b->count, b->type);
+    return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
 static PyObject *on_host(PyObject *self, PyObject *none) {
@@ -169,13 +169,8 @@ bool zf_py_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field,
     return true;
 }
 
-/// Numbers of no other meaning: what tensors and arrays hold as they are.
-static bool plain_numbers(const column_object *c) {
-    return strlen(c->field.format) == 1 && strchr("cCsSiIlLefg", c->field.format[0]) != NULL;
-}
-
 static bool check_plain(const column_object *c) {
-    if (!plain_numbers(c)) {
+    if (!zf_py_plain_numbers(c->field.format)) {
         PyErr_Format(PyExc_BufferError, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s",
                      c->field.name, c->field.format, c->storage->offsets != NULL ? " and .offsets" : "");
         return false;
@@ -192,7 +187,7 @@ static int column_view(PyObject *self, Py_buffer *view, int flags) {
     const column_object *c = (column_object *)self;
     view->obj = NULL;
     if (!check_plain(c)) return -1;
-    return fill_view(self, c->storage->values, c->storage->rows, type_of_column(c->field.format, c->storage->element), view,
+    return fill_view(self, c->storage->values, c->storage->rows, zf_py_type_of_column(c->field.format, c->storage->element), view,
                      flags);
 }
 
@@ -201,8 +196,8 @@ static Py_ssize_t column_length(PyObject *self) { return ((column_object *)self)
 static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const column_object *c = (column_object *)self;
     if (!check_plain(c)) return NULL;
-    const zf_py_tensor tensor = {c->storage, c->storage->values, c->storage->rows,
-                                 type_of_column(c->field.format, c->storage->element)};
+    const zf_py_tensor tensor =
+        tensor_of(c->storage, c->storage->values, c->storage->rows, zf_py_type_of_column(c->field.format, c->storage->element));
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -239,7 +234,7 @@ static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DL
 static PyObject *column_values(PyObject *self, void *closure) {
     (void)closure;
     const column_object *c = (column_object *)self;
-    DLDataType type = type_of_column(c->field.format, c->storage->element);
+    DLDataType type = zf_py_type_of_column(c->field.format, c->storage->element);
     return new_buffer(c, c->storage->values, c->storage->values_bytes, type);
 }
 

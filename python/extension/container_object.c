@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "python/extension/column_object.h"
+#include "python/extension/device_column.h"
 #include "python/extension/file_reader.h"
-#include "python/extension/home.h"
+#include "python/extension/gpu_read.h"
 
 typedef struct container_object {
     PyObject_HEAD PyObject *home;
@@ -314,6 +315,141 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     return zf_py_column_new((PyTypeObject *)type, c->types->buffer, &field, d.out);
 }
 
+// ---- Decoding to a GPU ----------------------------------------------------------------------------------------
+
+static zf_status find_gpu_sizes(void *user, zf_error *error) { return zf_py_gpu_read_sizes(user, error); }
+static zf_status read_to_gpu(void *user, zf_error *error) { return zf_py_gpu_read_run(user, error); }
+
+/// Begins a read: rows, and room for columns. False with an exception set.
+static bool begin_gpu_read(container_object *c, zf_py_gpu_read *read, unsigned long long first, unsigned long long rows,
+                           Py_ssize_t count) {
+    zf_py_drop_owners();
+    read->columns = calloc((size_t)count + 1, sizeof *read->columns);
+    if (read->columns == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    if (!begin(c)) {
+        free(read->columns);
+        return false;
+    }
+    read->home = zf_py_home_of(c->home);
+    read->container = c->container;
+    read->count = (size_t)count;
+    read->options =
+        (zf_decode_options){ZF_INIT(zf_decode_options), .some_rows = first != 0 || rows != zf_container_rows(c->container),
+                            .row_begin = first, .row_count = rows};
+    return true;
+}
+
+/// Arguments (device, columns, first row, rows): [(values, offsets, validity)], bytes of each column. `columns`: their numbers.
+static PyObject *container_gpu_sizes(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns;
+    unsigned long long first, rows;
+    zf_py_gpu_read read = {0};
+    if (!PyArg_ParseTuple(arguments, "sO!KK", &read.device, &PyTuple_Type, &columns, &first, &rows) ||
+        !begin_gpu_read(c, &read, first, rows, PyTuple_Size(columns)))
+        return NULL;
+    bool good = true;
+    for (size_t k = 0; good && k < read.count; k++) {
+        read.columns[k].column = PyLong_AsSize_t(PyTuple_GetItem(columns, (Py_ssize_t)k));
+        good = !PyErr_Occurred();
+    }
+    good = good && call(c, find_gpu_sizes, &read);
+    end(c);
+    PyObject *list = good ? PyList_New((Py_ssize_t)read.count) : NULL;
+    for (size_t k = 0; list != NULL && k < read.count; k++) {
+        const uint64_t *bytes = read.columns[k].bytes;
+        PyObject *row = Py_BuildValue("(KKK)", (unsigned long long)bytes[ZF_PY_VALUES], (unsigned long long)bytes[ZF_PY_OFFSETS],
+                                      (unsigned long long)bytes[ZF_PY_VALIDITY]);
+        if (row == NULL || PyList_SetItem(list, (Py_ssize_t)k, row) != 0) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+    }
+    free(read.columns);
+    return list;
+}
+
+/// Takes (address, bytes, owner) of each part, or None where it has none. False with an exception set.
+static bool take_given(PyObject *parts, zf_py_gpu_column *column) {
+    for (int p = 0; p < ZF_PY_PARTS; p++) {
+        PyObject *part = PyTuple_GetItem(parts, p), *owner;
+        unsigned long long address, room;
+        if (part == NULL) return false;
+        if (part == Py_None) continue;
+        if (!PyTuple_Check(part)) {
+            PyErr_SetString(PyExc_TypeError, "memory is a tuple");
+            return false;
+        }
+        if (!PyArg_ParseTuple(part, "KKO", &address, &room, &owner)) return false;
+        column->given[p] = (zf_py_device_part){.allocated = address, .room = room, .owner = Py_NewRef(owner)};
+    }
+    return true;
+}
+
+/// Makes the objects of columns that were read; takes over their storages. NULL with an exception set.
+static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *read, PyObject *columns) {
+    PyObject *list = PyList_New(0);
+    for (size_t k = 0; k < read->count; k++) {
+        zf_py_device_storage *storage = read->columns[k].out;
+        PyObject *name, *format, *column = NULL;
+        int nullable;
+        zf_py_field field;
+        if (list != NULL &&
+            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpO", &read->columns[k].column, &name, &format,
+                             &nullable, &column) &&
+            zf_py_field_set(&field, name, format, nullable)) {
+            column =
+                zf_py_device_column_new(c->types->device_column, c->types->device_buffer, c->types->make_error, &field, storage);
+        } else {
+            zf_py_device_storage_release(storage);
+            column = NULL;
+        }
+        if (list != NULL && (column == NULL || PyList_Append(list, column) != 0)) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        Py_XDECREF(column);
+    }
+    return list;
+}
+
+/// Arguments (device, stream, its owner, columns, first row, rows): a list of DeviceColumns. `columns`: (column, name, format,
+/// nullable, memory); `memory` is None, or of each part None or (address, bytes, owner).
+static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns, *owner;
+    unsigned long long stream, first, rows;
+    zf_py_gpu_read read = {0};
+    if (!PyArg_ParseTuple(arguments, "sKOO!KK", &read.device, &stream, &owner, &PyTuple_Type, &columns, &first, &rows) ||
+        !begin_gpu_read(c, &read, first, rows, PyTuple_Size(columns)))
+        return NULL;
+    read.stream = (void *)(uintptr_t)stream;
+    bool good = true;
+    for (size_t k = 0; good && k < read.count; k++) {
+        PyObject *name, *format, *memory;
+        int nullable;
+        good = PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpO", &read.columns[k].column, &name, &format,
+                                &nullable, &memory);
+        if (good && memory != Py_None) {
+            read.allocated = true;
+            good = take_given(memory, &read.columns[k]);
+        }
+    }
+    good = good && call(c, read_to_gpu, &read);
+    end(c);
+    for (size_t k = 0; k < read.count; k++) {
+        for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF(read.columns[k].given[p].owner); // of an error: nobody took them
+        if (good) read.columns[k].out->stream_owner = Py_NewRef(owner);
+    }
+    PyObject *list = good ? make_columns(c, &read, columns) : NULL;
+    free(read.columns);
+    zf_py_drop_owners();
+    return list;
+}
+
 // ---- The type -------------------------------------------------------------------------------------------------
 
 static int container_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -352,6 +488,8 @@ static PyMethodDef methods[] = {
     {"facts", container_facts, METH_NOARGS, "(table, rows, bytes, schema or None, [(key, value)])"},
     {"find", container_find, METH_O, "The index of a column by its name or full name."},
     {"sizes", container_sizes, METH_VARARGS, "Bytes that a decode needs."},
+    {"gpu_sizes", container_gpu_sizes, METH_VARARGS, "Bytes that a decode to a GPU needs."},
+    {"decode_gpu", container_decode_gpu, METH_VARARGS, "Columns, or some of their rows, in a GPU's memory."},
     {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
     {0},
 };

@@ -10,12 +10,13 @@ typedef struct held_tensor {
         DLManagedTensorVersioned versioned;
     } tensor;
     int64_t shape, stride;
-    zf_py_storage *storage; ///< NULL: the copy
+    void *storage; ///< NULL: the copy
+    const zf_py_sharing *sharing;
     void *copy;
 } held_tensor;
 
 static void free_held(held_tensor *held) {
-    zf_py_storage_release(held->storage);
+    if (held->storage != NULL) held->sharing->release(held->storage);
     free(held->copy);
     free(held);
 }
@@ -34,16 +35,46 @@ static void free_capsule(PyObject *capsule) {
     }
 }
 
-static bool fits_device(PyObject *device) {
+/// The device of a `dl_device`; that of the tensor for None. False with an exception set.
+static bool wanted_device(const zf_py_tensor *from, PyObject *device, DLDevice *out) {
+    *out = from->device;
     if (device == NULL || device == Py_None) return true;
     int type, id;
     if (!PyTuple_Check(device) || !PyArg_ParseTuple(device, "ii", &type, &id)) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "dl_device must be a tuple of two integers");
         return false;
     }
-    if (type == ZF_DL_CPU) return true;
-    PyErr_SetString(PyExc_BufferError, "the column is in host memory, and zipflow copies it to no other device");
+    *out = (DLDevice){type, type == ZF_DL_CPU ? 0 : id};
+    if (type == ZF_DL_CPU || (type == from->device.device_type && id == from->device.device_id)) return true;
+    PyErr_Format(PyExc_BufferError, "the column is in %s memory, and zipflow copies it to no other device than the host",
+                 from->device.device_type == ZF_DL_CPU ? "host" : "a GPU's");
     return false;
+}
+
+static bool fits_stream(const zf_py_tensor *from, PyObject *stream) {
+    if (stream == Py_None) return true;
+    if (from->device.device_type == ZF_DL_CPU) {
+        PyErr_SetString(PyExc_BufferError, "host memory has no streams: stream must be None");
+        return false;
+    }
+    long long number = PyLong_AsLongLong(stream); // of any stream: the rows are there
+    if (number == -1 && PyErr_Occurred()) return false;
+    if (number != 0 && number >= -1) return true;
+    PyErr_SetString(PyExc_BufferError, "stream must be None, -1, 1, 2, or the address of a stream");
+    return false;
+}
+
+/// Copies the elements to memory of the host, without the GIL; NULL with an exception set.
+static void *copy_to_host(const zf_py_tensor *from) {
+    size_t bytes = (size_t)from->count * from->type.bits / 8;
+    void *copy = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    if (copy == NULL) return PyErr_NoMemory();
+    zf_error error;
+    zf_status status;
+    Py_BEGIN_ALLOW_THREADS status = from->sharing->copy(from->storage, copy, from->data, bytes, &error);
+    Py_END_ALLOW_THREADS if (status == ZF_OK) return copy;
+    free(copy);
+    return zf_py_raise(from->make_error, &error);
 }
 
 PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *keywords) {
@@ -52,11 +83,8 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy))
         return NULL;
-    if (stream != Py_None) {
-        PyErr_SetString(PyExc_BufferError, "host memory has no streams: stream must be None");
-        return NULL;
-    }
-    if (!fits_device(device)) return NULL;
+    DLDevice to;
+    if (!fits_stream(from, stream) || !wanted_device(from, device, &to)) return NULL;
     int major = 0, minor = 0;
     if (version != Py_None) {
         if (!PyTuple_Check(version)) {
@@ -67,36 +95,44 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
     }
     int copied = copy == Py_None ? 0 : PyObject_IsTrue(copy);
     if (copied < 0) return NULL;
+    if (to.device_type != from->device.device_type) {
+        if (copy != Py_None && !copied) {
+            PyErr_SetString(PyExc_BufferError,
+                            "the column is in a GPU's memory: the host needs a copy, which copy=False refuses");
+            return NULL;
+        }
+        copied = 1;
+    } else if (copied && to.device_type != ZF_DL_CPU) {
+        PyErr_SetString(PyExc_BufferError, "zipflow copies no columns within a GPU's memory: take the column, and clone it");
+        return NULL;
+    }
     held_tensor *held = calloc(1, sizeof *held);
     if (held == NULL) return PyErr_NoMemory();
-    void *data = from->data;
     if (copied) {
-        size_t bytes = (size_t)from->count * from->type.bits / 8;
-        held->copy = aligned_alloc(64, (bytes / 64 + 1) * 64);
+        held->copy = copy_to_host(from);
         if (held->copy == NULL) {
             free(held);
-            return PyErr_NoMemory();
+            return NULL;
         }
-        memcpy(held->copy, data, bytes);
-        data = held->copy;
     } else {
-        held->storage = zf_py_storage_hold(from->storage);
+        from->sharing->hold(from->storage);
+        held->storage = from->storage;
+        held->sharing = from->sharing;
     }
     held->shape = from->count;
     held->stride = 1;
-    const DLTensor tensor = {.data = data,
-                             .device = {.device_type = ZF_DL_CPU},
+    const DLTensor tensor = {.data = copied ? held->copy : from->data,
+                             .device = to,
                              .ndim = 1,
                              .dtype = from->type,
                              .shape = &held->shape,
                              .strides = &held->stride};
     PyObject *capsule;
     if (major >= 1) {
-        held->tensor.versioned = (DLManagedTensorVersioned){.version = {1, 0},
-                                                            .manager_ctx = held,
-                                                            .deleter = delete_versioned,
-                                                            .flags = copied ? ZF_DL_IS_COPIED : ZF_DL_READ_ONLY,
-                                                            .dl_tensor = tensor};
+        // Consumers on GPUs know no read-only tensors, and refuse or ignore the flag.
+        uint64_t flags = copied ? ZF_DL_IS_COPIED : to.device_type == ZF_DL_CPU ? ZF_DL_READ_ONLY : 0;
+        held->tensor.versioned = (DLManagedTensorVersioned){
+            .version = {1, 0}, .manager_ctx = held, .deleter = delete_versioned, .flags = flags, .dl_tensor = tensor};
         capsule = PyCapsule_New(&held->tensor.versioned, "dltensor_versioned", free_capsule);
     } else {
         held->tensor.plain = (DLManagedTensor){.dl_tensor = tensor, .manager_ctx = held, .deleter = delete_plain};

@@ -1,23 +1,38 @@
-// Columns of numbers as DLPack tensors of one dimension in host memory.
+// Columns of numbers as DLPack tensors of one dimension.
 #ifndef ZF_PYTHON_DLPACK_H
 #define ZF_PYTHON_DLPACK_H
 
+#include <stdbool.h>
+
 #include "python/extension/dlpack_abi.h"
 #include "python/extension/extension.h"
-#include "python/extension/storage.h"
 
-/// A tensor to be: `count` elements at `data`, which lie in `storage`.
+/// How tensors share a storage. The functions need no GIL.
+typedef struct zf_py_sharing {
+    void (*hold)(void *storage);
+    void (*release)(void *storage);
+    /// Copies memory of the storage to the host, and waits for it.
+    zf_status (*copy)(const void *storage, void *to, const void *from, size_t bytes, zf_error *error);
+} zf_py_sharing;
+
+/// A tensor to be: `count` elements at `data`, which lie in `storage`, on `device`.
 typedef struct zf_py_tensor {
-    zf_py_storage *storage;
+    void *storage;
+    const zf_py_sharing *sharing;
     void *data;
     int64_t count;
     DLDataType type;
+    DLDevice device;
+    PyObject *make_error; ///< for errors of `copy`; borrowed
 } zf_py_tensor;
 
 /// __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) of an object with this tensor.
 ///
-/// With max_version of (1, 0) or later the capsule is "dltensor_versioned", and read-only unless it was copied; else "dltensor".
-/// BufferError for a stream, another device, or a version below 0. The capsule holds the storage; its deleter needs no GIL.
+/// With max_version of (1, 0) or later the capsule is "dltensor_versioned"; else "dltensor". Versioned capsules of host memory
+/// are read-only unless they were copied. `stream` may be None for host memory; for a GPU None or one of its streams, which need
+/// not wait, since the rows are there. `dl_device`: that of the memory, or the host's: then the rows are copied, unless `copy` is
+/// False. BufferError for other streams and devices, for a version below 0, and for a copy within a GPU. The capsule holds the
+/// storage; its deleter needs no GIL.
 PyObject *zf_py_dlpack(const zf_py_tensor *tensor, PyObject *arguments, PyObject *keywords);
 
 #endif

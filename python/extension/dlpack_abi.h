@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { ZF_DL_CPU = 1 };
+enum { ZF_DL_CPU = 1, ZF_DL_CUDA = 2 };
 enum { ZF_DL_INT = 0, ZF_DL_UINT = 1, ZF_DL_FLOAT = 2 };
 enum { ZF_DL_READ_ONLY = 1, ZF_DL_IS_COPIED = 2 };
 

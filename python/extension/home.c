@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "python/extension/gpu.h"
+
 typedef struct home_object {
     PyObject_HEAD zf_py_home home;
 } home_object;
@@ -15,6 +17,7 @@ PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error) {
     home_object *self = (home_object *)allocate(type, 0);
     if (self == NULL) return NULL;
     self->home = (zf_py_home){.version = ZF_PY_HOME_VERSION, .process = (long)getpid()};
+    pthread_mutex_init(&self->home.lock, NULL);
     zf_status status;
     Py_BEGIN_ALLOW_THREADS status = zf_context_create(&options, &self->home.context, &error);
     Py_END_ALLOW_THREADS if (status == ZF_OK) return (PyObject *)self;
@@ -24,10 +27,12 @@ PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error) {
 
 static void home_dealloc(PyObject *self) {
     zf_py_home *home = zf_py_home_of(self);
-    if (home->process == (long)getpid()) { // else threads of the parent may have held locks
-        Py_BEGIN_ALLOW_THREADS if (home->compiler != NULL) home->free_compiler(home->compiler);
-        zf_context_free(home->context);
-        Py_END_ALLOW_THREADS
+    if (home->process == (long)getpid()) {                  // else threads of the parent may have held locks
+        Py_BEGIN_ALLOW_THREADS if (zf_py_gpus_free(home)) { // else columns in their memory need the context: it stays
+            if (home->compiler != NULL) home->free_compiler(home->compiler);
+            zf_context_free(home->context);
+        }
+        Py_END_ALLOW_THREADS pthread_mutex_destroy(&home->lock);
     }
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);

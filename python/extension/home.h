@@ -3,6 +3,8 @@
 #ifndef ZF_PYTHON_HOME_H
 #define ZF_PYTHON_HOME_H
 
+#include <pthread.h>
+
 #include "python/extension/extension.h"
 
 #define ZF_PY_HOME_CAPSULE "zipflow._runtime.home"
@@ -14,9 +16,11 @@ typedef struct zf_py_home {
     void *compiler;                        ///< zf_compiler; NULL: none yet
     void (*free_compiler)(void *compiler); ///< of _compile, which stays loaded
     long process;                          ///< that made it: a forked child neither uses nor frees it
+    struct zf_py_gpu *gpus;                ///< that were used
+    pthread_mutex_t lock;                  ///< of `gpus`
 } zf_py_home;
 
-enum { ZF_PY_HOME_VERSION = 1 };
+enum { ZF_PY_HOME_VERSION = 2 };
 
 extern PyType_Spec zf_py_home_spec;
 

@@ -1,6 +1,7 @@
 // zipflow._runtime: files, columns and their memory, on libzipflow. It loads neither LLVM nor a driver of a GPU.
 #include "python/extension/column_object.h"
 #include "python/extension/container_object.h"
+#include "python/extension/device_column.h"
 #include "python/extension/home.h"
 
 static zf_py_types *types_of(PyObject *module) { return PyModule_GetState(module); }
@@ -55,7 +56,9 @@ static bool make_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out) {
 static int execute(PyObject *module) {
     zf_py_types *types = types_of(module);
     if (!make_type(module, &zf_py_home_spec, &types->home) || !make_type(module, &zf_py_container_spec, &types->container) ||
-        !make_type(module, &zf_py_buffer_spec, &types->buffer) || !make_type(module, &zf_py_column_spec, &types->column))
+        !make_type(module, &zf_py_buffer_spec, &types->buffer) || !make_type(module, &zf_py_column_spec, &types->column) ||
+        !make_type(module, &zf_py_device_buffer_spec, &types->device_buffer) ||
+        !make_type(module, &zf_py_device_column_spec, &types->device_column))
         return -1;
     types->make_error = zf_py_make_error();
     if (types->make_error == NULL) return -1;
@@ -68,6 +71,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(types->container);
     Py_VISIT(types->buffer);
     Py_VISIT(types->column);
+    Py_VISIT(types->device_buffer);
+    Py_VISIT(types->device_column);
     Py_VISIT(types->make_error);
     return 0;
 }
@@ -78,6 +83,8 @@ static int clear(PyObject *module) {
     Py_CLEAR(types->container);
     Py_CLEAR(types->buffer);
     Py_CLEAR(types->column);
+    Py_CLEAR(types->device_buffer);
+    Py_CLEAR(types->device_column);
     Py_CLEAR(types->make_error);
     return 0;
 }

@@ -20,6 +20,7 @@ def arguments(node):
 def test_stub():
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
     public = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")}
+    private = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.startswith("_")}
     assert set(public) == set(zf.__all__)
     seen = 0
     for name, node in public.items():
@@ -32,14 +33,21 @@ def test_stub():
             assert value is not None, place
             if inspect.isfunction(value):
                 parameters = inspect.signature(value).parameters.values()
-                assert arguments(member)[0] == [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL], place
-                defaults = [p.default for p in parameters if p.default is not p.empty]
-                stated = [d for d in member.args.defaults + member.args.kw_defaults if d is not None]
-                assert [ast.literal_eval(d) for d in stated] == defaults, place
+                names, values = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL], {p.name: p.default for p in parameters}
+                stated = arguments(member)[0]
+                if member.decorator_list and getattr(member.decorator_list[0], "id", "") == "overload":  # one of several has some of them
+                    names = [name for name in names if name in stated]
+                assert stated == names, place
+                places, keywords = member.args.posonlyargs + member.args.args, zip(member.args.kwonlyargs, member.args.kw_defaults)
+                given = list(zip(places[len(places) - len(member.args.defaults):], member.args.defaults)) + [pair for pair in keywords if pair[1] is not None]
+                assert all(ast.literal_eval(value) == values[name.arg] for name, value in given), place
+                required = [name for name in names if values[name] is inspect.Parameter.empty]
+                assert not set(required) & {name.arg for name, _ in given}, place
             seen += 1
         if isinstance(node, ast.ClassDef) and not issubclass(real, Exception):
             has = {member for member in dir(real) if not member.startswith("_")}
-            told = {m.name for m in node.body if isinstance(m, ast.FunctionDef)} | {m.target.id for m in node.body if isinstance(m, ast.AnnAssign)}
+            bodies = [node.body] + [private[base.id].body for base in node.bases if base.id in private]
+            told = {m.name if isinstance(m, ast.FunctionDef) else m.target.id for body in bodies for m in body if isinstance(m, (ast.FunctionDef, ast.AnnAssign))}
             assert has == {member for member in told if not member.startswith("_")}, name
         if isinstance(node, ast.ClassDef) and issubclass(real, Exception):
             assert [base.id for base in node.bases] == [base.__name__ for base in real.__bases__], name

@@ -5,15 +5,16 @@
     f = zf.open("lineitem.zfd")              # the index only
     print(f)                                 # types, codecs, ratios
     t = f.read(["l_tax"], slice(0, 1000))    # Arrow, without a copy: polars.DataFrame(t), pyarrow.table(t)
+    g = f.read(["l_tax"], device="cuda:0")   # on the GPU, checked: torch.from_dlpack(g["l_tax"])
 """
 
 from ._errors import (CancelledError, ColumnError, DeviceError, ExistsError, FileError, InputError, InternalError, NoFileError, OutOfMemoryError,
                       PermissionDeniedError, UnsupportedError, UsageError, ZipflowError)
 from ._file import Field, File, Schema, open
-from ._runtime import Buffer, library_version as __version__
+from ._runtime import Buffer, DeviceBuffer, DeviceColumn, library_version as __version__
 from ._program import Program
-from ._table import Column, Table
+from ._table import Column, DeviceTable, Table
 from ._write import write_table
 
-__all__ = ["Buffer", "CancelledError", "Column", "ColumnError", "DeviceError", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
+__all__ = ["Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
            "NoFileError", "OutOfMemoryError", "PermissionDeniedError", "Program", "Schema", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]

@@ -4,9 +4,9 @@ import _thread
 import io as _io
 import os
 
-from . import _home, _runtime, _types
+from . import _gpu, _home, _runtime, _types
 from ._errors import ColumnError, InputError, UnsupportedError, UsageError, refuse
-from ._table import Column, Table
+from ._table import Column, DeviceTable, Table
 
 
 class Field:
@@ -251,20 +251,31 @@ class File:
         names = ("values", "offsets", "validity", "workspace")
         return {field.name: dict(zip(names, container.sizes(container.find(field.identifier), begin, count, 0))) for field in fields}
 
-    def read(self, columns=None, rows=None, *, threads=0, binary=False):
-        """Decodes columns into host memory, and returns a Table.
+    def read(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
+        """Decodes columns into host memory, and returns a Table; or into a GPU's memory, and returns a DeviceTable.
 
-        columns: names, in the order of the result; None: all. rows: a slice; None: all. threads: 0: one per core. binary: strings
-        are bytes, which need not be UTF-8.
+        columns: names, in the order of the result; None: all. rows: a slice; None: all. device: "cpu", or a GPU such as "cuda:0", also
+        as torch.device. threads: on CPUs; 0: one per core. binary: strings are bytes, which need not be UTF-8.
 
-        Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, unless `binary`, a
-        string that is not UTF-8, FileError (an OSError) if the file cannot be read, ValueError if it is closed.
+        On a GPU the rows are there, and checked, when the call returns. stream: memory comes and goes in the order of this stream of
+        CUDA, and rows are written behind its work; None: the default stream. The columns keep a stream object; a number must name a
+        stream that outlives them. allocator(nbytes, stream): makes memory, aligned to 256 bytes, for use on that stream (a number);
+        it returns an object with `__cuda_array_interface__`, which the columns keep. None: the driver's pool.
+
+        Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, on CPUs and unless
+        `binary`, a string that is not UTF-8, FileError (an OSError) if the file cannot be read, ValueError if it is closed, DeviceError
+        for a GPU that is absent, fails or has no memory.
         """
         container, owner = self._opened()
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
         _home.check_threads(threads)
+        place = _gpu.device_name(device)
+        if place == "cpu" and (stream is not None or allocator is not None):
+            raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
         _home.with_compiler(owner)
+        if place != "cpu":
+            return DeviceTable(_gpu.read(container, place, fields, begin, count, stream, allocator, binary), count, place)
         out = []
         for field in fields:
             form = "z" if binary and field.format == "u" else field.format

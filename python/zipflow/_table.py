@@ -1,4 +1,4 @@
-"""Decoded columns and tables in host memory."""
+"""Decoded columns and tables."""
 
 from . import _runtime, _types
 from ._errors import ColumnError, refuse
@@ -44,16 +44,13 @@ class Column(_runtime.Column):
         return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{nulls}>"
 
 
-class Table:
-    """Columns of equal length in host memory, in the order in which they were read.
+class _Columns:
+    """Columns of equal length, in the order in which they were read."""
 
-    Exports Arrow: `pyarrow.table(t)`, `polars.DataFrame(t)` and DuckDB take it without a copy. `t["x"]` is a Column.
-    """
+    __slots__ = ("_columns", "_rows")
 
-    __slots__ = ("_columns", "_rows", "_metadata")
-
-    def __init__(self, columns, rows, metadata):
-        self._columns, self._rows, self._metadata = {column.name: column for column in columns}, rows, metadata
+    def __init__(self, columns, rows):
+        self._columns, self._rows = {column.name: column for column in columns}, rows
 
     @property
     def num_rows(self):
@@ -95,6 +92,26 @@ class Table:
     def __len__(self):
         return self._rows
 
+    def __repr__(self):
+        lines = [f"<zipflow.{type(self).__name__}: {self._rows:,} rows, {len(self._columns)} columns{self._where()}>"]
+        return "\n".join(lines + [f"  {column.name}: {column.format}" for column in self._columns.values()])
+
+    def _where(self):
+        return ""
+
+
+class Table(_Columns):
+    """Columns of equal length in host memory, in the order in which they were read.
+
+    Exports Arrow: `pyarrow.table(t)`, `polars.DataFrame(t)` and DuckDB take it without a copy. `t["x"]` is a Column.
+    """
+
+    __slots__ = ("_metadata",)
+
+    def __init__(self, columns, rows, metadata):
+        super().__init__(columns, rows)
+        self._metadata = metadata
+
     def __arrow_c_stream__(self, requested_schema=None):
         return _runtime.export_stream(tuple(self._columns.values()), self._rows, self._metadata)
 
@@ -102,6 +119,20 @@ class Table:
         fields = tuple((column.name, column.format, column.nullable) for column in self._columns.values())
         return _runtime.export_schema(fields, self._metadata)
 
-    def __repr__(self):
-        lines = [f"<zipflow.Table: {self._rows:,} rows, {len(self._columns)} columns>"]
-        return "\n".join(lines + [f"  {column.name}: {column.format}" for column in self._columns.values()])
+
+class DeviceTable(_Columns):
+    """Columns of equal length in a GPU's memory, in the order in which they were read. `t["x"]` is a DeviceColumn."""
+
+    __slots__ = ("_device",)
+
+    def __init__(self, columns, rows, device):
+        super().__init__(columns, rows)
+        self._device = device
+
+    @property
+    def device(self):
+        """The GPU: "cuda:0"."""
+        return self._device
+
+    def _where(self):
+        return f" on {self._device}"

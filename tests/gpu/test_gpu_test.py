@@ -58,7 +58,8 @@ def run(says):
         make_pack(pack, says)
         gpu_test.PACK = pack
         os.environ["PATH"] = f"{pack / 'bin'}:{PATH}"
-        sys.argv = ["gpu-test", "--device", "cuda", "--out", str(out)]
+        (pack / "none.whl").write_text("")
+        sys.argv = ["gpu-test", "--device", "cuda", "--out", str(out), "--wheel", str(pack / "none.whl")]
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             code = gpu_test.main()

@@ -1,0 +1,307 @@
+#include "python/extension/device_column.h"
+
+#include <string.h>
+
+#include "python/extension/tensor_type.h"
+
+// ---- Memory of a GPU, shared ----------------------------------------------------------------------------------
+
+static void hold(void *storage) { zf_py_device_storage_hold(storage); }
+static void release(void *storage) { zf_py_device_storage_release(storage); }
+static zf_status copy(const void *storage, void *to, const void *from, size_t bytes, zf_error *error) {
+    return zf_py_device_copy(storage, to, (uint64_t)(uintptr_t)from, bytes, error);
+}
+static const zf_py_sharing on_gpu_sharing = {hold, release, copy};
+
+static zf_py_tensor tensor_of(zf_py_device_storage *storage, uint64_t at, int64_t count, DLDataType type, PyObject *make_error) {
+    return (zf_py_tensor){storage,   &on_gpu_sharing, (void *)(uintptr_t)at, count, type, {ZF_DL_CUDA, storage->gpu->number},
+                          make_error};
+}
+
+static PyObject *device_of(const zf_py_device_storage *storage) {
+    return Py_BuildValue("(ii)", ZF_DL_CUDA, storage->gpu->number);
+}
+
+/// __cuda_array_interface__, version 3. No stream: the rows are there.
+static PyObject *interface_of(uint64_t at, int64_t count, DLDataType type) {
+    const char kind = type.code == ZF_DL_INT ? 'i' : type.code == ZF_DL_UINT ? 'u' : 'f';
+    return Py_BuildValue("{s:(L),s:N,s:(KO),s:i,s:O,s:O}", "shape", (long long)count, "typestr",
+                         PyUnicode_FromFormat("%c%c%d", type.bits == 8 ? '|' : '<', kind, type.bits / 8), "data",
+                         (unsigned long long)at, Py_False, "version", 3, "strides", Py_None, "stream", Py_None);
+}
+
+static void free_object(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc deallocate = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);
+    deallocate(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyObject *new_object(PyTypeObject *type) {
+    allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, 0);
+}
+
+/// Gives the reference of an object back. Where the GPU has no pools this may wait for the stream.
+static void release_memory(zf_py_device_storage *storage) {
+    Py_BEGIN_ALLOW_THREADS zf_py_device_storage_release(storage);
+    Py_END_ALLOW_THREADS zf_py_drop_owners();
+}
+
+// ---- DeviceBuffer ---------------------------------------------------------------------------------------------
+
+typedef struct buffer_object {
+    PyObject_HEAD zf_py_device_storage *storage;
+    PyObject *make_error;
+    uint64_t at;
+    int64_t count;
+    unsigned bit;
+    DLDataType type;
+} buffer_object;
+
+static void buffer_dealloc(PyObject *self) {
+    buffer_object *b = (buffer_object *)self;
+    release_memory(b->storage);
+    Py_XDECREF(b->make_error);
+    free_object(self);
+}
+
+static Py_ssize_t buffer_length(PyObject *self) { return (Py_ssize_t)((buffer_object *)self)->count; }
+
+static PyObject *buffer_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    const buffer_object *b = (buffer_object *)self;
+    const zf_py_tensor tensor = tensor_of(b->storage, b->at, b->count, b->type, b->make_error);
+    return zf_py_dlpack(&tensor, arguments, keywords);
+}
+
+static PyObject *buffer_device(PyObject *self, PyObject *none) {
+    (void)none;
+    return device_of(((buffer_object *)self)->storage);
+}
+
+static PyObject *buffer_interface(PyObject *self, void *closure) {
+    (void)closure;
+    const buffer_object *b = (buffer_object *)self;
+    return interface_of(b->at, b->count, b->type);
+}
+
+static PyObject *buffer_bit(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLong(((buffer_object *)self)->bit);
+}
+
+static PyMethodDef buffer_methods[] = {
+    {"__dlpack__", __extension__(PyCFunction)(void (*)(void)) buffer_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "The buffer as a DLPack capsule, without a copy."},
+    {"__dlpack_device__", buffer_device, METH_NOARGS, "(2, number of the GPU)."},
+    {0},
+};
+
+static PyGetSetDef buffer_members[] = {
+    {"__cuda_array_interface__", buffer_interface, NULL, "The buffer by CUDA's array interface, without a copy.", NULL},
+    {"bit_offset", buffer_bit, NULL, "Bitmaps: bits before the first row, 0 to 7; else 0.", NULL},
+    {0},
+};
+
+static PyType_Slot buffer_slots[] = {
+    ZF_SLOT(Py_tp_dealloc, buffer_dealloc),
+    ZF_SLOT(Py_sq_length, buffer_length),
+    {Py_tp_methods, buffer_methods},
+    {Py_tp_getset, buffer_members},
+    {Py_tp_doc, (char[]){"Elements of a column in a GPU's memory: DLPack and CUDA's array interface."}},
+    {0},
+};
+
+PyType_Spec zf_py_device_buffer_spec = {.name = "zipflow._runtime.DeviceBuffer",
+                                        .basicsize = sizeof(buffer_object),
+                                        .flags =
+                                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                                        .slots = buffer_slots};
+
+// ---- DeviceColumn ---------------------------------------------------------------------------------------------
+
+typedef struct column_object {
+    PyObject_HEAD zf_py_device_storage *storage;
+    zf_py_field field;
+    PyTypeObject *buffer_type;
+    PyObject *make_error;
+} column_object;
+
+PyObject *zf_py_device_column_new(PyTypeObject *type, PyTypeObject *buffer_type, PyObject *make_error, zf_py_field *field,
+                                  zf_py_device_storage *storage) {
+    column_object *self = (column_object *)new_object(type);
+    if (self == NULL) {
+        zf_py_field_clear(field);
+        zf_py_device_storage_release(storage);
+        return NULL;
+    }
+    self->storage = storage;
+    self->field = *field;
+    self->buffer_type = (PyTypeObject *)Py_NewRef((PyObject *)buffer_type);
+    self->make_error = Py_NewRef(make_error);
+    return (PyObject *)self;
+}
+
+static void column_dealloc(PyObject *self) {
+    column_object *c = (column_object *)self;
+    release_memory(c->storage);
+    zf_py_field_clear(&c->field);
+    Py_XDECREF((PyObject *)c->buffer_type);
+    Py_XDECREF(c->make_error);
+    free_object(self);
+}
+
+/// False with an exception set.
+static bool count_nulls(const column_object *c, int64_t *nulls) {
+    zf_error error;
+    zf_status status;
+    Py_BEGIN_ALLOW_THREADS status = zf_py_device_nulls(c->storage, nulls, &error);
+    Py_END_ALLOW_THREADS if (status == ZF_OK) return true;
+    zf_py_raise(c->make_error, &error);
+    return false;
+}
+
+/// Refuses a column that is no tensor, by an exception of `kind`.
+static bool check_plain(const column_object *c, PyObject *kind) {
+    if (!zf_py_plain_numbers(c->field.format)) {
+        PyErr_Format(kind, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s", c->field.name,
+                     c->field.format, c->storage->element == ZF_STRING ? " and .offsets" : "");
+        return false;
+    }
+    int64_t nulls;
+    if (!count_nulls(c, &nulls)) return false;
+    if (nulls == 0) return true;
+    PyErr_Format(kind, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name, (long long)nulls);
+    return false;
+}
+
+static Py_ssize_t column_length(PyObject *self) { return (Py_ssize_t)((column_object *)self)->storage->rows; }
+
+static DLDataType type_of(const column_object *c) { return zf_py_type_of_column(c->field.format, c->storage->element); }
+
+static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    const column_object *c = (column_object *)self;
+    if (!check_plain(c, PyExc_BufferError)) return NULL;
+    const zf_py_device_storage *s = c->storage;
+    const zf_py_tensor tensor = tensor_of(c->storage, s->parts[ZF_PY_VALUES].at, s->rows, type_of(c), c->make_error);
+    return zf_py_dlpack(&tensor, arguments, keywords);
+}
+
+static PyObject *column_device(PyObject *self, PyObject *none) {
+    (void)none;
+    return device_of(((column_object *)self)->storage);
+}
+
+static PyObject *column_interface(PyObject *self, void *closure) {
+    (void)closure;
+    const column_object *c = (column_object *)self;
+    if (!check_plain(c, PyExc_AttributeError)) return NULL; // so that hasattr says whether there is one
+    return interface_of(c->storage->parts[ZF_PY_VALUES].at, c->storage->rows, type_of(c));
+}
+
+static PyObject *new_buffer(const column_object *c, int part, DLDataType type) {
+    const zf_py_device_part *p = &c->storage->parts[part];
+    if (p->allocated == 0) return Py_NewRef(Py_None);
+    buffer_object *b = (buffer_object *)new_object(c->buffer_type);
+    if (b == NULL) return NULL;
+    b->storage = zf_py_device_storage_hold(c->storage);
+    b->make_error = Py_NewRef(c->make_error);
+    b->at = p->at;
+    b->count = (int64_t)(p->bytes / (type.bits / 8));
+    b->bit = p->bit;
+    b->type = type;
+    return (PyObject *)b;
+}
+
+static PyObject *column_values(PyObject *self, void *closure) {
+    (void)closure;
+    return new_buffer((column_object *)self, ZF_PY_VALUES, type_of((column_object *)self));
+}
+
+static PyObject *column_validity(PyObject *self, void *closure) {
+    (void)closure;
+    return new_buffer((column_object *)self, ZF_PY_VALIDITY, (DLDataType){ZF_DL_UINT, 8, 1});
+}
+
+static PyObject *column_offsets(PyObject *self, void *closure) {
+    (void)closure;
+    return new_buffer((column_object *)self, ZF_PY_OFFSETS, (DLDataType){ZF_DL_INT, 64, 1});
+}
+
+static PyObject *column_name(PyObject *self, void *closure) {
+    (void)closure;
+    return PyUnicode_FromString(((column_object *)self)->field.name);
+}
+
+static PyObject *column_format(PyObject *self, void *closure) {
+    (void)closure;
+    return PyUnicode_FromString(((column_object *)self)->field.format);
+}
+
+static PyObject *column_nullable(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(((column_object *)self)->field.nullable);
+}
+
+static PyObject *column_null_count(PyObject *self, void *closure) {
+    (void)closure;
+    int64_t nulls;
+    return count_nulls((column_object *)self, &nulls) ? PyLong_FromLongLong(nulls) : NULL;
+}
+
+static PyObject *column_bytes(PyObject *self, void *closure) {
+    (void)closure;
+    uint64_t bytes = 0;
+    for (int p = 0; p < ZF_PY_PARTS; p++) bytes += ((column_object *)self)->storage->parts[p].bytes;
+    return PyLong_FromUnsignedLongLong(bytes);
+}
+
+static PyObject *column_place(PyObject *self, void *closure) {
+    (void)closure;
+    return PyUnicode_FromString(((column_object *)self)->storage->gpu->name);
+}
+
+static PyObject *column_repr(PyObject *self) {
+    const column_object *c = (column_object *)self;
+    return PyUnicode_FromFormat("<zipflow.DeviceColumn %s: %lld rows of `%s` on %s>", c->field.name, (long long)c->storage->rows,
+                                c->field.format, c->storage->gpu->name);
+}
+
+static PyMethodDef column_methods[] = {
+    {"__dlpack__", __extension__(PyCFunction)(void (*)(void)) column_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "The column as a DLPack capsule, without a copy: numbers without nulls."},
+    {"__dlpack_device__", column_device, METH_NOARGS, "(2, number of the GPU)."},
+    {0},
+};
+
+static PyGetSetDef column_members[] = {
+    {"name", column_name, NULL, "The column's name.", NULL},
+    {"format", column_format, NULL, "The column's type as a format string of Arrow's C data interface.", NULL},
+    {"device", column_place, NULL, "The GPU: \"cuda:0\".", NULL},
+    {"null_count", column_null_count, NULL, "The number of nulls. Counted once, on the host.", NULL},
+    {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
+    {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},
+    {"values", column_values, NULL, "Elements, also those of nulls, which are 0; bits of booleans; characters of strings.", NULL},
+    {"validity", column_validity, NULL, "A bitmap, lowest bit first, 1 for a value; None where the type has no nulls.", NULL},
+    {"offsets", column_offsets, NULL, "Strings: rows + 1 offsets (i64) into the characters, from any number on; None for others.",
+     NULL},
+    {"__cuda_array_interface__", column_interface, NULL,
+     "The column by CUDA's array interface, without a copy: numbers without nulls.", NULL},
+    {0},
+};
+
+static PyType_Slot column_slots[] = {
+    ZF_SLOT(Py_tp_dealloc, column_dealloc),
+    ZF_SLOT(Py_tp_repr, column_repr),
+    ZF_SLOT(Py_sq_length, column_length),
+    {Py_tp_methods, column_methods},
+    {Py_tp_getset, column_members},
+    {Py_tp_doc, (char[]){"Rows of one column in a GPU's memory. Exports DLPack and CUDA's array interface, without a copy."}},
+    {0},
+};
+
+PyType_Spec zf_py_device_column_spec = {.name = "zipflow._runtime.DeviceColumn",
+                                        .basicsize = sizeof(column_object),
+                                        .flags =
+                                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                                        .slots = column_slots};

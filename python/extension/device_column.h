@@ -1,0 +1,15 @@
+// DeviceColumn: the rows of one column in a GPU's memory. DeviceBuffer: one of its three buffers.
+#ifndef ZF_PYTHON_DEVICE_COLUMN_H
+#define ZF_PYTHON_DEVICE_COLUMN_H
+
+#include "python/extension/arrow_export.h"
+#include "python/extension/gpu.h"
+
+extern PyType_Spec zf_py_device_column_spec, zf_py_device_buffer_spec;
+
+/// Returns a new DeviceColumn. Takes over the reference to `storage` and the field, also after an error (NULL, with an exception
+/// set).
+PyObject *zf_py_device_column_new(PyTypeObject *type, PyTypeObject *buffer_type, PyObject *make_error, zf_py_field *field,
+                                  zf_py_device_storage *storage);
+
+#endif

@@ -1,0 +1,36 @@
+// Reading columns of a container into a GPU's memory.
+#ifndef ZF_PYTHON_GPU_READ_H
+#define ZF_PYTHON_GPU_READ_H
+
+#include "python/extension/gpu.h"
+
+/// One column to be read.
+typedef struct zf_py_gpu_column {
+    size_t column;                        ///< of the container
+    zf_py_device_part given[ZF_PY_PARTS]; ///< memory of the caller's allocator: `allocated`, `room`, `owner`
+    uint64_t bytes[ZF_PY_PARTS];          ///< out: that each part takes
+    zf_py_device_storage *out;            ///< out: one reference
+} zf_py_gpu_column;
+
+/// Columns of a container that go through the GPU's pipeline together.
+typedef struct zf_py_gpu_read {
+    zf_py_home *home;
+    zf_container *container;
+    const char *device; ///< "cuda:0"
+    void *stream;       ///< memory comes and goes in its order, and rows are written behind its work
+    PyObject *stream_owner;
+    bool allocated; ///< memory is `given`; else it is allocated
+    zf_decode_options options;
+    zf_py_gpu_column *columns;
+    size_t count;
+} zf_py_gpu_read;
+
+/// Fills `bytes` of all columns. Without the GIL. Errors: those of zf_pipeline_create and zf_pipeline_request_sizes.
+zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error);
+/// Decodes the columns and waits for them. Fills `out` of all, or of none after an error. Without the GIL; owners that are given
+/// are then the storages' alone.
+///
+/// Errors: those of zf_batch_create and zf_batch_wait; of several the first column's.
+zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error);
+
+#endif

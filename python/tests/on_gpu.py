@@ -1,0 +1,291 @@
+"""Columns on a real GPU, beside torch and CuPy: `python -m pytest on_gpu.py` with the package installed. script/gpu-test runs it.
+
+ZF_TEST_DEVICE=cuda says that there is a GPU. Not run by CTest, whose machines have none: test_gpu_memory.py is.
+"""
+
+import datetime
+import decimal
+import gc
+import os
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import zipflow as zf
+
+pytestmark = pytest.mark.skipif(not os.environ.get("ZF_TEST_DEVICE", "").startswith("cuda"), reason="ZF_TEST_DEVICE names no GPU")
+cupy = pytest.importorskip("cupy")
+torch = pytest.importorskip("torch")
+ROWS = 100_003
+RANGES = [slice(0, 0), slice(0, 1), slice(4095, 4097), slice(9_999, 60_001), slice(ROWS - 1, ROWS), slice(0, ROWS)]
+
+
+def make(nullable):
+    """A column of each type, by name: values, or None in one of seven rows."""
+    chosen = random.Random(3)
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+
+    def fill(value):
+        return [None if nullable and chosen.randrange(7) == 0 else value(k) for k in range(ROWS)]
+
+    types = {name: getattr(pa, name)() for name in "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()}
+    columns = {name: pa.array(fill(lambda k: chosen.randrange(100)), kind) for name, kind in types.items()}
+    columns["float16"] = pa.array([None if v is None else np.float16(v) for v in fill(lambda k: k % 50 / 2)], pa.float16())
+    columns["float32"] = pa.array(fill(lambda k: k / 8), pa.float32())
+    columns["float64"] = pa.array(fill(lambda k: k * 0.01), pa.float64())
+    columns["bool_"] = pa.array(fill(lambda k: chosen.randrange(3) == 0), pa.bool_())
+    columns["date32"] = pa.array(fill(lambda k: datetime.date(1992, 1, 1) + datetime.timedelta(k % 2500)), pa.date32())
+    columns["timestamp"] = pa.array(fill(lambda k: start + datetime.timedelta(seconds=k)), pa.timestamp("ns", "UTC"))
+    columns["decimal"] = pa.array(fill(lambda k: decimal.Decimal(k * 7919 % 1_000_000) / 100), pa.decimal128(15, 2))
+    columns["string"] = pa.array(fill(lambda k: f"text {k % 97} " * (k % 5)), pa.string())
+    fields = [pa.field(name, column.type, nullable=nullable) for name, column in columns.items()]
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+@pytest.fixture(scope="module", params=[4096, 5000, 1_000_000])
+def rows_per_block(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def path(request, rows_per_block, tmp_path_factory):
+    at = tmp_path_factory.mktemp("gpu") / "t.zfd"
+    zf.write_table(make(request.param), at, rows_per_block=rows_per_block)
+    return at
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    """A file of numbers without nulls: `steps` rise by 3, `codes` are small."""
+    at = tmp_path_factory.mktemp("numbers") / "n.zfd"
+    schema = pa.schema([pa.field("steps", pa.int64(), nullable=False), pa.field("codes", pa.int32(), nullable=False)])
+    zf.write_table(pa.table([np.arange(3_000_000) * 3, (np.arange(3_000_000) % 113).astype("i4")], schema=schema), at)
+    return at
+
+
+def bits(buffer, count):
+    raw = np.unpackbits(cupy.asnumpy(cupy.asarray(buffer)), bitorder="little")
+    return raw[buffer.bit_offset:buffer.bit_offset + count]
+
+
+def check_equal(on_gpu, on_cpu):
+    """Every buffer of a column of a GPU, with that of the CPU."""
+    count, name = len(on_cpu), on_cpu.name
+    assert len(on_gpu) == count and on_gpu.null_count == on_cpu.null_count and on_gpu.nullable == on_cpu.nullable
+    valid = np.ones(count, bool)
+    if on_cpu.nullable:
+        valid = np.unpackbits(np.asarray(on_cpu.validity), count=count, bitorder="little").astype(bool)
+        assert (bits(on_gpu.validity, count) == valid).all(), name
+    if on_cpu.format == "b":
+        expected = np.unpackbits(np.asarray(on_cpu.values), count=count, bitorder="little")
+        assert (bits(on_gpu.values, count) == expected)[valid].all(), name
+    elif on_cpu.format == "u":
+        assert on_gpu.format == "U"
+        offsets, wanted = cupy.asnumpy(cupy.asarray(on_gpu.offsets)), np.asarray(on_cpu.offsets)
+        assert (offsets - offsets[0] == wanted - wanted[0]).all(), name
+        characters = cupy.asnumpy(cupy.asarray(on_gpu.values))
+        assert bytes(characters[offsets[0]:offsets[-1]]) == bytes(np.asarray(on_cpu.values)[wanted[0]:wanted[-1]]), name
+    else:
+        values, wanted = cupy.asnumpy(cupy.asarray(on_gpu.values)), np.asarray(on_cpu.values)
+        if on_cpu.format.startswith("d:"):
+            wanted = np.ascontiguousarray(wanted.view("i8")[::2])
+        assert values.dtype.itemsize == wanted.dtype.itemsize and len(values) == count
+        same = values.view("u1").reshape(count, -1) == wanted.view("u1").reshape(count, -1) if count else np.ones((0, 1), bool)
+        assert same.all(axis=1)[valid].all(), name
+
+
+@pytest.mark.parametrize("rows", RANGES)
+def test_values(path, rows):
+    f = zf.open(path)
+    on_cpu, on_gpu = f.read(rows=rows), f.read(rows=rows, device="cuda:0")
+    for column in on_cpu.columns:
+        check_equal(on_gpu[column.name], column)
+
+
+def test_first_minute(numbers):
+    """torch and CuPy take a column where it is."""
+    column = zf.open(numbers).read(["steps"], device="cuda:0")["steps"]
+    at = column.__cuda_array_interface__["data"][0]
+    expected = np.arange(3_000_000) * 3
+    tensors = torch.from_dlpack(column), torch.as_tensor(column, device="cuda"), cupy.from_dlpack(column), cupy.asarray(column)
+    for tensor in tensors:
+        assert (tensor.data_ptr() if isinstance(tensor, torch.Tensor) else tensor.data.ptr) == at
+        assert (tensor.cpu().numpy() if isinstance(tensor, torch.Tensor) else cupy.asnumpy(tensor)).tolist() == expected.tolist()
+    assert int(tensors[0].sum()) == int(expected.sum())
+    assert (np.from_dlpack(column, device="cpu") == expected).all()
+
+
+def test_views(numbers):
+    """Users of the memory keep it: the file is closed, and the table and the column are gone."""
+    f = zf.open(numbers)
+    tensor = torch.from_dlpack(f.read(["codes"], slice(17, 2_000_000), device="cuda:0")["codes"])[5:]
+    array = cupy.asarray(f.read(["codes"], device="cuda:0")["codes"].values)
+    f.close()
+    del f
+    gc.collect()
+    for _ in range(3):  # memory that was given back would be used again
+        zf.open(numbers).read(["steps"], device="cuda:0")
+    assert (tensor.cpu().numpy() == (np.arange(22, 2_000_000) % 113)).all()
+    assert (cupy.asnumpy(array) == np.arange(3_000_000) % 113).all()
+
+
+def test_behind_the_stream(numbers):
+    """Memory of torch that a late kernel still writes to: the rows come behind it."""
+    stream = torch.cuda.Stream()
+    f, seen = zf.open(numbers), []
+    f.read(device="cuda:0")  # code is compiled, and torch's is loaded
+    torch.cuda._sleep(1000)
+    torch.empty(8, dtype=torch.uint8, device="cuda").fill_(1)
+    room = f.sizes(["steps"])["steps"]["values"]
+
+    def allocate(nbytes, handle):
+        assert handle == stream.cuda_stream
+        with torch.cuda.stream(stream):
+            seen.append(torch.empty(nbytes, dtype=torch.uint8, device="cuda"))
+        return seen[-1]
+
+    with torch.cuda.stream(stream):
+        old = torch.empty(room, dtype=torch.uint8, device="cuda")
+        torch.cuda.synchronize()
+        torch.cuda._sleep(1_000_000_000)  # about half a second
+        old.fill_(0xA5)
+        at = old.data_ptr()
+        del old  # back to torch, for later work on this stream
+    assert not stream.query()
+    g = f.read(["steps"], device="cuda:0", stream=stream, allocator=allocate)
+    assert seen[0].data_ptr() == at, "torch gave other memory: the test shows nothing"
+    torch.cuda.synchronize()
+    assert (torch.from_dlpack(g["steps"]).cpu().numpy() == np.arange(3_000_000) * 3).all()
+
+
+def test_given_back_in_order(numbers):
+    """A late kernel reads a column that nobody holds any more: its memory goes to others only behind it."""
+    f = zf.open(numbers)
+    torch.empty(8, dtype=torch.int64, device="cuda").copy_(torch.from_dlpack(f.read(["steps"], slice(0, 8), device="cuda:0")["steps"]))
+    torch.cuda._sleep(1000)
+    stream = torch.cuda.Stream()
+    g = f.read(["steps"], device="cuda:0", stream=stream)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        late = torch.empty(3_000_000, dtype=torch.int64, device="cuda")
+        torch.cuda._sleep(1_000_000_000)
+        late.copy_(torch.from_dlpack(g["steps"]))
+        del g
+    assert not stream.query()
+    others = [f.read(["codes"], device="cuda:0", stream=torch.cuda.Stream()) for _ in range(8)]
+    torch.cuda.synchronize()
+    assert (late.cpu().numpy() == np.arange(3_000_000) * 3).all()
+    for other in others:
+        assert (torch.from_dlpack(other["codes"]).cpu().numpy() == np.arange(3_000_000) % 113).all()
+
+
+def test_threads(numbers):
+    f, failed = zf.open(numbers), []
+    expected = np.arange(3_000_000) * 3
+
+    def go(k):
+        try:
+            stream = torch.cuda.Stream()
+            for turn in range(5):
+                rows = slice(k * 1000, k * 1000 + 1_000_000 + turn)
+                g = f.read(["steps"], rows, device="cuda:0", stream=stream if k % 2 else None)
+                with torch.cuda.stream(stream):
+                    assert (torch.from_dlpack(g["steps"]).cpu().numpy() == expected[rows]).all()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=go, args=(k,)) for k in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+
+
+def test_damage(numbers):
+    """A damaged block is an error of the read, with its place, and the GPU goes on."""
+    data = bytearray(numbers.read_bytes())
+    for at in (300, len(data) // 2):
+        bad = bytearray(data)
+        bad[at] ^= 0x10
+        with pytest.raises(zf.InputError) as on_cpu:
+            zf.open(bytes(bad)).read()
+        with pytest.raises(zf.InputError) as on_gpu:
+            zf.open(bytes(bad)).read(device="cuda:0")
+        assert (on_gpu.value.code, on_gpu.value.place) == (on_cpu.value.code, on_cpu.value.place)
+    good = zf.open(numbers).read(["codes"], device="cuda:0")["codes"]
+    assert (cupy.asnumpy(cupy.asarray(good)) == np.arange(3_000_000) % 113).all()
+
+
+def test_no_memory(numbers):
+    """A GPU without memory: an error with the bytes, and the next read is good."""
+    torch.cuda.empty_cache()
+    free, _ = torch.cuda.mem_get_info()
+    hog = torch.empty(free - (8 << 20), dtype=torch.uint8, device="cuda")
+    try:
+        with pytest.raises(zf.DeviceError, match="ZF1108"):
+            zf.open(numbers).read(["steps"], device="cuda:0")
+    finally:
+        del hog
+        torch.cuda.empty_cache()
+    assert len(zf.open(numbers).read(["steps"], device="cuda:0")["steps"]) == 3_000_000
+
+
+class Blocks(torch.utils.data.Dataset):
+    """Rows of a file, in pieces, on the CPU: a worker opens the file anew."""
+
+    def __init__(self, path):
+        self.file = zf.open(path)
+
+    def __len__(self):
+        return len(self.file) // 100_000
+
+    def __getitem__(self, k):
+        return torch.from_numpy(np.array(self.file.read(["steps"], slice(k * 100_000, (k + 1) * 100_000))["steps"].numpy()))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_loader(numbers, method):
+    zf.open(numbers).read(["codes"], device="cuda:0")  # this process has a GPU in use
+    loader = torch.utils.data.DataLoader(Blocks(numbers), batch_size=None, num_workers=4, multiprocessing_context=method)
+    assert torch.cat(list(loader)).tolist() == list(range(0, 9_000_000, 3))
+
+
+def test_devices(numbers):
+    column = zf.open(numbers).read(["codes"], device=torch.device("cuda", 0))["codes"]
+    assert column.__dlpack_device__() == (2, 0)
+    last = torch.cuda.device_count() - 1
+    column = zf.open(numbers).read(["codes"], device=f"cuda:{last}")["codes"]
+    assert torch.from_dlpack(column).device.index == last and torch.cuda.current_device() == 0
+    assert (torch.from_dlpack(column).cpu().numpy() == np.arange(3_000_000) % 113).all()
+    with pytest.raises(zf.DeviceError, match=f"cuda:{last + 1}"):
+        zf.open(numbers).read(["codes"], device=f"cuda:{last + 1}")
+
+
+SCRIPT = """
+import sys
+import torch
+import zipflow as zf
+f = zf.open(sys.argv[1])
+g = f.read(["steps"], device="cuda:0")
+keep = torch.from_dlpack(g["steps"])
+if sys.argv[2] == "table":
+    sys.keep = g
+elif sys.argv[2] == "file":
+    sys.keep = f
+elif sys.argv[2] == "tensor":
+    torch.keep = keep
+del f, g
+print(int(keep[5]))
+"""
+
+
+@pytest.mark.parametrize("kept", ["table", "file", "tensor", "nothing"])
+def test_exit(numbers, kept):
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(numbers), kept], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "15", "")

@@ -1,0 +1,269 @@
+"""Columns in a GPU's memory, against a driver made for the purpose (tests/support/fake_cuda.c): whose memory, streams and lives they have.
+
+Its kernels do nothing, so no test looks at values: test_gpu.py does, on a real GPU.
+"""
+
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import zipflow as zf
+
+LIBRARY = pathlib.Path(zf.__file__).parents[2] / "lib" / "libfake_gpu.so"
+os.environ["ZIPFLOW_CUDA_LIBRARY"] = str(LIBRARY)  # before the first use of a GPU in this process
+ROWS = 10_007
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    assert LIBRARY.exists()
+    at = tmp_path_factory.mktemp("gpu") / "t.zfd"
+    flat = pa.schema([pa.field("number", pa.int64(), nullable=False), pa.field("half", pa.float16(), nullable=False), pa.field("quarter", pa.float64()),
+                      pa.field("text", pa.string(), nullable=False), pa.field("flag", pa.bool_()), pa.field("price", pa.decimal128(15, 2), nullable=False)])
+    zf.write_table(pa.table([pa.array(range(ROWS)), pa.array(np.arange(ROWS) % 9, pa.float16()), pa.array([None if k % 7 == 0 else k / 4 for k in range(ROWS)]),
+                             pa.array([f"text {k % 19}" for k in range(ROWS)]), pa.array([None if k % 5 == 0 else k % 2 == 0 for k in range(ROWS)]),
+                             pa.array(range(ROWS), pa.decimal128(15, 2))], schema=flat), at, rows_per_block=1000)
+    return at
+
+
+class Memory:
+    """Memory as an allocator returns it, of the host here. Aligned to 256."""
+
+    alive = 0
+
+    def __init__(self, nbytes, *, short=0, away=0, step=None):
+        self._all = np.full(nbytes + 1024, 0xA5, "u1")
+        at = self._all.ctypes.data
+        self.address = at + -at % 256 + 256 + away
+        self.nbytes, self._step = nbytes - short, step
+        Memory.alive += 1
+
+    def __del__(self):
+        Memory.alive -= 1
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "strides": self._step, "version": 3}
+
+
+def test_shape(path):
+    with zf.open(path) as f:
+        g = f.read(device="cuda")
+        assert isinstance(g, zf.DeviceTable) and g.device == "cuda:0" and len(g) == ROWS
+        assert g.column_names == f.schema.names and "on cuda:0" in repr(g) and g.nbytes > 0
+        assert [c.format for c in g.columns] == ["l", "e", "g", "U", "b", "d:15,2,64"]
+        assert f.read(["text"], device="cuda:0", binary=True)["text"].format == "Z"
+    number = g["number"]  # the file is closed
+    assert number.device == "cuda:0" and len(number) == ROWS and number.nbytes == 8 * ROWS and not number.nullable and number.null_count == 0
+    assert number.__dlpack_device__() == (2, 0) and number.validity is None and number.offsets is None
+    interface = number.__cuda_array_interface__
+    assert interface["shape"] == (ROWS,) and interface["typestr"] == "<i8" and interface["version"] == 3 and not interface["data"][1]
+    assert g["half"].__cuda_array_interface__["typestr"] == "<f2"
+    assert g["text"].offsets.__cuda_array_interface__["typestr"] == "<i8" and len(g["text"].offsets) == ROWS + 1
+    assert g["flag"].values.__cuda_array_interface__["typestr"] == "|u1" and len(g["flag"].validity) == (ROWS + 7) // 8
+    for name in ("text", "flag", "price"):
+        assert not hasattr(g[name], "__cuda_array_interface__")
+        with pytest.raises(BufferError, match=name):
+            g[name].__dlpack__()
+    for column in g.columns:  # nothing of it is the host's
+        for interface in ("__arrow_c_array__", "numpy", "__array__"):
+            assert not hasattr(column, interface)
+        with pytest.raises(TypeError):
+            memoryview(column)
+        with pytest.raises(TypeError):
+            memoryview(column.values)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(ROWS - 1, ROWS), slice(0, ROWS)])
+def test_rows(path, rows):
+    count = rows.stop - rows.start
+    g = zf.open(path).read(rows=rows, device="cuda:0")
+    assert len(g) == count and all(len(c) == count for c in g.columns)
+    assert g["number"].__cuda_array_interface__["shape"] == (count,) and len(g["number"].values) == count and g["number"].nbytes == 8 * count
+    assert len(g["text"].offsets) == count + 1
+    for name in ("quarter", "flag"):
+        bits = g[name].validity
+        assert 0 <= bits.bit_offset < 8 and len(bits) == (bits.bit_offset + count + 7) // 8
+        assert 0 <= g[name].null_count <= count
+    assert len(zf.open(path).read([], rows, device="cuda:0")) == count
+
+
+def test_tensors(path):
+    column = zf.open(path).read(["number"], device="cuda:0")["number"]
+    assert '"dltensor"' in repr(column.__dlpack__()) and '"dltensor_versioned"' in repr(column.__dlpack__(max_version=(1, 1), dl_device=(2, 0)))
+    for stream in (None, -1, 1, 2, 1 << 40):
+        column.__dlpack__(stream=stream)
+    for wrong, kind in (({"stream": 0}, BufferError), ({"stream": -2}, BufferError), ({"stream": "x"}, TypeError), ({"dl_device": (2, 1)}, BufferError),
+                        ({"copy": True}, BufferError), ({"dl_device": (1, 0), "copy": False}, BufferError), ({"dl_device": 1}, TypeError)):
+        with pytest.raises(kind):
+            column.__dlpack__(**wrong)
+    on_host = np.from_dlpack(column, device="cpu")  # a copy
+    assert on_host.shape == (ROWS,) and on_host.ctypes.data != column.__cuda_array_interface__["data"][0]
+    assert len(np.from_dlpack(column.values, device="cpu")) == ROWS
+
+
+def test_allocator(path):
+    """Memory of an allocator is used as it is, and kept by its last user."""
+    f = zf.open(path)
+    made, streams = [], []
+
+    def allocate(nbytes, stream):
+        streams.append(stream)
+        made.append(Memory(nbytes))
+        return made[-1]
+
+    g = f.read(["number", "quarter", "text"], slice(1003, 5000), device="cuda:0", allocator=allocate, stream=77)
+    assert set(streams) == {77} and len(made) == 5  # values, values and validity, values and offsets
+    at = g["number"].__cuda_array_interface__["data"][0]
+    assert made[0].address <= at and at + 8 * 3997 <= made[0].address + made[0].nbytes
+    kept = g["number"].values
+    made.clear()
+    assert Memory.alive == 5
+    del g
+    gc.collect()
+    assert Memory.alive == 1 and len(kept) == 3997
+    capsule = kept.__dlpack__()
+    del kept
+    assert Memory.alive == 1
+    del capsule  # whose owner may be dropped a moment later, since other threads release capsules, too
+    gc.collect()
+    assert Memory.alive == 0
+    for wrong, kind, words in ((lambda n, s: Memory(n, short=1), zf.UsageError, "are needed"), (lambda n, s: Memory(n, away=8), zf.UsageError, "256"),
+                               (lambda n, s: Memory(n, step=(2,)), zf.UsageError, "gaps"), (lambda n, s: None, TypeError, "__cuda_array_interface__")):
+        with pytest.raises(kind, match=words):
+            f.read(["number"], device="cuda:0", allocator=wrong)
+
+    def stop(nbytes, stream):
+        if Memory.alive == 2:
+            raise KeyError("no more")
+        return Memory(nbytes)
+
+    with pytest.raises(KeyError):
+        f.read(device="cuda:0", allocator=stop)
+    gc.collect()
+    assert Memory.alive == 0
+
+
+def test_streams(path):
+    """A stream object lives as long as the columns that were read on it."""
+
+    class Stream:
+        alive = 0
+
+        def __init__(self, **members):
+            Stream.alive += 1
+            self.__dict__.update(members)
+
+        def __del__(self):
+            Stream.alive -= 1
+
+    class Protocol(Stream):
+        def __cuda_stream__(self):
+            return 0, 99
+
+    f, seen = zf.open(path), []
+    for stream, handle in ((None, 1), (0, 1), (2, 2), (Stream(cuda_stream=5), 5), (Stream(ptr=6), 6), (Stream(ptr=0), 1), (Protocol(), 99)):
+        f.read(["number"], device="cuda:0", stream=stream, allocator=lambda n, s: seen.append(s) or Memory(n))
+        assert seen[-1] == handle
+    for wrong, kind in (("x", TypeError), (1.5, TypeError), (True, TypeError), (-1, ValueError), (1 << 64, ValueError)):
+        with pytest.raises(kind):
+            f.read(["number"], device="cuda:0", stream=wrong)
+    stream = None
+    gc.collect()
+    alive = Stream.alive
+    g = f.read(["number"], device="cuda:0", stream=Protocol())
+    gc.collect()
+    assert Stream.alive == alive + 1
+    del g
+    assert Stream.alive == alive
+
+
+def test_devices(path):
+    f = zf.open(path)
+    for name in ("gpu", "cuda:", "cuda:01", "cuda:-1", "CUDA:0", "emu", "", 0):
+        with pytest.raises(zf.UsageError, match="device"):
+            f.read(["number"], device=name)
+    with pytest.raises(zf.DeviceError, match="cuda:1"):
+        f.read(["number"], device="cuda:1")
+    for more in ({"stream": 1}, {"allocator": Memory}):
+        with pytest.raises(zf.UsageError):
+            f.read(["number"], **more)
+    with pytest.raises(zf.ColumnError):
+        f.read(["nobody"], device="cuda:0")
+    assert isinstance(f.read(["number"], device="cpu"), zf.Table)
+
+
+def test_damage(path, tmp_path):
+    """A block whose checksum is wrong: the error of a CPU's read, and all memory goes back."""
+    data = bytearray(path.read_bytes())
+    data[5000] ^= 1
+    f = zf.open(bytes(data))
+    with pytest.raises(zf.InputError) as on_cpu:
+        f.read()
+    with pytest.raises(zf.InputError) as on_gpu:
+        f.read(device="cuda:0", allocator=lambda n, s: Memory(n))
+    assert on_gpu.value.code == on_cpu.value.code and on_gpu.value.place == on_cpu.value.place
+    del on_cpu, on_gpu
+    gc.collect()
+    assert Memory.alive == 0
+
+
+def test_threads(path):
+    f, failed = zf.open(path), []
+
+    def go(k):
+        try:
+            for rows in (slice(k, k + 100), slice(k * 500, k * 500 + 1500)):
+                g = f.read(["number", "text"], rows, device="cuda:0")
+                assert len(g["number"]) == rows.stop - rows.start
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=go, args=(k,)) for k in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_file_object(path):
+    with open(path, "rb") as source, zf.open(source) as f:
+        assert len(f.read(["number"], slice(10, 20), device="cuda:0")["number"]) == 10
+
+
+SCRIPT = """
+import gc, sys
+import zipflow as zf
+f = zf.open(sys.argv[1])
+g = f.read(device="cuda:0")
+keep = [g["number"].values, g["text"].offsets.__dlpack__()]  # until the interpreter has ended
+if sys.argv[2] == "table":
+    sys.keep = g
+elif sys.argv[2] == "file":
+    sys.keep = f
+elif sys.argv[2] == "fork":
+    import os
+    child = os.fork()
+    if child == 0:
+        try:
+            g["quarter"].null_count
+        except zf.DeviceError:
+            del g, keep
+            os._exit(0)
+        os._exit(1)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("kept", ["table", "file", "nothing", "fork"])
+def test_exit(path, kept):
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path), kept], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,73 @@
+"""Reading columns into a GPU's memory: devices, streams, allocators."""
+
+from . import _types
+from ._errors import UsageError, refuse
+
+_LEGACY = 1  # CU_STREAM_LEGACY: the default stream of CUDA, of torch and of CuPy
+
+
+def device_name(device):
+    """The name of a device, "cpu" or "cuda:0": of text, or of an object that prints as such (torch.device)."""
+    name = "cuda:0" if str(device) == "cuda" else str(device)
+    kind, _, number = name.partition(":")
+    if name == "cpu" or (kind == "cuda" and number.isascii() and number.isdigit() and number == str(int(number))):
+        return name
+    raise refuse(UsageError, f'device must be "cpu" or a GPU such as "cuda:0", not {name!r}')
+
+
+def stream_handle(stream):
+    """The address of a stream: None, a number, what has `__cuda_stream__`, a stream of torch (`cuda_stream`) or of CuPy (`ptr`)."""
+    if stream is None:
+        return _LEGACY
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        handle = (protocol() if callable(protocol) else protocol)[1]
+    else:
+        handle = next((getattr(stream, name) for name in ("cuda_stream", "ptr") if hasattr(stream, name)), stream)
+    if isinstance(handle, bool) or not isinstance(handle, int):
+        raise TypeError(f"stream must be a stream of CUDA, not {type(stream).__name__}")
+    if not 0 <= handle < 1 << 64:
+        raise ValueError(f"{handle} is not the address of a stream")
+    return handle or _LEGACY
+
+
+def column_format(field, binary):
+    """The Arrow format of a column in a GPU's memory: 64-bit offsets, decimals of 64 bits."""
+    if field.format in ("u", "z"):
+        return "Z" if binary or field.format == "z" else "U"
+    if field._logical == _types.DECIMAL:
+        return f"{field.format},64"
+    return field.format
+
+
+def _allocate(allocator, nbytes, handle, name):
+    """(address, bytes, owner) of memory of the caller's allocator."""
+    if nbytes == 0:
+        return None
+    memory = allocator(nbytes, handle)
+    try:
+        interface = memory.__cuda_array_interface__
+    except AttributeError:
+        raise TypeError(f"the allocator returned {type(memory).__name__}, which has no __cuda_array_interface__") from None
+    size = int(interface["typestr"][2:])
+    for extent in interface["shape"]:
+        size *= extent
+    strides = interface.get("strides")
+    if strides is not None and (len(strides) != 1 or strides[0] != int(interface["typestr"][2:])):
+        raise refuse(UsageError, "the allocator's memory has gaps", name)
+    if size < nbytes:
+        raise refuse(UsageError, f"the allocator returned {size} bytes, and {nbytes} are needed", name)
+    return interface["data"][0], size, memory
+
+
+def read(container, device, fields, begin, count, stream, allocator, binary):
+    """Decodes columns into a GPU's memory: a list of DeviceColumns."""
+    handle = stream_handle(stream)
+    numbers = tuple(container.find(field.identifier) for field in fields)
+    parts = [None] * len(fields)
+    if allocator is not None:
+        sizes = container.gpu_sizes(device, numbers, begin, count)
+        parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
+    columns = tuple((number, field.name, column_format(field, binary), field.nullable, part)
+                    for number, field, part in zip(numbers, fields, parts))
+    return container.decode_gpu(device, handle, stream, columns, begin, count)
