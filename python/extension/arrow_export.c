@@ -9,11 +9,12 @@
 
 // ---- Fields ---------------------------------------------------------------------------------------------------
 
-bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable) {
+static bool set_one(zf_py_field *out, PyObject *name, PyObject *format, bool nullable) {
     PyObject *bytes = PyUnicode_AsUTF8String(name);
     PyObject *letters = bytes == NULL ? NULL : PyUnicode_AsUTF8String(format);
     const char *text = letters == NULL ? NULL : PyBytes_AsString(letters);
     out->nullable = nullable;
+    out->child = NULL;
     out->name = text == NULL ? NULL : strdup(PyBytes_AsString(bytes));
     bool fits = text != NULL && strlen(text) < sizeof out->format;
     if (fits) strcpy(out->format, text);
@@ -22,6 +23,44 @@ bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nu
     Py_XDECREF(letters);
     Py_XDECREF(bytes);
     if (fits && out->name != NULL) return true;
+    free(out->name);
+    out->name = NULL;
+    return false;
+}
+
+bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable, PyObject *child) {
+    PyObject *child_name, *child_format;
+    int child_nullable;
+    if (!set_one(out, name, format, nullable)) return false;
+    if (child == Py_None) return true;
+    zf_py_field *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        PyErr_NoMemory();
+    else if (PyArg_ParseTuple(child, "UUp", &child_name, &child_format, &child_nullable) &&
+             set_one(made, child_name, child_format, child_nullable)) {
+        out->child = made;
+        return true;
+    }
+    free(made);
+    zf_py_field_clear(out);
+    return false;
+}
+
+bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from) {
+    *out = *from;
+    out->name = strdup(from->name);
+    out->child = NULL;
+    bool made = out->name != NULL;
+    if (made && from->child != NULL) {
+        out->child = calloc(1, sizeof *out->child);
+        if (out->child == NULL) PyErr_NoMemory();
+        made = out->child != NULL && zf_py_field_copy(out->child, from->child);
+    } else if (!made) {
+        PyErr_NoMemory();
+    }
+    if (made) return true;
+    free(out->child);
+    out->child = NULL;
     zf_py_field_clear(out);
     return false;
 }
@@ -29,6 +68,9 @@ bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nu
 void zf_py_field_clear(zf_py_field *field) {
     free(field->name);
     field->name = NULL;
+    if (field->child != NULL) zf_py_field_clear(field->child);
+    free(field->child);
+    field->child = NULL;
 }
 
 void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]) {
@@ -36,6 +78,7 @@ void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, cha
     if (storage == NULL || storage->offset_width != 8) return;
     if (strcmp(out, "u") == 0) strcpy(out, "U");
     if (strcmp(out, "z") == 0) strcpy(out, "Z");
+    if (strcmp(out, "+l") == 0) strcpy(out, "+L");
 }
 
 // ---- Schemas --------------------------------------------------------------------------------------------------
@@ -72,7 +115,11 @@ static bool fill_schema(ArrowSchema *out, const char *format, const char *name, 
 static bool fill_field(ArrowSchema *out, const zf_py_field *field, const zf_py_storage *storage) {
     char format[ZF_PY_FORMAT];
     zf_py_format_of(field, storage, format);
-    return fill_schema(out, format, field->name, field->nullable, 0);
+    if (!fill_schema(out, format, field->name, field->nullable, field->child != NULL ? 1 : 0)) return false;
+    if (field->child == NULL) return true;
+    if (fill_field(out->children[0], field->child, storage != NULL ? storage->child : NULL)) return true;
+    release_schema(out);
+    return false;
 }
 
 static void free_schema_capsule(PyObject *capsule) {
@@ -103,10 +150,12 @@ PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *st
 typedef struct held_array {
     zf_py_storage *storage;
     const void *buffers[3];
+    ArrowArray child, *children[1]; ///< of lists
 } held_array;
 
 static void release_array(ArrowArray *array) {
     held_array *held = array->private_data;
+    if (held->child.release != NULL) held->child.release(&held->child);
     zf_py_storage_release(held->storage);
     free(held);
     array->release = NULL;
@@ -123,8 +172,16 @@ static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
                         .private_data = held};
     held->buffers[out->n_buffers++] = storage->null_count > 0 ? storage->validity : NULL;
     if (storage->offsets != NULL) held->buffers[out->n_buffers++] = storage->offsets;
-    held->buffers[out->n_buffers++] = storage->values;
-    return true;
+    if (storage->child == NULL) {
+        held->buffers[out->n_buffers++] = storage->values;
+        return true;
+    }
+    held->children[0] = &held->child;
+    out->children = held->children;
+    out->n_children = 1;
+    if (fill_array(&held->child, storage->child)) return true;
+    release_array(out);
+    return false;
 }
 
 static void free_array_capsule(PyObject *capsule) {
@@ -313,10 +370,10 @@ PyObject *zf_py_export_schema(PyObject *arguments) {
     if (t == NULL) return NULL;
     bool made = true;
     for (Py_ssize_t k = 0; made && k < PyTuple_Size(fields); k++) {
-        PyObject *name, *format;
+        PyObject *name, *format, *child;
         int nullable;
-        made = PyArg_ParseTuple(PyTuple_GetItem(fields, k), "UUp", &name, &format, &nullable) &&
-               zf_py_field_set(&t->fields[k], name, format, nullable);
+        made = PyArg_ParseTuple(PyTuple_GetItem(fields, k), "UUpO", &name, &format, &nullable, &child) &&
+               zf_py_field_set(&t->fields[k], name, format, nullable, child);
         t->count += made;
     }
     ArrowSchema *schema = made ? calloc(1, sizeof *schema) : NULL;

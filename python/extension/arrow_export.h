@@ -9,19 +9,23 @@
 
 enum { ZF_PY_FORMAT = 128 }; ///< room for a format: those of timestamps hold a zone
 
-/// A column's name and type. It owns the name.
+/// A column's name and type. It owns the name and the child.
 typedef struct zf_py_field {
     char *name;
     char format[ZF_PY_FORMAT];
     bool nullable;
+    struct zf_py_field *child; ///< of lists: their values; NULL: none
 } zf_py_field;
 
-/// Copies a name, a format and a flag to `*out`; false with an exception set. Free with zf_py_field_clear.
-bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable);
+/// Copies a name, a format and a flag to `*out`, and of lists those of the values: `child` is a tuple (name, format, nullable),
+/// or None. False with an exception set. Free with zf_py_field_clear.
+bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable, PyObject *child);
+/// A copy; false with an exception set.
+bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from);
 void zf_py_field_clear(zf_py_field *field);
 
-/// The format of a column's storage: that of its field, but for strings of more than 2 GiB of characters, whose offsets are 64
-/// bits.
+/// The format of a column's storage: that of its field, but for strings of more than 2 GiB of characters and lists of more than
+/// 2^31 - 1 values, whose offsets are 64 bits.
 void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]);
 
 /// Returns a capsule "arrow_schema" of one field; NULL with an exception set.
@@ -29,7 +33,8 @@ PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *st
 /// Returns a capsule "arrow_array" of one column; NULL with an exception set.
 PyObject *zf_py_array_capsule(zf_py_storage *storage);
 
-/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples (name, format, nullable); `metadata`:
+/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples (name, format, nullable, child), as
+/// zf_py_field_set takes them; `metadata`:
 /// bytes in Arrow's encoding, or None.
 PyObject *zf_py_export_schema(PyObject *arguments);
 /// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of

@@ -11,6 +11,9 @@ typedef enum arrow_layout {
     OFFSETS_64,
     VIEWS,
     DECIMAL, ///< of 32, 64, 128 or 256 bits
+    LISTS_32,
+    LISTS_64,
+    LISTS_FIXED, ///< `width` values in each
 } arrow_layout;
 
 /// Memory that grows.
@@ -31,6 +34,9 @@ struct zf_py_input {
     room values, offsets, validity;
     zf_encode_column entries; ///< of the dictionary
     zf_py_input *dictionary;
+    zf_py_input *child;     ///< of lists: their values
+    zf_encode_column items; ///< those of the rows that were converted last
+    char *child_name;
 };
 
 static bool grow(room *r, size_t bytes) {
@@ -47,6 +53,20 @@ static zf_status no_memory(const zf_py_input *input, zf_error *error) {
 }
 
 // ---- Types ----------------------------------------------------------------------------------------------------
+
+/// The layout of lists, and of those of one length how long they are; false: no lists.
+static bool lists_of(const char *format, arrow_layout *out, size_t *width) {
+    char *end;
+    if (strcmp(format, "+l") == 0 || strcmp(format, "+L") == 0) {
+        *out = format[1] == 'l' ? LISTS_32 : LISTS_64;
+        return true;
+    }
+    if (strncmp(format, "+w:", 3) != 0) return false;
+    long length = strtol(format + 3, &end, 10);
+    *out = LISTS_FIXED;
+    *width = (size_t)length;
+    return end > format + 3 && *end == 0 && length >= 0 && length <= INT32_MAX;
+}
 
 /// The layout of a format, and bytes of its elements; false: none of these.
 static bool layout_of(const char *format, arrow_layout *out, size_t *width) {
@@ -97,6 +117,9 @@ static bool takes(const zf_column_type *type, const char *format, arrow_layout l
                (type->precision >= precision || type->precision == 18);
     }
     case FIXED: break;
+    case LISTS_32:
+    case LISTS_64:
+    case LISTS_FIXED: return false;
     }
     if (type->element > ZF_F64 || type->logical == ZF_LOGICAL_DECIMAL || widths[type->element] != width) return false;
     if (type->logical == ZF_LOGICAL_DATE32) return strcmp(format, "tdD") == 0;
@@ -113,9 +136,30 @@ static size_t index_width(const char *format, bool *is_signed) {
     return (size_t)1 << (found - letters) % 4;
 }
 
-zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type, zf_py_input **out,
-                          zf_error *error) {
+static zf_status new_lists(const ArrowSchema *schema, const char *name, const zf_column_type *type, const zf_column_type *values,
+                           zf_py_input **out, zf_error *error) {
+    zf_py_input own = {.name = name, .nullable = type->nullable};
+    if (!lists_of(schema->format, &own.layout, &own.width) || schema->n_children != 1 || schema->dictionary != NULL)
+        return zf_py_fail(error, ZF_ERR_USAGE, name, "the table's column is of lists, and Arrow's type is `%.64s`",
+                          schema->format);
+    zf_py_input *input = calloc(1, sizeof *input);
+    if (input == NULL) return no_memory(&own, error);
+    *input = own;
+    input->child_name = malloc(strlen(name) + sizeof ".values");
+    zf_status status = input->child_name != NULL ? ZF_OK : no_memory(&own, error);
+    if (status == ZF_OK) sprintf(input->child_name, "%s.values", name);
+    if (status == ZF_OK) status = zf_py_input_new(schema->children[0], input->child_name, values, NULL, &input->child, error);
+    if (status == ZF_OK)
+        *out = input;
+    else
+        zf_py_input_free(input);
+    return status;
+}
+
+zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type,
+                          const zf_column_type *list_values, zf_py_input **out, zf_error *error) {
     *out = NULL;
+    if (list_values != NULL) return new_lists(schema, name, type, list_values, out, error);
     const ArrowSchema *values = schema->dictionary != NULL ? schema->dictionary : schema;
     zf_py_input own = {.name = name, .nullable = type->nullable};
     if (!layout_of(values->format, &own.layout, &own.width) || !takes(type, values->format, own.layout, own.width) ||
@@ -154,6 +198,8 @@ void zf_py_input_free(zf_py_input *input) {
     free(input->offsets.data);
     free(input->validity.data);
     zf_py_input_free(input->dictionary);
+    zf_py_input_free(input->child);
+    free(input->child_name);
     free(input);
 }
 
@@ -275,13 +321,58 @@ static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, con
     return ZF_OK;
 }
 
+/// The offset with which list `at` of the array begins.
+static int64_t list_begin(const zf_py_input *input, int64_t at) {
+    int32_t narrow;
+    int64_t wide;
+    if (input->layout == LISTS_FIXED) return at * (int64_t)input->width;
+    if (input->layout == LISTS_64) {
+        memcpy(&wide, (const char *)input->array->buffers[1] + 8 * at, 8);
+        return wide;
+    }
+    memcpy(&narrow, (const char *)input->array->buffers[1] + 4 * at, 4);
+    return narrow;
+}
+
+int64_t zf_py_input_fit(const zf_py_input *input, int64_t first, int64_t rows) {
+    enum { MOST = 1 << 20 }; // values
+    if (input->child == NULL) return rows;
+    int64_t at = input->array->offset + first, begin = list_begin(input, at);
+    for (int64_t k = 1; k < rows; k++) {
+        int64_t end = list_begin(input, at + k + 1);
+        if (end < begin || end - begin > MOST) return k; // what is wrong is found when it is converted
+    }
+    return rows;
+}
+
+/// Lists: their offsets from 0 on, and the values that they have.
+static zf_status take_lists(zf_py_input *input, int64_t at, int64_t rows, uint64_t row, zf_encode_column *out, zf_error *error) {
+    if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
+    int64_t *to = input->offsets.data, begin = list_begin(input, at), end = begin;
+    for (int64_t k = 0; k <= rows; k++) {
+        int64_t next = list_begin(input, at + k);
+        if (next < end || next < 0 || next > input->child->array->length) {
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name,
+                              "the offsets of row %llu of the Arrow data are negative, decrease, or leave the values",
+                              (unsigned long long)(row + (uint64_t)(k > 0 ? k - 1 : 0)));
+        }
+        to[k] = next - begin;
+        end = next;
+    }
+    out->offsets = to;
+    out->values = &input->items;
+    return zf_py_input_rows(input->child, begin, end - begin, (uint64_t)begin, &input->items, error);
+}
+
 /// Rows of the array itself, without its dictionary.
 static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
                            zf_error *error) {
     const ArrowArray *array = input->array;
     int64_t at = array->offset + first;
     static const int64_t zeros[2] = {0};
-    *out = (zf_encode_column){.values = zeros, .offsets = input->out_width == 0 ? zeros : NULL};
+    bool lists = input->child != NULL;
+    *out = (zf_encode_column){.values = lists ? (const void *)&input->items : zeros,
+                              .offsets = lists || input->out_width == 0 ? zeros : NULL};
     if (rows == 0) return ZF_OK;
     ZF_TRY_PY(take_validity(input, at, rows, row, &out->validity, error));
     switch (input->layout) {
@@ -291,11 +382,16 @@ static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint
     case VIEWS: return take_views(input, at, rows, out->validity, row, out, error);
     case OFFSETS_32:
     case OFFSETS_64: return take_offsets(input, at, rows, out, error);
+    case LISTS_32:
+    case LISTS_64:
+    case LISTS_FIXED: return take_lists(input, at, rows, row, out, error);
     }
     return ZF_OK;
 }
 
-static int64_t buffers_of(arrow_layout layout) { return layout == OFFSETS_32 || layout == OFFSETS_64 || layout == VIEWS ? 3 : 2; }
+static int64_t buffers_of(arrow_layout layout) {
+    return layout == OFFSETS_32 || layout == OFFSETS_64 || layout == VIEWS ? 3 : layout == LISTS_FIXED ? 1 : 2;
+}
 
 /// The offsets of a dictionary's strings. The encoder sees those of the rows alone.
 static zf_status check_entries(const zf_py_input *input, int64_t count, zf_error *error) {
@@ -312,10 +408,13 @@ static zf_status check_entries(const zf_py_input *input, int64_t count, zf_error
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
     bool dictionary = input->dictionary != NULL;
     if (array->length < 0 || array->offset < 0 || array->n_buffers < (dictionary ? 2 : buffers_of(input->layout)) ||
-        dictionary != (array->dictionary != NULL) || (array->length > 0 && array->buffers[1] == NULL)) {
+        dictionary != (array->dictionary != NULL) ||
+        (array->length > 0 && input->layout != LISTS_FIXED && array->buffers[1] == NULL) ||
+        (input->child != NULL && (array->n_children != 1 || array->children[0] == NULL))) {
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "an array of the Arrow data is not of the type that its schema has");
     }
     input->array = array;
+    if (input->child != NULL) return zf_py_input_begin(input->child, array->children[0], error);
     if (!dictionary) return ZF_OK;
     ZF_TRY_PY(zf_py_input_begin(input->dictionary, array->dictionary, error));
     ZF_TRY_PY(take_rows(input->dictionary, 0, array->dictionary->length, 0, &input->entries, error));

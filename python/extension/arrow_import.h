@@ -10,15 +10,18 @@
 /// How a column's arrays are converted: by its type in Arrow and in the table.
 typedef struct zf_py_input zf_py_input;
 
-/// Makes the conversion of a column; ZF_ERR_USAGE for a type that the table's column does not take. `name`: for errors; it and
-/// the schema must live as long as the conversion. Free with zf_py_input_free.
-zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type, zf_py_input **out,
-                          zf_error *error);
+/// Makes the conversion of a column; ZF_ERR_USAGE for a type that the table's column does not take. `values`: the type of the
+/// values of a column of lists, which then may be null if `type` says so; NULL: it is of none. `name`: for errors; it and the
+/// schema must live as long as the conversion. Free with zf_py_input_free.
+zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type, const zf_column_type *values,
+                          zf_py_input **out, zf_error *error);
 /// NULL: nothing.
 void zf_py_input_free(zf_py_input *input);
 
 /// Begins an array: its dictionary is converted once. It must not be released while it is converted.
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error);
+/// Returns how many rows from `first` on are converted at once: `rows`, or fewer where their lists have many values.
+int64_t zf_py_input_fit(const zf_py_input *input, int64_t first, int64_t rows);
 /// Converts `rows` rows of the array from `first` on, its offset aside. `*out` is valid until the next call. `row`: the number of
 /// the first row in the table, for errors.
 zf_status zf_py_input_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out, zf_error *error);

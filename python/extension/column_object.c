@@ -159,12 +159,7 @@ bool zf_py_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field,
         return false;
     }
     const column_object *c = (column_object *)object;
-    *field = c->field;
-    field->name = strdup(c->field.name);
-    if (field->name == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
+    if (!zf_py_field_copy(field, &c->field)) return false;
     *storage = zf_py_storage_hold(c->storage);
     return true;
 }
@@ -234,6 +229,11 @@ static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DL
 static PyObject *column_values(PyObject *self, void *closure) {
     (void)closure;
     const column_object *c = (column_object *)self;
+    if (c->storage->child != NULL) {
+        zf_py_field field;
+        if (!zf_py_field_copy(&field, c->field.child)) return NULL;
+        return zf_py_column_new(Py_TYPE(self), c->buffer_type, &field, zf_py_storage_hold(c->storage->child));
+    }
     DLDataType type = zf_py_type_of_column(c->field.format, c->storage->element);
     return new_buffer(c, c->storage->values, c->storage->values_bytes, type);
 }
@@ -276,8 +276,10 @@ static PyObject *column_nullable(PyObject *self, void *closure) {
 
 static PyObject *column_bytes(PyObject *self, void *closure) {
     (void)closure;
-    const zf_py_storage *s = ((column_object *)self)->storage;
-    return PyLong_FromSize_t(s->values_bytes + s->offsets_bytes + s->validity_bytes);
+    size_t bytes = 0;
+    for (const zf_py_storage *s = ((column_object *)self)->storage; s != NULL; s = s->child)
+        bytes += s->values_bytes + s->offsets_bytes + s->validity_bytes;
+    return PyLong_FromSize_t(bytes);
 }
 
 static PyMethodDef column_methods[] = {
@@ -296,9 +298,12 @@ static PyGetSetDef column_members[] = {
     {"null_count", column_null_count, NULL, "The number of nulls.", NULL},
     {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
     {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},
-    {"values", column_values, NULL, "Elements, also those of nulls, which are 0; bits of booleans; characters of strings.", NULL},
+    {"values", column_values, NULL,
+     "Elements, also those of nulls, which are 0; bits of booleans; characters of strings; of lists a Column of their values.",
+     NULL},
     {"validity", column_validity, NULL, "A bitmap, lowest bit first, 1 for a value; None where the type has no nulls.", NULL},
-    {"offsets", column_offsets, NULL, "Strings: rows + 1 offsets into the characters; None for others.", NULL},
+    {"offsets", column_offsets, NULL, "Strings and lists: rows + 1 offsets into the characters or values; None for others.",
+     NULL},
     {0},
 };
 

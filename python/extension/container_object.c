@@ -161,7 +161,7 @@ PyObject *zf_py_container_open(const zf_py_types *types, PyObject *arguments) {
 static PyObject *text(const char *from) { return PyUnicode_DecodeUTF8(from, (Py_ssize_t)strlen(from), "strict"); }
 
 /// [(name, full name, element, logical, precision, scale, nullable, type, codec, blocks, rows per block, plain, stored, zones,
-/// part)]
+/// part, rows)]
 static PyObject *container_columns(PyObject *self, PyObject *none) {
     (void)none;
     container_object *c = (container_object *)self;
@@ -175,11 +175,11 @@ static PyObject *container_columns(PyObject *self, PyObject *none) {
         if (zf_container_column(c->container, k, &i, &error) != ZF_OK)
             zf_py_raise(c->types->make_error, &error);
         else
-            row = Py_BuildValue("(NNiiiiONNKKKKKi)", text(i.name), text(i.full_name), (int)i.type.element, (int)i.type.logical,
+            row = Py_BuildValue("(NNiiiiONNKKKKKiK)", text(i.name), text(i.full_name), (int)i.type.element, (int)i.type.logical,
                                 (int)i.type.precision, (int)i.type.scale, i.type.nullable ? Py_True : Py_False, text(i.type_name),
                                 text(i.codec), (unsigned long long)i.blocks, (unsigned long long)i.rows_per_block,
                                 (unsigned long long)i.plain_bytes, (unsigned long long)i.stored_bytes,
-                                (unsigned long long)zf_container_zones(c->container, k), (int)i.part);
+                                (unsigned long long)zf_container_zones(c->container, k), (int)i.part, (unsigned long long)i.rows);
         if (row == NULL || PyList_Append(list, row) != 0) {
             Py_DECREF(list);
             list = NULL;
@@ -284,15 +284,16 @@ static PyObject *container_sizes(PyObject *self, PyObject *arguments) {
 
 static zf_status decode_column(void *user, zf_error *error) { return zf_py_decode_run(user, error); }
 
-/// Arguments (class, column, first row, rows, threads, name, format, nullable, wide, bytes): a Column
+/// Arguments (class, column, first row, rows, threads, name, format, nullable, child, wide, bytes): a Column. `child`: of lists
+/// the (name, format, nullable) of their values, else None; `wide` and `bytes` are then the values'.
 static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
-    PyObject *type, *name, *format;
+    PyObject *type, *name, *format, *child;
     unsigned long long first, rows;
     int nullable, wide, bytes;
     zf_py_decode d = {.options = {ZF_INIT(zf_decode_options)}};
-    if (!PyArg_ParseTuple(arguments, "O!nKKIUUppp", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &name,
-                          &format, &nullable, &wide, &bytes))
+    if (!PyArg_ParseTuple(arguments, "O!nKKIUUpOpp", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &name,
+                          &format, &nullable, &child, &wide, &bytes))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, c->types->column)) {
         PyErr_SetString(PyExc_TypeError, "the class of columns must be one of Column");
@@ -308,7 +309,7 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     bool good = call(c, decode_column, &d);
     end(c);
     zf_py_field field;
-    if (!good || !zf_py_field_set(&field, name, format, nullable)) {
+    if (!good || !zf_py_field_set(&field, name, format, nullable, child)) {
         zf_py_storage_release(d.out);
         return NULL;
     }
@@ -400,7 +401,7 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
         if (list != NULL &&
             PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpO", &read->columns[k].column, &name, &format,
                              &nullable, &column) &&
-            zf_py_field_set(&field, name, format, nullable)) {
+            zf_py_field_set(&field, name, format, nullable, Py_None)) {
             column =
                 zf_py_device_column_new(c->types->device_column, c->types->device_buffer, c->types->make_error, &field, storage);
         } else {

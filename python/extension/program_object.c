@@ -49,19 +49,22 @@ static void program_dealloc(PyObject *self) {
     Py_DECREF((PyObject *)type);
 }
 
-/// Arguments (table or None): [(name, type, nullable, codec)]
+/// Arguments (table or None): [(name, type, nullable, codec)]. Parts of lists are left out.
 static PyObject *program_columns(PyObject *self, PyObject *arguments) {
     const char *table;
     if (!PyArg_ParseTuple(arguments, "z", &table)) return NULL;
     zf_program *program = zf_py_program_of(self);
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < zf_program_columns(program, table); k++) {
-        zf_column_info info = {ZF_INIT(zf_column_info)};
+        zf_column_info info = {ZF_INIT(zf_column_info)}, next = {ZF_INIT(zf_column_info)};
         zf_error error;
-        PyObject *row =
-            zf_program_column(program, table, k, &info, &error) == ZF_OK
-                ? Py_BuildValue("(ssOs)", info.name, info.type_name, info.type.nullable ? Py_True : Py_False, info.codec)
-                : zf_py_raise(((program_object *)self)->make_error, &error);
+        zf_status status = zf_program_column(program, table, k, &info, &error);
+        if (status == ZF_OK && (info.part == ZF_LIST_VALIDITY || info.part == ZF_LIST_VALUES)) continue;
+        if (status == ZF_OK && info.part == ZF_LIST_ENDS) status = zf_program_column(program, table, k + 1, &next, &error);
+        bool nullable = info.type.nullable || next.part == ZF_LIST_VALIDITY;
+        PyObject *row = status == ZF_OK
+                            ? Py_BuildValue("(ssOs)", info.name, info.type_name, nullable ? Py_True : Py_False, info.codec)
+                            : zf_py_raise(((program_object *)self)->make_error, &error);
         if (row == NULL || PyList_Append(list, row) != 0) {
             Py_DECREF(list);
             list = NULL;

@@ -28,6 +28,7 @@ void zf_py_storage_release(zf_py_storage *storage) {
     free(storage->values);
     free(storage->offsets);
     free(storage->validity);
+    zf_py_storage_release(storage->child);
     free(storage);
     went();
 }
@@ -64,6 +65,19 @@ static zf_status widen(zf_py_storage *s, zf_error *error) {
     return ZF_OK;
 }
 
+/// Offsets of 32 bits, in place: each is stored below where it was read.
+static void narrow_offsets(zf_py_storage *s) {
+    int32_t *narrow = s->offsets;
+    for (int64_t k = 0; k <= s->rows; k++) {
+        int64_t offset;
+        memcpy(&offset, (const char *)s->offsets + 8 * k, 8);
+        int32_t less = (int32_t)offset;
+        memcpy(narrow + k, &less, 4);
+    }
+    s->offset_width = 4;
+    s->offsets_bytes = ((size_t)s->rows + 1) * 4;
+}
+
 static zf_status finish_strings(zf_py_decode *d, zf_error *error) {
     zf_py_storage *s = d->out;
     const int64_t *wide = s->offsets;
@@ -83,16 +97,7 @@ static zf_status finish_strings(zf_py_decode *d, zf_error *error) {
             return ZF_ERR_INPUT;
         }
     }
-    if (end > INT32_MAX) return ZF_OK;
-    int32_t *narrow = s->offsets; // in place: each is stored below where it was read
-    for (int64_t k = 0; k <= s->rows; k++) {
-        int64_t offset;
-        memcpy(&offset, (const char *)s->offsets + 8 * k, 8);
-        int32_t less = (int32_t)offset;
-        memcpy(narrow + k, &less, 4);
-    }
-    s->offset_width = 4;
-    s->offsets_bytes = ((size_t)s->rows + 1) * 4;
+    if (end <= INT32_MAX) narrow_offsets(s);
     return ZF_OK;
 }
 
@@ -106,6 +111,45 @@ static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void
     return d->wide ? widen(s, error) : ZF_OK;
 }
 
+static zf_py_storage *new_storage(uint64_t rows, zf_element element) {
+    zf_py_storage *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    atomic_init(&s->references, 1);
+    came();
+    s->rows = (int64_t)rows;
+    s->element = element;
+    return s;
+}
+
+/// Decodes lists: their offsets and validity, then the values that they have.
+static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
+    zf_column_info next = {ZF_INIT(zf_column_info)};
+    zf_list_values of = {ZF_INIT(zf_list_values)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column + 1, &next, error));
+    bool nullable = next.part == ZF_LIST_VALIDITY;
+    zf_py_storage *s = d->out;
+    s->offset_width = 8;
+    s->offsets_bytes = ((size_t)rows + 1) * 8;
+    s->offsets = rows < SIZE_MAX / 16 ? take(s->offsets_bytes) : NULL;
+    s->validity_bytes = nullable ? ((size_t)rows + 7) / 8 : 0;
+    if (nullable && s->offsets != NULL) s->validity = take(s->validity_bytes);
+    if (s->offsets == NULL || (nullable && s->validity == NULL))
+        return zf_py_fail(error, ZF_ERR_MEMORY, next.full_name, "no memory for %llu rows", (unsigned long long)rows);
+    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
+                                       .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
+    ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
+    if (nullable) s->null_count = count_nulls(s->validity, s->rows);
+    if (of.row_count <= INT32_MAX) narrow_offsets(s);
+    zf_py_decode values = *d;
+    values.column += nullable ? 2 : 1;
+    values.options.some_rows = true;
+    values.options.row_begin = of.row_begin;
+    values.options.row_count = of.row_count;
+    ZF_TRY_PY(zf_py_decode_run(&values, error));
+    s->child = values.out;
+    return ZF_OK;
+}
+
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
     zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
     zf_column_info info = {ZF_INIT(zf_column_info)};
@@ -113,12 +157,16 @@ zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
     ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
     ZF_TRY_PY(zf_decode_size(d->container, d->column, &d->options, &sizes, error));
     uint64_t rows = d->options.some_rows ? d->options.row_count : info.rows;
-    zf_py_storage *s = calloc(1, sizeof *s);
+    zf_py_storage *s = new_storage(rows, info.type.element);
     if (s == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
-    atomic_init(&s->references, 1);
-    came();
-    s->rows = (int64_t)rows;
-    s->element = info.type.element;
+    if (info.part == ZF_LIST_ENDS) {
+        d->out = s;
+        zf_status status = decode_lists(d, rows, error);
+        if (status == ZF_OK) return ZF_OK;
+        zf_py_storage_release(s);
+        d->out = NULL;
+        return status;
+    }
     s->offset_width = s->element == ZF_STRING ? 8 : 0;
     s->values = take(sizes.values);
     s->values_bytes = sizes.values;

@@ -14,9 +14,10 @@ typedef struct zf_py_storage {
     atomic_size_t references;
     int64_t rows, null_count;
     zf_element element;
-    int offset_width;                                   ///< strings: 4 or 8, else 0
+    int offset_width;                                   ///< strings and lists: 4 or 8, else 0
     void *values, *offsets, *validity;                  ///< aligned to 64; `offsets`, `validity` may be NULL
     size_t values_bytes, offsets_bytes, validity_bytes; ///< that hold data
+    struct zf_py_storage *child;                        ///< lists: the values, with a reference; NULL: none
 } zf_py_storage;
 
 /// A decode, and the form of its result.
@@ -25,14 +26,14 @@ typedef struct zf_py_decode {
     size_t column;
     zf_decode_options options;
     bool bytes; ///< strings are bytes: they need not be UTF-8
-    bool wide;  ///< values of decimals become 128 bits
+    bool wide;  ///< values of decimals become 128 bits. In a decode of lists both are for their values
     zf_py_storage *out;
 } zf_py_decode;
 
 /// Decodes a column into new memory, `d->out`, with one reference. Without the GIL.
 ///
-/// Offsets of strings become 32 bits where those suffice. Errors: those of zf_decode; ZF_ERR_INPUT for strings that are not
-/// UTF-8.
+/// Offsets of strings and lists become 32 bits where those suffice. The values of lists are those that the rows have. Errors:
+/// those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8.
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 
 zf_py_storage *zf_py_storage_hold(zf_py_storage *storage);

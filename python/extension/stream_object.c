@@ -122,24 +122,39 @@ typedef struct writing {
     bool done;
 } writing;
 
-static zf_status find_type(const writing *w, const char *name, zf_column_type *out, zf_error *error) {
+/// A column of the program's table.
+typedef struct found_column {
+    size_t number, parts;        ///< its first column among those of the program, and how many it is
+    zf_column_type type, values; ///< of lists: nullable where they may be null, and the type of their values
+    bool lists;
+} found_column;
+
+static zf_status find_column(const writing *w, const char *name, found_column *out, zf_error *error) {
+    *out = (found_column){0};
     for (size_t k = 0; k < zf_program_columns(w->program, NULL); k++) {
         zf_column_info info = {ZF_INIT(zf_column_info)};
         ZF_TRY_PY(zf_program_column(w->program, NULL, k, &info, error));
-        *out = info.type;
-        if (strcmp(info.name, name) == 0) return ZF_OK;
+        if (out->parts == 0 && strcmp(info.name, name) != 0) continue;
+        if (out->parts++ == 0)
+            *out = (found_column){.number = k, .parts = 1, .type = info.type, .lists = info.part == ZF_LIST_ENDS};
+        if (!out->lists || info.part == ZF_LIST_VALUES) {
+            out->values = info.type;
+            return ZF_OK;
+        }
+        out->type.nullable = info.part == ZF_LIST_VALIDITY;
     }
     return zf_py_fail(error, ZF_ERR_USAGE, name, "the program's table has no such column");
 }
 
 static zf_status start(writing *w, zf_error *error) {
     for (size_t k = 0; k < w->count; k++) {
-        zf_column_type type;
+        found_column found;
         if (w->children[k] < 0 || w->children[k] >= w->schema->n_children) {
             return zf_py_fail(error, ZF_ERR_USAGE, w->columns[k].full_name, "the Arrow data has no such column");
         }
-        ZF_TRY_PY(find_type(w, w->columns[k].name, &type, error));
-        ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &type, &w->inputs[k], error));
+        ZF_TRY_PY(find_column(w, w->columns[k].name, &found, error));
+        ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &found.type,
+                                  found.lists ? &found.values : NULL, &w->inputs[k], error));
     }
     return zf_table_writer_create(w->program, NULL, w->columns, w->count, &w->options, w->path, &w->writer, error);
 }
@@ -162,8 +177,9 @@ static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
         }
         ZF_TRY_PY(zf_py_input_begin(w->inputs[k], array, error));
     }
-    for (int64_t from = 0; from < batch->length; from += PIECE) {
-        int64_t rows = batch->length - from < PIECE ? batch->length - from : PIECE;
+    for (int64_t from = 0, rows; from < batch->length; from += rows) {
+        rows = batch->length - from < PIECE ? batch->length - from : PIECE;
+        for (size_t k = 0; k < w->count; k++) rows = zf_py_input_fit(w->inputs[k], batch->offset + from, rows);
         uint64_t row = zf_table_writer_rows(w->writer);
         for (size_t k = 0; k < w->count; k++) {
             zf_encode_column part;
@@ -199,7 +215,6 @@ static bool take_columns(writing *w, PyObject *columns) {
                               &child))
             return false;
         w->children[k] = child;
-        w->stats[k].size = sizeof *w->stats;
     }
     return true;
 }
@@ -235,8 +250,19 @@ static PyObject *write_all(const stream_object *s, writing *w) {
     }
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < w->count; k++) {
-        PyObject *pair =
-            Py_BuildValue("(KK)", (unsigned long long)w->stats[k].plain_bytes, (unsigned long long)w->stats[k].stored_bytes);
+        zf_error error = {0};
+        found_column found;
+        unsigned long long plain = 0, stored = 0;
+        PyObject *pair = NULL;
+        if (find_column(w, w->columns[k].name, &found, &error) != ZF_OK) {
+            zf_py_raise(s->make_error, &error);
+        } else {
+            for (size_t p = found.number; p < found.number + found.parts; p++) {
+                plain += w->stats[p].plain_bytes;
+                stored += w->stats[p].stored_bytes;
+            }
+            pair = Py_BuildValue("(KK)", plain, stored);
+        }
         if (pair == NULL || PyList_Append(list, pair) != 0) {
             Py_DECREF(list);
             list = NULL;
@@ -269,7 +295,8 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.columns = calloc(w.count + 1, sizeof *w.columns);
     w.children = calloc(w.count + 1, sizeof *w.children);
     w.inputs = calloc(w.count + 1, sizeof(zf_py_input *));
-    w.stats = calloc(w.count + 1, sizeof *w.stats);
+    w.stats = calloc(zf_program_columns(w.program, NULL) + 1, sizeof *w.stats);
+    if (w.stats != NULL) w.stats[0].size = sizeof *w.stats;
     w.metadata = calloc((size_t)PyTuple_Size(pairs) + 1, sizeof *w.metadata);
     bool made = w.columns != NULL && w.children != NULL && w.inputs != NULL && w.stats != NULL && w.metadata != NULL;
     w.options.overwrite = overwrite;

@@ -5,23 +5,35 @@ import io as _io
 import os
 
 from . import _gpu, _home, _runtime, _types
-from ._errors import ColumnError, InputError, UnsupportedError, UsageError, refuse
+from ._errors import ColumnError, InputError, UsageError, refuse
 from ._table import Column, DeviceTable, Table
+
+
+_ENDS, _VALUES = 1, 3  # zf_list_part
 
 
 class Field:
     """A column of a file: its name, its type, and how it is stored."""
 
     __slots__ = ("name", "identifier", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
-                 "_element", "_logical", "_zones")
+                 "_element", "_logical", "_zones", "_child", "_values")
 
-    def __init__(self, facts, rows, formats):
+    def __init__(self, parts, formats):
+        """parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the values."""
         (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
-         self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, _) = facts
-        self.rows = rows
+         self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, part, self.rows) = parts[0]
         self._element = _types.ELEMENTS[element]
+        form = formats.get(self.name)
+        self._child = self._values = None
+        if part == _ENDS:
+            self.format, self._child, self._values = "+l", _types.list_child(parts[-1], form), parts[-1]
+            self._logical = parts[-1][3]
+            self.nullable = len(parts) == 3
+            self.codec += "".join(f", {'values' if facts[-2] == _VALUES else 'validity'}: {facts[8]}" for facts in parts[1:])
+            self.plain_bytes, self.stored_bytes = (sum(facts[k] for facts in parts) for k in (11, 12))
+            return
         plain = _types.arrow_format(self._element, self._logical, precision, scale)
-        self.format = _types.restore(plain, self._element, self._logical, scale, formats.get(self.name))
+        self.format = _types.restore(plain, self._element, self._logical, scale, form)
 
     @property
     def ratio(self):
@@ -65,7 +77,7 @@ class Schema:
         raise refuse(ColumnError, f"the file has no column {key!r}", hint=f"it has {', '.join(self.names) or 'none'}")
 
     def __arrow_c_schema__(self):
-        fields = tuple((field.name, field.format, field.nullable) for field in self._fields)
+        fields = tuple((field.name, field.format, field.nullable, field._child) for field in self._fields)
         return _runtime.export_schema(fields, self._metadata)
 
     def __repr__(self):
@@ -114,10 +126,13 @@ class File:
             from . import _ipc
 
             formats = _ipc.formats(schema, len(columns))
-        lists = next((facts[1] for facts in columns if facts[-1]), None)
-        if lists is not None:
-            raise refuse(UnsupportedError, f"column {lists!r} is of lists, which this package does not read", self._name)
-        fields = [Field(facts, rows, formats) for facts in columns]
+        grouped = []
+        for facts in columns:
+            if facts[-2] > _ENDS:
+                grouped[-1].append(facts)
+            else:
+                grouped.append([facts])
+        fields = [Field(parts, formats) for parts in grouped]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
         self._open_in = container, owner
@@ -242,14 +257,13 @@ class File:
     def sizes(self, columns=None, rows=None):
         """Bytes that `read` needs for each column, by name: {"values": ..., "offsets": ..., "validity": ..., "workspace": ...}.
 
-        `values` of some rows of strings is an upper bound. `workspace` is freed before `read` returns.
+        `values` of some rows of strings is an upper bound; of lists it is all that their values take, of all rows. `workspace` is freed before `read` returns.
         """
         container, owner = self._opened()
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
         _home.with_compiler(owner)
-        names = ("values", "offsets", "validity", "workspace")
-        return {field.name: dict(zip(names, container.sizes(container.find(field.identifier), begin, count, 0))) for field in fields}
+        return {field.name: _sizes(container, field, begin, count) for field in fields}
 
     def read(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
         """Decodes columns into host memory, and returns a Table; or into a GPU's memory, and returns a DeviceTable.
@@ -278,9 +292,11 @@ class File:
             return DeviceTable(_gpu.read(container, place, fields, begin, count, stream, allocator, binary), count, place)
         out = []
         for field in fields:
-            form = "z" if binary and field.format == "u" else field.format
+            form, child = field.format, field._child
+            if binary and "u" in (form, child and child[1]):
+                form, child = "z" if child is None else form, child and (child[0], "z", child[2])
             out.append(container.decode(Column, container.find(field.identifier), begin, count, threads, field.name, form, field.nullable,
-                                        field._logical == _types.DECIMAL, form == "z"))
+                                        child, field._logical == _types.DECIMAL, (child[1] if child else form) == "z"))
         return Table(out, count, self.schema._metadata)
 
     # ---- Life
@@ -309,6 +325,15 @@ class File:
             return File, (bytes(self._source), self._programs)
         raise TypeError("a file that was opened through a file object cannot be pickled")
 
+
+
+def _sizes(container, field, begin, count):
+    number = container.find(field.identifier)
+    values, offsets, validity, workspace = container.sizes(number, begin, count, 0)
+    if field._values is not None:  # ends, which become offsets
+        of = container.sizes(number + 1 + field.nullable, 0, field._values[-1], 0)
+        values, offsets, validity, workspace = sum(of[:3]), 8 * (count + 1), (count + 7) // 8 * field.nullable, max(workspace, of[3])
+    return {"values": values, "offsets": offsets, "validity": validity, "workspace": workspace}
 
 
 def _again(path, footer, programs):

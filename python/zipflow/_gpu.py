@@ -1,7 +1,7 @@
 """Reading columns into a GPU's memory: devices, streams, allocators."""
 
 from . import _types
-from ._errors import UsageError, refuse
+from ._errors import UnsupportedError, UsageError, refuse
 
 _LEGACY = 1  # CU_STREAM_LEGACY: the default stream of CUDA, of torch and of CuPy
 
@@ -62,6 +62,9 @@ def _allocate(allocator, nbytes, handle, name):
 
 def read(container, device, fields, begin, count, stream, allocator, binary):
     """Decodes columns into a GPU's memory: a list of DeviceColumns."""
+    lists = next((field.name for field in fields if field._child is not None), None)
+    if lists is not None:
+        raise refuse(UnsupportedError, f"column {lists!r} is of lists, which are not read into a GPU's memory", lists, 'device="cpu" reads it')
     handle = stream_handle(stream)
     numbers = tuple(container.find(field.identifier) for field in fields)
     parts = [None] * len(fields)

@@ -65,7 +65,8 @@ class _Writer:
         if dictionary:
             index = _type(form, self)[1]
             own[4] = lambda: self.table({0: ("q", number), 1: lambda: self.table(index), 2: ("b", flags & 1)})
-        own[5] = lambda: self.vector([])
+        children = [] if dictionary else field[4]
+        own[5] = lambda: self.vector([lambda k=k, c=c: self.field(c, -1 - number - k) for k, c in enumerate(children)])
         if metadata:
             own[6] = lambda: self.pairs(metadata)
         return self.table(own)
@@ -82,6 +83,10 @@ def _type(form, writer):
     single = {"z": 4, "u": 5, "b": 6, "Z": 19, "U": 20, "vz": 23, "vu": 24}
     if form in single:
         return single[form], {}
+    if form in ("+l", "+L"):
+        return 12 if form == "+l" else 21, {}
+    if form.startswith("+w:"):
+        return 16, {0: ("i", int(form[3:]))}
     if form.startswith("d:"):
         numbers = [int(part) for part in form[2:].split(",")]
         return 7, {0: ("i", numbers[0]), 1: ("i", numbers[1]), 2: ("i", (numbers + [128])[2])}
@@ -156,6 +161,8 @@ class _Reader:
         kind, table = self.scalar(field, 2, 1), self.child(field, 3)
         if table is None:
             return None
+        if kind in (12, 16, 21):
+            return self.lists(field)
         unit = self.scalar(table, 0, 2, 1 if kind in (8, 9, 18) else 0)
         if kind == 3:
             return "efg"[unit] if 0 <= unit < 3 else None
@@ -172,6 +179,16 @@ class _Reader:
         if kind == 10:
             return f"ts{_UNITS[unit]}:{self.text(table, 1)}"
         return f"tD{_UNITS[unit]}" if kind == 18 else None
+
+
+    def lists(self, field):
+        """("+l", name of the values, format of the values) of a field of lists, which come back as lists of any length."""
+        children = self.child(field, 5)
+        if children is None or self.number(children, 4) != 1:
+            return None
+        values = self.follow(children + 4)
+        form = None if self.scalar(values, 2, 1) in (12, 16, 21) else self.format(values)
+        return "+l", self.text(values, 0), form
 
 
 def formats(message, most):

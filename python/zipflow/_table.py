@@ -44,6 +44,14 @@ class Column(_runtime.Column):
         return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{nulls}>"
 
 
+def _child_of(column):
+    """The field of the values of lists, as export_schema takes it; None for other columns."""
+    if column.format not in ("+l", "+L"):
+        return None
+    values = column.values
+    return values.name, values.format, values.nullable
+
+
 class _Columns:
     """Columns of equal length, in the order in which they were read."""
 
@@ -116,7 +124,7 @@ class Table(_Columns):
         return _runtime.export_stream(tuple(self._columns.values()), self._rows, self._metadata)
 
     def __arrow_c_schema__(self):
-        fields = tuple((column.name, column.format, column.nullable) for column in self._columns.values())
+        fields = tuple((column.name, column.format, column.nullable, _child_of(column)) for column in self._columns.values())
         return _runtime.export_schema(fields, self._metadata)
 
 

@@ -20,7 +20,7 @@ def arrow_format(element, logical, precision, scale):
 
 def restore(plain, element, logical, scale, form):
     """The format of a column whose file keeps the schema of its table: `form` where the column holds such values, else `plain`."""
-    if not form or not form.isprintable() or len(form.encode()) > 100:  # bytes: what _runtime has room for
+    if not isinstance(form, str) or not form.isprintable() or len(form.encode()) > 100:  # bytes: what _runtime has room for
         return plain
     if logical == DECIMAL:
         precision, _, digits = form[2:].partition(",")
@@ -32,6 +32,15 @@ def restore(plain, element, logical, scale, form):
         return plain
     fits = {"i64": form[:2] in ("ts", "tD") or form in ("tdm", "ttu", "ttn"), "i32": form in ("tts", "ttm"), "u16": form == "e", "string": form == "z"}
     return form if fits.get(element) else plain
+
+
+def list_child(facts, form):
+    """The field (name, format, nullable) of the values of lists: `facts` are those of their column, `form` what a schema says of it."""
+    _, _, element, logical, precision, scale, nullable = facts[:7]
+    name, kept = form[1:] if isinstance(form, tuple) else ("item", None)
+    if not name.isprintable() or len(name.encode()) > 4096:
+        name = "item"
+    return name, restore(arrow_format(ELEMENTS[element], logical, precision, scale), ELEMENTS[element], logical, scale, kept), nullable
 
 
 def encode_metadata(pairs):

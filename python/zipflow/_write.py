@@ -45,9 +45,11 @@ def _type_of(field):
     """The type of a field in a table, without its nulls. Refuses what has none."""
     import re  # here: it takes time that `import zipflow` need not
 
-    form, name, _, _, _, dictionary = field
+    form, name, _, _, children, dictionary = field
     if dictionary is not None:
-        form = dictionary[0]
+        form, children = dictionary[0], dictionary[4]
+    if _is_lists(form) and dictionary is None and len(children) == 1 and not _is_lists(children[0][0]):
+        return f"list<{_type_of((children[0][0], name, *children[0][2:]))}{'?' * bool(children[0][2] & _NULLABLE)}>"
     if form in _PLAIN:
         return _PLAIN[form]
     if form.startswith("ts") and len(form.encode()) <= 100:
@@ -60,6 +62,10 @@ def _type_of(field):
             return f"decimal({min(precision, 18)}, {scale})"
         hint = "decimals have at most 38 digits, and 0 to 18 of them behind the point: cast it"
     raise refuse(UnsupportedError, f"column {name!r} has Arrow's type {_name_of(form)}, which is not supported", name, hint)
+
+
+def _is_lists(form):
+    return form in ("+l", "+L") or form.startswith("+w:")
 
 
 def _identifiers(names):
@@ -104,11 +110,16 @@ def _table_text(name, fields, identifiers, codecs):
     for field, identifier in zip(fields, identifiers):
         nullable = bool(field[2] & _NULLABLE)
         kind = _type_of(field)
+        of_lists = kind.startswith("list<")
+        values = kind[len("list<"):-1].rstrip("?") if of_lists else kind
+        values_nullable = bool(field[4][0][2] & _NULLABLE) if of_lists else nullable
         codec = codecs.get(field[1])
         if codec is None:
-            codec = _codec_of(kind, nullable)
-        elif nullable and not re.search(r"\bnullable\b|_or_null\b", codec):
+            codec = _codec_of(values, values_nullable)
+        elif values_nullable and not re.search(r"\bnullable\b|_or_null\b", codec):
             codec = f"nullable(validity: rle(plain, bitpack) | plain, values: {codec})"
+        if of_lists:
+            codec = f"default_i64{', validity: default_bool' * nullable}, values: {codec}"
         lines.append(f"    {identifier}: {kind}{'?' * nullable} = {codec};")
     return "\n".join(lines + ["}", ""])
 
@@ -125,6 +136,11 @@ def _load(text, names):
         if 0 <= number < len(names):
             error.place = f"the codec of column {names[number]}"
         raise
+
+
+def _with_pairs(field):
+    """The field with its metadata as pairs, and those of its children."""
+    return (*field[:3], _types.decode_metadata(field[3]), tuple(_with_pairs(child) for child in field[4]), field[5])
 
 
 def _source(table):
@@ -151,7 +167,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     table: an object with `__arrow_c_stream__` (pyarrow's tables and readers, polars, DuckDB's relations), or the path of a .parquet
     file, which pyarrow reads. Batches are encoded as they come, in the memory of a few blocks of 16 MiB a column.
     codecs: {column: text of a codec}; other columns have the default of their type (dsl/std/defaults.zf). The codec of a column with
-    nulls is that of its values, unless it names `nullable`. Or a Program with one table, whose columns are the table's, by name.
+    nulls is that of its values, unless it names `nullable`; that of a column of lists is that of their values. Or a Program with one table, whose columns are the table's, by name.
     rows_per_block: 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum, maximum and nulls of every 65,536 rows.
 
     The file appears under its name when it is complete; nothing is left after an error. Every block is decoded and compared before it
@@ -196,6 +212,6 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     from . import _ipc
 
     pairs = tuple(_types.decode_metadata(metadata))
-    schema = _ipc.encode([(*field[:3], _types.decode_metadata(field[3]), *field[4:]) for field in fields], pairs)
+    schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
     stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
     return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}

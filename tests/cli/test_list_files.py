@@ -1,6 +1,6 @@
 """Columns of lists through zfc: raw files in and out, in batches and through pipes, ranges, and what is refused.
 
-Usage: test_lists.py ZFC SOURCE"""
+Usage: test_list_files.py ZFC SOURCE"""
 
 import array
 import json
