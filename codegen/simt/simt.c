@@ -376,6 +376,17 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
+// Whether vectors of 16 bytes can be stored where element 0 goes: booleans are stored by bytes, work buffers are aligned to 256.
+static LLVMValueRef is_aligned(zf_kernel_build *lower) {
+    zf_cg *cg = lower->cg;
+    int32_t sink = lower->kernel->sink;
+    if (lower->type.kind == ZF_K_BOOL || (sink >= 0 && lower->v_sink == lower->v_works[sink])) return zf_cg_i1(cg, true);
+    // For strings, vectors store the offsets.
+    LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
+    LLVMValueRef v_address = zf_cg_and(cg, LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, ""), zf_cg_i64(cg, 15));
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntEQ, v_address, zf_cg_i64(cg, 0)), "output aligned for vectors");
+}
+
 zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
@@ -389,21 +400,14 @@ zf_simt_tile zf_simt_tile_of(zf_kernel_build *lower) {
         tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
         tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
     }
-    // For strings, vectors store the offsets.
-    LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
-    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, "");
-    tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
-    if (uneven) { // chunks begin anywhere
+    tile.v_whole = is_aligned(lower);
+    if (uneven && lower->type.kind != ZF_K_BOOL) { // chunks begin anywhere
         uint32_t size = zf_kind_size(lower->unpacks > 0 ? lower->graph->edges[0].type.kind : lower->type.kind);
         LLVMValueRef v_from = zf_cg_mul(cg, tile.v_lo, zf_cg_i64(cg, (uint64_t)size * (lower->unpacks > 0 ? lower->unpacks : 1)));
         v_from = zf_cg_and(cg, v_from, zf_cg_i64(cg, 15));
         v_from = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntEQ, v_from, zf_cg_i64(cg, 0)), "chunk aligned for vectors");
         tile.v_whole = zf_cg_and(cg, tile.v_whole, v_from);
     }
-    if (lower->type.kind == ZF_K_BOOL)
-        tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
-    else
-        tile.v_whole = zf_cg_within(cg, tile.v_whole, "output aligned for vectors");
     if (lower->v_row_begin != NULL) {
         LLVMValueRef v_each = zf_cg_i64(cg, lower->unpacks > 0 ? lower->unpacks : 1);
         LLVMValueRef v_first = zf_cg_mul(cg, tile.v_lo, v_each), v_behind = zf_cg_mul(cg, tile.v_hi, v_each);
