@@ -226,7 +226,7 @@ bool diff_chunk_thorough(const diff_chunk_trial *t) { return t->kind == DIFF_CHU
 
 // Where in the last chunk of a stream: from its begin, and from its end.
 static const uint8_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 24};
-enum { PLACES = sizeof places, ENDS = 3, WAYS = 4 * PLACES + ENDS + 3, PARAM_WAYS = 4, EDGE_WAYS = 6 };
+enum { PLACES = sizeof places, ENDS = 3, WAYS = 4 * PLACES + ENDS + 3, PARAM_WAYS = 4, EDGE_WAYS = 6, NEST_WAYS = 300 };
 enum {
     CUTS = 160,
     CHANGES = 48,
@@ -439,7 +439,7 @@ static ways ways_of(const diff_chunk_trial *t, const interp_block *block) {
     default: break;
     }
     if (!t->every) return (ways){0};
-    return (ways){WAYS, PARAM_WAYS, EDGE_WAYS, nested && t->rows > 100 ? DIFF_DAMAGES : 0};
+    return (ways){WAYS, PARAM_WAYS, EDGE_WAYS, nested && t->rows > 100 ? NEST_WAYS : 0};
 }
 
 static unsigned random_of(const diff_chunk_trial *t) { return t->kind == DIFF_CHUNK_RINGS ? 0 : DIFF_CHUNK_RANDOM; }

@@ -101,13 +101,13 @@ static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows, uint64
     return sum == rows;
 }
 
-// Numbers that `bitpack` packs into words of 32 bits, packed anew without any saving: as wide as they are, from 0 on. NULL: it
-// cannot be.
-static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64_t rows, interp_block *block, uint64_t least,
-                        uint64_t more, uint64_t *count) {
+// The numbers that `bitpack` packs into words of 32 bits, and their count. NULL: the node packs none, or fewer than `least`.
+static uint32_t *packed_numbers(interp *in, const zf_graph *graph, uint32_t node, const interp_block *block, uint64_t least,
+                                uint64_t *count) {
     const zf_graph_node *n = &graph->nodes[node];
+    if (strncmp(n->inst->name, "bitpack", 7) != 0 || n->inst->param_count != 2) return NULL;
     int32_t s = graph->edges[n->inputs[0]].stored;
-    bool packs = strncmp(n->inst->name, "bitpack", 7) == 0 && graph->edges[n->output].type.kind == ZF_K_U32 && s >= 0;
+    bool packs = graph->edges[n->output].type.kind == ZF_K_U32 && s >= 0;
     if (!packs || graph->edges[n->inputs[0]].type.kind != ZF_K_U32 || block->counts[n->output] < least) return NULL;
     uint64_t width = block->params[n->first_param], base = block->params[n->first_param + 1];
     *count = block->counts[n->output];
@@ -121,14 +121,49 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64
         }
         values[e] = (uint32_t)(base + value);
     }
-    if (!adds_up(values, *count, rows, more)) return NULL;
+    return values;
+}
+
+// Packs them anew without any saving: as wide as they are, from 0 on. They become the block's.
+static void widen(interp *in, const zf_graph *graph, uint32_t node, uint32_t *values, uint64_t count, interp_block *block) {
+    const zf_graph_node *n = &graph->nodes[node];
     interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
-    streams[s] = (interp_stored){.bytes = (uint8_t *)values, .size = 4 * *count, .elements = *count};
+    streams[graph->edges[n->inputs[0]].stored] =
+        (interp_stored){.bytes = (uint8_t *)values, .size = 4 * count, .elements = count};
     block->streams = streams;
-    diff_set_count(in, block, n->inputs[0], *count);
+    diff_set_count(in, block, n->inputs[0], count);
     diff_set_param(in, block, n->first_param, 32);
     diff_set_param(in, block, n->first_param + 1, 0);
+}
+
+// Packed numbers that add up to so many rows, packed anew. NULL: the node packs none such.
+static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64_t rows, interp_block *block, uint64_t least,
+                        uint64_t more, uint64_t *count) {
+    uint32_t *values = packed_numbers(in, graph, node, block, least, count);
+    if (values == NULL || !adds_up(values, *count, rows, more)) return NULL;
+    widen(in, graph, node, values, *count, block);
     return values;
+}
+
+uint32_t *diff_values_of(interp *in, const zf_graph *graph, const uint32_t *sizes, uint64_t count, interp_block *block) {
+    uint64_t found;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        uint32_t *values = packed_numbers(in, graph, n, block, count, &found);
+        if (values == NULL || found != count || memcmp(values, sizes, 4 * count) == 0) continue;
+        widen(in, graph, n, values, count, block);
+        return values;
+    }
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        const interp_stored *stream = &block->streams[s];
+        bool numbers = stream->elements == count && stream->size == 4 * count;
+        if (!numbers || graph->edges[graph->stored_edges[s]].type.kind != ZF_K_U32 ||
+            memcmp(stream->bytes, sizes, 4 * count) == 0)
+            continue;
+        uint8_t *bytes;
+        own_stream(in, block, s, &bytes);
+        return (uint32_t *)(void *)bytes;
+    }
+    return NULL;
 }
 
 // A stream of u32 that adds up to so many rows, if there is one with so many groups.
@@ -151,14 +186,15 @@ static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, inte
     uint32_t *stored = stored_sizes(in, rows, block, least, more, count);
     if (stored != NULL) return stored;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, rows, block, least, more, count) : NULL;
+        uint32_t *sizes = unpack(in, graph, n, rows, block, least, more, count);
         if (sizes != NULL) return sizes;
     }
     return NULL;
 }
 
 uint32_t *diff_sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count) {
-    return sizes_of(in, graph, rows, block, least, 0, count);
+    uint32_t *sizes = sizes_of(in, graph, rows, block, least, 0, count);
+    return sizes != NULL ? sizes : sizes_of(in, graph, rows, block, least, 1, count);
 }
 
 // The group that holds row `row`, which is less than all of them.
@@ -182,6 +218,15 @@ static bool wrap(uint32_t *sizes, uint64_t count, uint64_t a, uint64_t b) {
     if (a == b || a >= count || b >= count) return false;
     sizes[a] += UINT32_C(1) << 31;
     sizes[b] += UINT32_C(1) << 31;
+    return true;
+}
+
+// One size that is less than none, and another that is as much larger: the sum is right modulo 2^32.
+static bool borrow(uint32_t *sizes, uint64_t count, uint64_t a, uint64_t b) {
+    enum { BORROWED = 300 };
+    if (a == b || a >= count || b >= count) return false;
+    sizes[a] -= BORROWED;
+    sizes[b] += BORROWED;
     return true;
 }
 
@@ -432,7 +477,7 @@ static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
     return true;
 }
 
-enum { STEP_BOUNDS = 2 * (DIFF_STEP_TILES - 1), STEP_DAMAGES = STEP_BOUNDS + 4 * EACH + 1 };
+enum { STEP_BOUNDS = 2 * (DIFF_STEP_TILES - 1), STEP_DAMAGES = STEP_BOUNDS + 8 * EACH + 1 };
 
 // For each lane in its turn.
 static bool damage_steps(interp *in, const zf_graph *graph, unsigned d, bool patches, interp_block *block) {
@@ -448,7 +493,11 @@ static bool damage_steps(interp *in, const zf_graph *graph, unsigned d, bool pat
     case 1: return wrap(sizes, count, diff_step_groups[lane], diff_step_groups[lane + 1] - 1); // at a tile's ends
     case 2: return merge(sizes, count, 6 * EACH + lane);
     case 3: return merge(sizes, count, lane);
-    default: return d == 4 * EACH && wrap(sizes, count, all - 2, all - 1);
+    case 4: return borrow(sizes, count, 6 * EACH + lane, 6 * EACH + (lane + 1) % EACH);
+    case 5: return borrow(sizes, count, lane, EACH);                                             // a tile's first
+    case 6: return borrow(sizes, count, diff_step_groups[lane + 1] - 1, diff_step_groups[lane]); // its last
+    case 7: return borrow(sizes, count, all - 1 - lane % 2, all - 2 + lane % 2);
+    default: return d == 8 * EACH && wrap(sizes, count, all - 2, all - 1);
     }
 }
 
@@ -469,7 +518,7 @@ bool diff_trial_beside(const diff_trial *t, unsigned d) {
 }
 
 diff_demand diff_trial_demand(const diff_trial *t, unsigned d) {
-    return t->kind == DIFF_STAGES ? diff_stage_demand(d) : DIFF_ANY;
+    return t->kind == DIFF_STAGES ? diff_stage_demand(t, d) : DIFF_ANY;
 }
 
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
@@ -491,8 +540,7 @@ bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block) 
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
     uint64_t count;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block->counts[0], block, 2, 0, &count) != NULL)
-            return true;
+        if (unpack(in, graph, n, block->counts[0], block, 2, 0, &count) != NULL) return true;
     return false;
 }
 
@@ -511,7 +559,7 @@ static bool cut_stream(interp *in, const zf_graph *graph, uint32_t s, uint64_t e
     return true;
 }
 
-static bool decodes(interp *in, const zf_column *column, const interp_block *block) {
+bool diff_decodes(interp *in, const zf_column *column, const interp_block *block) {
     interp_report report;
     interp_stream *out;
     return interp_decode_stored(in, column, block, &out, &report) == INTERP_OK && !report.unreached;
@@ -523,12 +571,12 @@ bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block) 
     for (uint32_t s = 0; s < block->stream_count; s++) {
         uint64_t few = 0, enough = block->streams[s].elements;
         interp_block cut = *block;
-        if (enough == 0 || !cut_stream(in, graph, s, enough - 1, &cut) || !decodes(in, column, &cut)) continue;
+        if (enough == 0 || !cut_stream(in, graph, s, enough - 1, &cut) || !diff_decodes(in, column, &cut)) continue;
         for (enough--; few < enough;) {
             uint64_t middle = (few + enough) / 2;
             cut = *block;
             cut_stream(in, graph, s, middle, &cut);
-            if (decodes(in, column, &cut))
+            if (diff_decodes(in, column, &cut))
                 enough = middle;
             else
                 few = middle + 1;

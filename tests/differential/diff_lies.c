@@ -90,8 +90,8 @@ static uint64_t packed_at(const interp_stored *stream, uint64_t width, uint64_t 
 }
 
 // The sizes of the groups of the stage that makes edge `stage`: a stream of u32 below it, as it is or packed, that adds up to its
-// elements. NULL: none is. The caller frees them.
-static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *count) {
+// elements. NULL: none is. The caller frees them. *stored: the stream, if it has them as they are; -1: it does not.
+static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *count, int32_t *stored) {
     const zf_graph *graph = k->decoder->graph;
     const interp_block *block = k->block;
     const zf_graph_node *made = &graph->nodes[graph->edges[stage].producer];
@@ -100,7 +100,8 @@ static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *
         const zf_graph_node *pack = edge->producer >= 0 ? &graph->nodes[edge->producer] : NULL;
         bool packed = pack != NULL && strncmp(pack->inst->name, "bitpack", 7) == 0 && graph->edges[pack->inputs[0]].stored >= 0;
         if (edge->type.kind != ZF_K_U32 || (edge->stored < 0 && !packed)) continue;
-        const interp_stored *stream = &block->streams[packed ? graph->edges[pack->inputs[0]].stored : edge->stored];
+        int32_t from = packed ? graph->edges[pack->inputs[0]].stored : edge->stored;
+        const interp_stored *stream = &block->streams[from];
         uint64_t width = packed ? block->params[pack->first_param] : 32, sum = 0;
         uint64_t base = packed ? block->params[pack->first_param + 1] : 0;
         *count = block->counts[edge->index];
@@ -109,6 +110,7 @@ static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *
         uint64_t more = beyond_size(made);
         for (uint64_t e = 0; e < *count; e++)
             sum += sizes[e] = (uint32_t)(base + packed_at(stream, width, e) + (e + 1 < *count ? more : 0));
+        *stored = width == 32 && base == 0 ? from : -1;
         if (sum == block->counts[stage]) return sizes;
         free(sizes);
     }
@@ -143,22 +145,30 @@ static diff_verdict tell_stage_behind(diff_comparing *k, const diff_records *rec
     return verdict;
 }
 
-// The same for each stage of a tree; its fields are named by the path of what the stage makes.
+// The edge that a stage of a tree makes, whose fields are named by its path; -1: field f is not the first of a stage.
+static int32_t stage_of(const diff_comparing *k, const zf_abi_tree *abi, uint32_t f) {
+    const zf_graph *graph = k->decoder->graph;
+    if (f + 1 >= abi->field_count || abi->fields[f].kind != ZF_FIELD_GROUP || abi->fields[f + 1].kind != ZF_FIELD_OFFSET)
+        return -1;
+    const char *name = abi->fields[f].name, *dot = strrchr(name, '.');
+    size_t length = dot != NULL ? (size_t)(dot - name) : 0;
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        bool here = strlen(graph->edges[e].path) == length && memcmp(graph->edges[e].path, name, length) == 0;
+        if (here && graph->edges[e].producer >= 0) return (int32_t)e;
+    }
+    return -1;
+}
+
+// The same for each stage of a tree.
 static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, uint32_t tree) {
     const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
-    const zf_graph *graph = k->decoder->graph;
     diff_verdict verdict = DIFF_SAME_BYTES;
-    for (uint32_t f = 0; abi->edge == 0 && f + 1 < abi->field_count && verdict != DIFF_DISAGREE; f++) {
-        if (abi->fields[f].kind != ZF_FIELD_GROUP || abi->fields[f + 1].kind != ZF_FIELD_OFFSET) continue;
-        const char *name = abi->fields[f].name, *dot = strrchr(name, '.');
-        size_t length = dot != NULL ? (size_t)(dot - name) : 0;
-        for (uint32_t e = 0; e < graph->edge_count && verdict != DIFF_DISAGREE; e++) {
-            bool here = strlen(graph->edges[e].path) == length && memcmp(graph->edges[e].path, name, length) == 0;
-            uint64_t count = 0;
-            uint32_t *sizes = here && graph->edges[e].producer >= 0 ? sizes_below(k, e, &count) : NULL;
-            if (sizes != NULL) verdict = tell_stage_behind(k, records, tree, f, sizes, count);
-            free(sizes);
-        }
+    for (uint32_t f = 0; abi->edge == 0 && f < abi->field_count && verdict != DIFF_DISAGREE; f++) {
+        int32_t stage = stage_of(k, abi, f), stored;
+        uint64_t count = 0;
+        uint32_t *sizes = stage >= 0 ? sizes_below(k, (uint32_t)stage, &count, &stored) : NULL;
+        if (sizes != NULL) verdict = tell_stage_behind(k, records, tree, f, sizes, count);
+        free(sizes);
     }
     return verdict;
 }
@@ -211,27 +221,23 @@ static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) 
 }
 
 // Sizes and states whose sums are right modulo 2^32 alone: a tile that ends almost 2^32 elements into its last group, or that
-// begins so far before the end of its first, and of whose other groups one is as much too large.
-static diff_verdict tell_wrapped(diff_comparing *k, const diff_records *records) {
+// begins so far before the end of its first, and of whose other groups one is as much too large. `more`: as of beyond_size.
+static diff_verdict tell_stage_wrapped(diff_comparing *k, const diff_records *records, uint32_t f, uint64_t more, int32_t stored,
+                                       const uint32_t *found, uint64_t count) {
     const zf_abi_tree *abi = &k->decoder->abi.trees[0];
-    uint64_t entries = records->entries[0], *groups = records->values[0], *offsets = groups + entries, count = 0;
-    uint64_t more = beyond_size(&k->decoder->graph->nodes[0]);
-    const uint8_t *found = sizes_of(k->block, more, &count);
-    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
-    if (abi->edge != 0 || !grouped || found == NULL || entries < 2 || count == k->block->counts[0]) return DIFF_SAME_BYTES;
+    uint64_t entries = records->entries[0], *groups = records->values[0] + f * entries, *offsets = groups + entries;
     const interp_block *honest = k->block;
     diff_verdict verdict = DIFF_SAME_BYTES;
     for (unsigned at_end = 0; at_end < 2 && verdict != DIFF_DISAGREE; at_end++) {
-        uint64_t group = groups[0], offset = offsets[0], begin = at_end ? 0 : abi->interval;
-        if (group + 2 >= count || (at_end ? group < 2 : groups[1] < group + 2)) continue;
+        uint64_t group = groups[0], offset = offsets[0], behind = entries > 1 ? groups[1] : count;
+        uint64_t begin = at_end ? 0 : abi->interval, rows = honest->counts[0];
+        if (group + 2 >= count || (at_end ? group < 2 : behind < group + 2)) continue;
         interp_block lying = *honest;
         interp_stored *streams = calloc(honest->stream_count + 1u, sizeof *streams);
         uint32_t *sizes = calloc(count + 1, sizeof *sizes);
         memcpy(sizes, found, 4 * count);
-        for (uint32_t s = 0; s < honest->stream_count; s++) {
-            streams[s] = honest->streams[s];
-            if (streams[s].bytes == found) streams[s].bytes = (uint8_t *)sizes;
-        }
+        memcpy(streams, honest->streams, honest->stream_count * sizeof *streams);
+        streams[stored].bytes = (uint8_t *)sizes;
         lying.streams = streams;
         if (at_end) { // the group has 2^32 - 1, of which the tile is said to have 2^32 - 2
             sizes[group - 1] += (uint32_t)(offset + 2);
@@ -242,10 +248,28 @@ static diff_verdict tell_wrapped(diff_comparing *k, const diff_records *records)
         }
         sizes[group] = UINT32_MAX - (uint32_t)more;
         k->block = &lying;
-        verdict = tell_lie(k, records, begin, begin + abi->interval, at_end ? "an end that wraps" : "a begin that wraps");
+        uint64_t end = begin + abi->interval < rows ? begin + abi->interval : rows;
+        verdict = tell_lie(k, records, begin, end, at_end ? "an end that wraps" : "a begin that wraps");
         k->block = honest;
         offsets[0] = offset;
         free(streams);
+        free(sizes);
+    }
+    return verdict;
+}
+
+// The same for each stage whose sizes are stored as they are. In alp and pfor each group but the last has an element more.
+static diff_verdict tell_wrapped(diff_comparing *k, const diff_records *records) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[0];
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    for (uint32_t f = 0; abi->edge == 0 && records->entries[0] > 0 && f < abi->field_count && verdict != DIFF_DISAGREE; f++) {
+        int32_t stage = stage_of(k, abi, f), stored = -1;
+        uint64_t count = 0;
+        uint32_t *sizes = stage >= 0 ? sizes_below(k, (uint32_t)stage, &count, &stored) : NULL;
+        const zf_graph *graph = k->decoder->graph;
+        uint64_t more = sizes != NULL ? beyond_size(&graph->nodes[graph->edges[stage].producer]) : 0;
+        for (uint64_t g = 0; sizes != NULL && g + 1 < count; g++) sizes[g] -= (uint32_t)more; // as they are stored
+        if (sizes != NULL && stored >= 0) verdict = tell_stage_wrapped(k, records, f, more, stored, sizes, count);
         free(sizes);
     }
     return verdict;

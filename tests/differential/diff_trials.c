@@ -33,8 +33,8 @@ static bool random_trial(unsigned number, unsigned k, zf_type type, diff_trial *
 
 // How many algorithms of a codec decode in order.
 static unsigned ordered_stages(const char *codec) {
-    static const char *const names[] = {"rle",      "delta", "delta_stride", "strings", "words",
-                                        "nullable", "pfor",  "alp",          "set_gaps"};
+    static const char *const names[] = {"rle",      "delta", "delta_stride", "strings",  "words",
+                                        "nullable", "pfor",  "alp",          "set_gaps", "members"};
     unsigned count = 0;
     for (size_t length; *codec != 0; codec += length > 0 ? length : 1) {
         length = strspn(codec, "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -42,6 +42,15 @@ static unsigned ordered_stages(const char *codec) {
             count += length > 0 && strlen(names[k]) == length && strncmp(codec, names[k], length) == 0;
     }
     return count;
+}
+
+// Whether one of them has elements that another algorithm takes.
+static bool has_stages(const char *codec) {
+    unsigned count = ordered_stages(codec);
+    size_t length = strcspn(codec, "(");
+    char root[16] = {0};
+    if (length < sizeof root) memcpy(root, codec, length);
+    return count > (ordered_stages(root) > 0 ? 1 : 0);
 }
 
 // Elements that a thread of the emulated GPU makes together.
@@ -78,8 +87,8 @@ static bool tight_trial(unsigned k, zf_type type, diff_trial *out) {
 
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
     static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE - DIFF_CUTS] = {
-        DIFF_LANES,   DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,  DIFF_FLOOD,
-        DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE,   DIFF_STAGES, DIFF_STAGES};
+        DIFF_LANES,   DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,   DIFF_FLOOD,
+        DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE,   DIFF_STAGES, DIFF_STAGES, DIFF_STAGES};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     if (k >= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS) {
         k -= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS;
@@ -100,11 +109,12 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
     case DIFF_DEEP: // groups of one mostly, so that stages have as many elements as the column
         out->shape = DATA_UNIFORM;
         out->rows = 2 * 4096 + 133;
-        return ordered_stages(column->codec_text) > 1 || strstr(column->codec_text, "entries: strings") != NULL;
+        return has_stages(column->codec_text);
     case DIFF_STAGES: // the last tile is whole
         out->last = k - (DIFF_RANDOM_TRIALS + STAGES_FIRST);
         out->rows = 2 * 4096;
-        return ordered_stages(column->codec_text) > 1;
+        out->lines = column->type.kind != ZF_K_STRING && strstr(column->codec_text, "entries: ") != NULL; // which are different
+        return has_stages(column->codec_text);
     case DIFF_FLOOD: // which takes a while
         out->shape = DATA_CONSTANT;
         out->rows = DIFF_STEP_ROWS;
@@ -138,7 +148,9 @@ static void push_lines(interp_stream *out, zf_type type, const diff_trial *t) {
     data_random random = {.state = t->seed};
     uint64_t value = 0, step = 0, left = 0;
     for (uint64_t r = 0; r < t->rows; r++, left--) {
-        if (left == 0) {
+        if (t->bends) {
+            step += 1 + data_below(&random, 3);
+        } else if (left == 0) {
             left = 1 + data_below(&random, 400);
             step = 1 + data_below(&random, 3);
         }
@@ -227,16 +239,24 @@ static void push_tight(interp_stream *out, zf_type type, const diff_trial *t) {
     }
 }
 
-// Groups of one value each, or of none in their turn. Strings are of one length: they begin where they would without the damage.
+// Groups of one value each, or of one slope, or of none in their turn; or whose first row alone has one, while the others have
+// none or are alike. Strings are of one length: they begin where they would without the damage.
 static void push_stages(interp *in, interp_stream *out, zf_type type, const diff_trial *t) {
+    uint64_t value = 0;
     for (uint64_t g = 0, r = 0; r < t->rows; g++) {
-        for (uint32_t left = diff_stage_rows(t, g); left > 0 && r < t->rows; left--, r++) {
-            if (type.nullable && g % 2 == 1)
+        uint32_t rows = diff_stage_rows(t, g);
+        for (uint32_t left = rows; left > 0 && r < t->rows; left--, r++) {
+            bool lone = t->last == DIFF_LONE_ROWS, has = lone ? left == rows : g % 2 == 0;
+            uint64_t group = lone && !has ? 0 : g;
+            value += 1 + (lone ? has : g % 2);
+            if (type.nullable && !has)
                 interp_stream_push_null(out);
+            else if (t->lines)
+                push_number(out, type, value);
             else if (type.kind == ZF_K_STRING)
-                push_text_from(in, out, g, 5);
+                push_text_from(in, out, group, 5);
             else
-                push_number(out, type, type.kind == ZF_K_BOOL ? g : 5 + g % 7);
+                push_number(out, type, type.kind == ZF_K_BOOL ? has : lone && !has ? 4 : 5 + group % 7);
         }
     }
 }
@@ -267,7 +287,8 @@ static void push_numbered(interp *in, interp_stream *out, const diff_trial *t) {
 
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
-    bool made_to_measure = steps || t->lines || t->numbered || t->kind >= DIFF_PATCHES;
+    bool rises = (t->lines && t->kind != DIFF_STAGES) || t->bends,
+         made_to_measure = steps || rises || t->numbered || t->kind >= DIFF_PATCHES;
     if (!made_to_measure) {
         interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);
         // Nulls behind the last value, of which there is no index.
@@ -278,6 +299,8 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     interp_stream *out = interp_stream_new(in, type);
     if (t->numbered)
         push_numbered(in, out, t);
+    else if (rises)
+        push_lines(out, type, t);
     else if (steps)
         push_steps(out, type, t);
     else if (t->kind == DIFF_PATCHES)
@@ -290,26 +313,26 @@ interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
         push_huge(in, out, t);
     else if (t->kind == DIFF_LAST)
         push_last(in, out, type, t);
-    else if (t->kind == DIFF_TIGHT)
-        push_tight(out, type, t);
     else
-        push_lines(out, type, t);
+        push_tight(out, type, t);
     return out;
 }
 
 bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k) {
-    bool texts = type.kind == ZF_K_STRING && !type.nullable && k == 0;
-    if (k > 1) return false;
-    t->numbered = texts;
-    if (!texts) t->shape = DATA_CONSTANT;
-    t->lines = false;
-    return k == 0 || (type.kind == ZF_K_STRING && !type.nullable);
+    bool texts = type.kind == ZF_K_STRING && !type.nullable, numbers = type.kind != ZF_K_STRING && type.kind != ZF_K_BOOL;
+    t->numbered = texts && k == 0;
+    t->lines = numbers && k == 1;
+    t->bends = numbers && k == 2;
+    if (!t->numbered && !t->lines && !t->bends) t->shape = DATA_CONSTANT;
+    return k == 0 || (texts && k == 1) || (numbers && k <= 2);
 }
 
-bool diff_trial_thorough(const diff_trial *t) { return t->kind != DIFF_RANDOM && t->kind < DIFF_HUGE; }
+bool diff_trial_thorough(const diff_trial *t) {
+    return t->kind != DIFF_RANDOM && (t->kind < DIFF_HUGE || t->kind == DIFF_STAGES);
+}
 
 bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
     if (t->kind == DIFF_TIGHT) return diff_cut_streams(in, column, block);
-    if (t->kind == DIFF_STAGES) return diff_stages_widen(in, column, block);
+    if (t->kind == DIFF_STAGES) return diff_stages_widen(in, column, t, block);
     return t->kind != DIFF_WIDE || diff_widen_sizes(in, column, block);
 }

@@ -7,14 +7,14 @@
 #include "tests/differential/diff_case.h"
 #include "tests/interp/data.h"
 
-/// The random trials of a column come first, then one of each kind, two of DIFF_STAGES; of DIFF_LAST, DIFF_ALONE; of DIFF_TIGHT,
-/// DIFF_CUTS.
+/// The random trials of a column come first, then one of each kind, three of DIFF_STAGES; of DIFF_LAST, DIFF_ALONE; of
+/// DIFF_TIGHT, DIFF_CUTS.
 enum {
     DIFF_RANDOM_TRIALS = 24,
     DIFF_ALONE = 64,
     DIFF_CUTS = 12,
-    DIFF_TRIALS = 35 + DIFF_ALONE + DIFF_CUTS,
-    DIFF_DAMAGES = 300
+    DIFF_TRIALS = 36 + DIFF_ALONE + DIFF_CUTS,
+    DIFF_DAMAGES = 684
 }; ///< of a column; of a trial, at most
 
 typedef enum diff_trial_kind {
@@ -33,15 +33,18 @@ typedef enum diff_trial_kind {
     DIFF_TIGHT,  ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread
 } diff_trial_kind;
 
+enum { DIFF_LONE_ROWS = 2 };
+
 typedef struct diff_trial {
     diff_trial_kind kind;
     data_shape shape;
     uint64_t rows, seed;
     bool narrow;   ///< with seek states every 256 rows, where the column has any
-    bool lines;    ///< the data are straight lines, whatever the shape says
+    bool lines;    ///< the data are straight lines that rise, whatever the shape says
+    bool bends;    ///< they rise faster and faster, whatever the shape says
     bool numbered; ///< they are texts of one form with a number, whatever the shape says
     uint64_t last; ///< DIFF_LAST: that row. DIFF_TIGHT: what the data are. DIFF_STAGES: 0: short groups, for tiles of 1024 rows;
-                   ///< 1: longer ones, for tiles of 4096
+                   ///< 1: longer ones, for tiles of 4096; DIFF_LONE_ROWS: of these the first row alone has something
 } diff_trial;
 
 /// Trial k of column `number`: sizes are around those of tiles and blocks. False: the column has no such trial.
@@ -80,16 +83,21 @@ diff_demand diff_trial_demand(const diff_trial *t, unsigned d);
 
 // ---- Sizes of groups, and damage to those of stages (diff_damage.c, diff_steps.c) ------------------------------
 
-/// The sizes of groups that add up to `rows`, of `least` groups at least: a copy that is the block's. Packed ones are packed anew
-/// without any saving. NULL: the block has none.
+/// The sizes of groups that add up to `rows`, or would with an element more for each group but the last, of `least` groups at
+/// least: a copy that is the block's. Packed ones are packed anew without any saving. NULL: the block has none.
 uint32_t *diff_sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count);
+/// The elements of the groups that have these sizes: numbers of 32 bits, which become the block's. NULL: it has none.
+uint32_t *diff_values_of(interp *in, const zf_graph *graph, const uint32_t *sizes, uint64_t count, interp_block *block);
 /// The rows of group g: it ends with a row that no group begins at.
 uint32_t diff_stage_rows(const diff_trial *t, uint64_t g);
 bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, unsigned d, interp_block *block);
 bool diff_stage_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent);
-diff_demand diff_stage_demand(unsigned d);
-/// Packs the sizes of all stages anew without any saving. False: there are none.
-bool diff_stages_widen(interp *in, const zf_column *column, interp_block *block);
+diff_demand diff_stage_demand(const diff_trial *t, unsigned d);
+/// Packs the sizes of all stages, and the values of their groups, anew without any saving. With DIFF_LONE_ROWS values that are
+/// sizes of others' groups are made alike. False: there are none.
+bool diff_stages_widen(interp *in, const zf_column *column, const diff_trial *t, interp_block *block);
+/// Whether the interpreter decodes a block, and nothing in it is wrong.
+bool diff_decodes(interp *in, const zf_column *column, const interp_block *block);
 
 // ---- Groups that are made to measure (diff_steps.c) ------------------------------------------------------------
 
