@@ -5,6 +5,36 @@
 #include "runtime/base/sized.h"
 #include "runtime/pipeline/batch_parts.h"
 
+enum { LEAST_WORDS = 1 << 16, MOST_SPARE = 1 << 20 }; // bytes
+
+/// Takes pinned memory for failure words: the pipeline's spare where that suffices. The caller's allocator is asked for what
+/// there must be, the driver for some more, so that the memory serves later batches.
+static zf_status take_words(zf_batch *batch, uint64_t bytes, zf_error *error) {
+    zf_pipeline *p = batch->pipeline;
+    bool own = p->options.allocator.host_allocate == NULL;
+    pthread_mutex_lock(&p->lock);
+    if (own && p->spare.bytes >= bytes) {
+        batch->words = p->spare;
+        p->spare = (zf_pinned_part){0};
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (batch->words.at != NULL) return ZF_OK;
+    if (own && bytes < LEAST_WORDS) bytes = LEAST_WORDS;
+    return zf_pinned_part_take(p->accelerator, &p->options.allocator, bytes, "a batch's failure words", &batch->words, error);
+}
+
+static void give_words(zf_batch *batch) {
+    zf_pipeline *p = batch->pipeline;
+    zf_pinned_part part = batch->words;
+    pthread_mutex_lock(&p->lock);
+    if (p->options.allocator.host_allocate == NULL && part.bytes > p->spare.bytes && part.bytes <= MOST_SPARE) {
+        batch->words = p->spare;
+        p->spare = part;
+    }
+    pthread_mutex_unlock(&p->lock);
+    zf_pinned_part_give(&p->options.allocator, &batch->words);
+}
+
 /// Opens the units' resources on an accelerator: events, and memory for their failure words.
 static zf_status open_transfers(zf_batch *batch, zf_error *error) {
     zf_accelerator *a = batch->pipeline->accelerator;
@@ -12,7 +42,7 @@ static zf_status open_transfers(zf_batch *batch, zf_error *error) {
     uint64_t words = 0;
     if (a == NULL) return ZF_OK;
     for (size_t i = 0; i < batch->count; i++) words += batch->transfers[i].word_room;
-    ZF_TRY(zf_pinned_part_take(a, allocator, (words + 1) * sizeof(uint64_t), "a batch's failure words", &batch->words, error));
+    ZF_TRY(take_words(batch, (words + 1) * sizeof(uint64_t), error));
     uint64_t heads = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const zf_transfer *transfer = &batch->transfers[i];
@@ -100,7 +130,7 @@ void zf_batch_free(zf_batch *batch) {
     zf_device_part_give(a, allocator, &batch->heads);
     if (batch->base != NULL) a->ops->event_close(a, batch->base);
     if (batch->behind != NULL) a->ops->event_close(a, batch->behind);
-    zf_pinned_part_give(allocator, &batch->words);
+    give_words(batch);
     for (size_t r = 0; r < batch->request_count; r++) zf_requested_close(batch, &batch->requests[r]);
     free(batch->requests);
     free(batch->transfers);

@@ -84,6 +84,7 @@ static void close_accelerator(zf_pipeline *p) {
     for (unsigned s = 0; s < 3; s++) {
         if (streams[s] != NULL) a->ops->stream_close(a, streams[s]);
     }
+    zf_pinned_part_give(&p->options.allocator, &p->spare);
     zf_pinned_part_give(&p->options.allocator, &p->host);
     zf_device_part_give(a, &p->options.allocator, &p->staging);
 }
