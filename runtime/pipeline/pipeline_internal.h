@@ -145,7 +145,7 @@ struct zf_pipeline {
     void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
     pthread_mutex_t lock;
     pthread_cond_t work[ZF_WORKS];
-    zf_pinned_part spare; ///< of a batch that was freed: pinning memory takes longer than a small batch. Of the driver alone
+    zf_pinned_part spare; ///< of a batch that was freed: pinning memory takes longer than a small batch. The driver gave it
     zf_batch *unlearned;  ///< batches that are over, of which zf_pipeline_learn has not been told
     bool stop;
     uint64_t under_way; ///< units between to_read and their end
