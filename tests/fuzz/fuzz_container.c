@@ -1,7 +1,8 @@
 // `.zfd`: the input is a container without its text (container_input.h), of a table of container.zf. It is opened, accounted for
 // byte by byte, and its columns are decoded on the CPU and on an emulated GPU: both make the same bytes, or both report an error
 // with a code and a place. A range of rows is a part of the whole column. Zones, names, keys and the schema are read; without a
-// comparison with its zones a column decodes to the same, or is refused for its zones alone.
+// comparison with its zones a column decodes to the same, or is refused for its zones alone. Lists are refused, or have offsets
+// that rise to the number of their values, which all devices agree on, and so do ranges of them.
 //
 // The mutator makes files of random data, with all features of the format, and lies in files: in headers, in values that are laid
 // out again, in the index, in each feature, section and block. It mends the checksums of most.
@@ -17,12 +18,12 @@
 #include "tests/fuzz/fuzz_data.h"
 #include "tests/fuzz/fuzz_decode.h"
 
-enum { TABLES = 64, MOST_COLUMNS = 4, MOST_SIZE = 1 << 18 };
+enum { TABLES = 64, MOST_COLUMNS = 4, MOST_SIZE = 1 << 18, MOST_LISTS = 512 };
 
 /// A table that inputs may name, and its text.
 typedef struct known_table {
     const zf_table *table;
-    zf_column_type type;
+    zf_column_type type; ///< of its column, or of the values of its lists
     zf_text text;
 } known_table;
 
@@ -40,7 +41,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
     for (const zf_table *table = zf_spec_tables(zf_program_spec(program)); table != NULL; table = table->next) {
         known_table *known = &tables[table_count++];
         known->table = table;
-        known->type = zf_column_type_of(table->columns->type);
+        const zf_column *column = table->columns;
+        known->type = zf_column_type_of((column->part == ZF_LIST_ENDS ? zf_lists_values(column) : column)->type);
         FUZZ_DEMAND(zf_canonical_table(zf_program_spec(program), table, &known->text), "no text of %s", table->name);
     }
     return 0;
@@ -168,6 +170,85 @@ static void decode_column(zf_container *container, size_t column, uint64_t hash)
     fuzz_decoded_free(&host);
 }
 
+/// Offsets, validity and values of lists; the memory ends where a sanitizer sees it.
+typedef struct list_rows {
+    zf_status status;
+    zf_error error;
+    int64_t *offsets;
+    uint8_t *validity;
+    zf_list_values values;
+} list_rows;
+
+static void decode_list_rows(zf_container *container, size_t column, const char *device, uint64_t begin, uint64_t rows,
+                             bool nullable, list_rows *out) {
+    *out = (list_rows){.offsets = malloc((rows + 1) * sizeof *out->offsets), .validity = malloc((rows + 7) / 8 + 1)};
+    if (out->offsets == NULL || out->validity == NULL) exit(2);
+    memset(out->offsets, 0xa5, (rows + 1) * sizeof *out->offsets);
+    const zf_decode_options options = {.threads = 1, .some_rows = true, .row_begin = begin, .row_count = rows};
+    const zf_decode_buffers buffers = {.offsets = out->offsets,
+                                       .offsets_bytes = (rows + 1) * sizeof *out->offsets,
+                                       .validity = nullable ? out->validity : NULL,
+                                       .validity_bytes = nullable ? (rows + 7) / 8 : 0};
+    out->status = zf_decode_lists(container, column, device, &options, &buffers, &out->values, NULL, &out->error);
+    if (out->status != ZF_OK) fuzz_check_error(&out->error);
+}
+
+static void free_list_rows(list_rows *rows) {
+    free(rows->offsets);
+    free(rows->validity);
+}
+
+/// Demands that rows from row `begin` of `whole` on are `part`.
+static void compare_lists(const list_rows *whole, const list_rows *part, uint64_t begin, uint64_t rows, bool nullable,
+                          const char *what) {
+    FUZZ_DEMAND(part->status == ZF_OK, "%s: lists are refused that were good: %s", what, part->error.message);
+    int64_t first = whole->offsets[begin];
+    FUZZ_DEMAND(rows == 0 || part->values.row_begin == (uint64_t)first, "%s: lists begin with value %llu", what,
+                (unsigned long long)part->values.row_begin);
+    for (uint64_t k = 0; k <= rows; k++)
+        FUZZ_DEMAND(part->offsets[k] == whole->offsets[begin + k] - first, "%s: offset %llu differs", what,
+                    (unsigned long long)k);
+    for (uint64_t k = 0; k < rows && nullable; k++) {
+        uint64_t at = begin + k;
+        FUZZ_DEMAND((part->validity[k / 8] >> k % 8 & 1) == (whole->validity[at / 8] >> at % 8 & 1), "%s: other validity", what);
+    }
+}
+
+static void decode_lists(zf_container *container, size_t column, uint64_t hash) {
+    zf_column_info info = {0}, of = {0};
+    zf_error error = {0};
+    FUZZ_DEMAND(zf_container_column(container, column, &info, &error) == ZF_OK, "%s", error.message);
+    if (info.part != ZF_LIST_ENDS || info.rows > FUZZ_ROWS) return;
+    size_t values = column + 1;
+    FUZZ_DEMAND(zf_container_column(container, values, &of, &error) == ZF_OK, "%s", error.message);
+    bool nullable = of.part == ZF_LIST_VALIDITY;
+    if (nullable) FUZZ_DEMAND(zf_container_column(container, ++values, &of, &error) == ZF_OK, "%s", error.message);
+    FUZZ_DEMAND(of.part == ZF_LIST_VALUES, "lists without values");
+    list_rows host, other;
+    decode_list_rows(container, column, "cpu", 0, info.rows, nullable, &host);
+    decode_list_rows(container, column, hash % 2 == 0 ? "emu" : "emu64", 0, info.rows, nullable, &other);
+    FUZZ_DEMAND((host.status == ZF_OK) == (other.status == ZF_OK), "lists: %s (%s), not %s (%s)", other.error.message,
+                other.error.place, host.error.message, host.error.place);
+    if (host.status == ZF_OK) {
+        compare_lists(&host, &other, 0, info.rows, nullable, "a GPU");
+        for (uint64_t k = 0; k < info.rows; k++) {
+            bool null = nullable && (host.validity[k / 8] >> k % 8 & 1) == 0;
+            FUZZ_DEMAND(host.offsets[k] <= host.offsets[k + 1] && !(null && host.offsets[k] < host.offsets[k + 1]), "list %llu",
+                        (unsigned long long)k);
+        }
+        FUZZ_DEMAND(host.offsets[0] == 0 && (uint64_t)host.offsets[info.rows] == of.rows && host.values.row_count == of.rows,
+                    "%llu values", (unsigned long long)of.rows);
+        list_rows part;
+        uint64_t begin = info.rows > 0 ? (hash >> 8) % info.rows : 0,
+                 rows = info.rows > 0 ? (hash >> 32) % (info.rows - begin) : 0;
+        decode_list_rows(container, column, "cpu", begin, rows, nullable, &part);
+        compare_lists(&host, &part, begin, rows, nullable, "a range");
+        free_list_rows(&part);
+    }
+    free_list_rows(&host);
+    free_list_rows(&other);
+}
+
 /// Reads every zone of a column: they lie one behind the other, and say what is possible.
 static void read_zones(const zf_container *container, size_t column, const zf_column_info *info) {
     uint64_t zones = zf_container_zones(container, column), next = 0;
@@ -228,7 +309,9 @@ static void run(const uint8_t *bytes, size_t size, bool is_known, uint64_t hash)
     read_sections(container);
     size_t columns = zf_container_columns(container);
     for (size_t c = 0; c < columns && c < MOST_COLUMNS && is_known; c++) {
-        if (is_cheap(container, c)) decode_column(container, c, hash);
+        if (!is_cheap(container, c)) continue;
+        decode_column(container, c, hash);
+        if (c + 1 >= columns || (is_cheap(container, c + 1) && columns <= MOST_COLUMNS)) decode_lists(container, c, hash);
     }
     zf_container_close(container);
 }
@@ -274,10 +357,24 @@ static uint8_t *make_file(fuzz_random *random, size_t most, size_t *size) {
     fuzz_data data;
     fuzz_data_made(&data, known->type, (unsigned)fuzz_next(random), fuzz_next(random), rows);
     zf_encode_column column = {.name = "c", .values = data.values, .offsets = data.offsets, .validity = data.validity};
+    const zf_encode_column child = column;
+    int64_t offsets[MOST_LISTS + 1] = {0};
+    uint8_t validity[MOST_LISTS / 8];
+    if (known->table->columns->part == ZF_LIST_ENDS) {
+        uint64_t values = rows, longest = 1 + fuzz_below(random, 9);
+        rows = fuzz_below(random, 8) == 0 ? 0 : fuzz_below(random, MOST_LISTS);
+        for (uint64_t k = 0; k < rows; k++) {
+            offsets[k + 1] = offsets[k] + (int64_t)fuzz_below(random, longest);
+            if ((uint64_t)offsets[k + 1] > values) offsets[k + 1] = (int64_t)values;
+        }
+        for (size_t k = 0; k < sizeof validity; k++) validity[k] = (uint8_t)(fuzz_next(random) | fuzz_next(random));
+        bool nullable = zf_lists_validity(known->table->columns) != NULL;
+        column = (zf_encode_column){.name = "c", .values = &child, .offsets = offsets, .validity = nullable ? validity : NULL};
+    }
     zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = some_block(random, rows)};
     static const uint8_t schema[24] = {0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0, 1, 2, 3};
     static const zf_metadata pairs[] = {{.key = "source", .value = "a = b", .bytes = 5}, {.key = "k", .value = "", .bytes = 0}};
-    options.format = fuzz_below(random, 8) == 0 ? 1 : 0;
+    options.format = fuzz_below(random, 8) == 0 && known->table->columns->part == ZF_LIST_NONE ? 1 : 0;
     if (options.format == 1) options.rows_per_block = 4096;
     uint64_t features = options.format == 1 ? 0 : fuzz_below(random, 16);
     options.zones = features & 1;
@@ -432,9 +529,14 @@ static uint8_t *lie_in_values(fuzz_random *random, const uint8_t *data, size_t s
     if (zf_container_open_memory(machine.context, data, size, &copied, &container, &error) != ZF_OK) return NULL;
     uint32_t row = places->row_count > 0 ? (uint32_t)fuzz_below(random, places->row_count) : 0;
     zf_block_view view;
-    // One column: its blocks are the rows of the index.
-    if (places->row_count > 0 && zf_container_columns(container) == 1 &&
-        zf_container_block(container, 0, row, false, &view, &error) == ZF_OK) {
+    // The rows of the index are the blocks of the columns, one column behind the other.
+    size_t column = 0;
+    uint64_t block_of = row;
+    for (zf_column_info info = {0}; zf_container_column(container, column, &info, &error) == ZF_OK && block_of >= info.blocks;
+         column++)
+        block_of -= info.blocks;
+    if (places->row_count > 0 && column < zf_container_columns(container) &&
+        zf_container_block(container, column, block_of, false, &view, &error) == ZF_OK) {
         uint64_t block_size = 0;
         void *block = lie_in_block(random, &view, &block_size);
         if (block != NULL) out = container_with_block(data, size, places, row, block, block_size, made);
@@ -560,6 +662,16 @@ static void lie_in_rows_per_block(fuzz_random *random, rewriting *r) {
         remove_feature(r, true, ZF_REQUIRED_UNEVEN_BLOCKS);
 }
 
+/// A column becomes another part of lists, with or without the feature.
+static void lie_in_parts(fuzz_random *random, rewriting *r) {
+    enum { PART = 3 }; // bytes before the rows per block
+    if (r->places.column_count == 0) return;
+    uint8_t *part = r->bytes + r->places.rows_per_block[fuzz_below(random, r->places.column_count)] - PART;
+    part[fuzz_below(random, 8) == 0 ? 1 : 0] = (uint8_t)fuzz_below(random, 5);
+    if (fuzz_below(random, 4) == 0) remove_feature(r, true, ZF_REQUIRED_LISTS);
+    if (fuzz_below(random, 4) == 0) add_feature(r, true, ZF_REQUIRED_LISTS, "lists", NULL, 0);
+}
+
 /// A row goes from a block to its neighbour, in the index and in the headers of the blocks.
 static void lie_in_borders(fuzz_random *random, rewriting *r) {
     if (r->places.row_count < 2) return;
@@ -595,7 +707,7 @@ static uint8_t *lie_in_features(fuzz_random *random, const uint8_t *data, size_t
     uint8_t noise[40];
     for (size_t k = 0; k < sizeof noise; k++) noise[k] = (uint8_t)fuzz_next(random);
     unsigned any = (unsigned)fuzz_below(random, 64), unknown = ZF_OPTIONAL_COUNT + any % (64 - ZF_OPTIONAL_COUNT);
-    switch (fuzz_below(random, 10)) {
+    switch (fuzz_below(random, 11)) {
     case 0: set_bit(&r, fuzz_below(random, 2) == 0, any % 8, fuzz_below(random, 2) == 0); break;
     case 1: add_feature(&r, false, unknown, "of tomorrow", noise, fuzz_below(random, sizeof noise)); break;
     case 2: add_feature(&r, true, 1 + any % 63, "of tomorrow", NULL, 0); break;
@@ -603,6 +715,7 @@ static uint8_t *lie_in_features(fuzz_random *random, const uint8_t *data, size_t
     case 4: lie_in_rows_per_block(random, &r); break;
     case 5: lie_in_borders(random, &r); break;
     case 6: lie_in_block_end(random, &r); break;
+    case 7: lie_in_parts(random, &r); break;
     default:
         if (r.places.feature_count > 0) lie_in_section(random, &r);
     }
