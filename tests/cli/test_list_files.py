@@ -194,6 +194,7 @@ class Lists(Case):
         shown = json.loads(self.good("inspect", self.zfd, "--json"))
         self.assertEqual([(c["name"], c["type"], c["rows"]) for c in shown["columns"]][1:3],
                          [("n", "list<i64>", 3000), ("n.values", "i64", sum(map(len, self.n)))])
+        self.assertIn(f"1 block, {sum(map(len, self.n))} values", self.good("inspect", self.zfd, "--columns", "n"))
         self.assertEqual([c["name"] for c in json.loads(self.good("inspect", self.zfd, "--json", "--columns", "s"))["columns"]], ["s", "s.valid", "s.values"])
         self.assertIn("n.values: i64 = zigzag", self.good("explain", f"{self.program}:t.n.values"))
         self.good("bench", self.zfd, "--repeats", 5, "--device", "cpu")

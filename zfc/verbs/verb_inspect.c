@@ -311,7 +311,9 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
     printf("  %-18s %-14s %10s -> %10s  ratio %8.2f", info.name, info.type_name, zf_bytes_text(info.plain_bytes, plain),
            zf_bytes_text(info.stored_bytes, stored), ratio);
     if (info.type.element == ZF_STRING) printf(" (%.2f with offsets)", ratio_with_offsets(&info));
-    printf("  %llu block%s\n", (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s");
+    printf("  %llu block%s", (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s");
+    if (info.part == ZF_LIST_VALUES) printf(", %llu value%s", (unsigned long long)info.rows, info.rows == 1 ? "" : "s");
+    printf("\n");
     if (strcmp(info.full_name, info.name) != 0) printf("    named \"%s\"\n", info.full_name);
     printf("    %s\n", info.codec);
     ZF_TRY(show_alternatives(container, index, NULL, error));

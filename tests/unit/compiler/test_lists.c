@@ -511,6 +511,36 @@ static void test_parts_that_do_not_fit(void) {
     mutate_free(&file);
 }
 
+/// Full names: lists have one, their parts none; and another column may be called as a part is.
+static void test_full_names(void) {
+    static uint8_t bits[LISTS][ROWS / 8 + 1];
+    static mutated file;
+    zf_error error = {0};
+    zf_encode_column columns[LISTS + 1];
+    size_t found = 9;
+    columns_from(0, 5, columns, bits);
+    columns[0].full_name = "n.values";
+    columns[1].full_name = "NN";
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+    zf_status status = zf_encode(program, NULL, columns, LISTS + 1, 5, &options, place("names"), NULL, &error);
+    CHECK(status == ZF_OK && mutate_read(place("names"), &file), "%s", error.message);
+    zf_container *container = open_changed(&file, &error);
+    CHECK(container != NULL, "%s (%s)", error.message, error.place);
+    if (container == NULL) return;
+    CHECK(zf_container_find(container, "NN", &found, &error) == ZF_OK && found == 0, "column %zu", found);
+    CHECK(zf_container_find(container, "n.values", &found, &error) == ZF_OK && found == 1, "column %zu", found);
+    uint8_t *names_at = file.bytes + file.index + container->index.at_sections + 8; // behind the section's length
+    zf_container_close(container);
+    static const uint8_t of_lists[] = {2, 0, 0, 0, 'N', 'N', 0, 0, 0, 0}, of_values[] = {0, 0, 0, 0, 2, 0, 0, 0, 'N', 'N'};
+    CHECK(memcmp(names_at, of_lists, sizeof of_lists) == 0, "the names are not there");
+    memcpy(names_at, of_values, sizeof of_values);
+    container = open_changed(&file, &error);
+    CHECK(container == NULL && strcmp(error.code, "ZF1207") == 0 && strstr(error.message, "full name of a part") != NULL, "%s %s",
+          error.code, error.message);
+    zf_container_close(container);
+    mutate_free(&file);
+}
+
 /// Decodes all lists of a file that may lie: an error has a code and a place; else the values are there.
 static bool decode_all(zf_container *container, const char *device) {
     bool good = true;
@@ -588,6 +618,7 @@ int main(void) {
         test_wrong_calls();
         test_ends_that_lie();
         test_parts_that_do_not_fit();
+        test_full_names();
         test_every_byte_of_the_columns();
     }
     zf_program_free(program);
