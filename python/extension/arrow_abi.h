@@ -1,4 +1,4 @@
-// The structs of Arrow's C data and C stream interfaces, as the specification lays them out
+// The structs of Arrow's C data, C stream and C device data interfaces, as the specification lays them out
 // (arrow.apache.org/docs/format/CDataInterface.html). Consumers call `release`, on any thread.
 #ifndef ZF_PYTHON_ARROW_ABI_H
 #define ZF_PYTHON_ARROW_ABI_H
@@ -39,5 +39,26 @@ typedef struct ArrowArrayStream {
     void (*release)(struct ArrowArrayStream *);
     void *private_data;
 } ArrowArrayStream;
+
+// The C device data interface (arrow.apache.org/docs/format/CDeviceDataInterface.html).
+
+enum { ZF_ARROW_CUDA = 2 }; ///< of `device_type`
+
+typedef struct ArrowDeviceArray {
+    ArrowArray array;
+    int64_t device_id;
+    int32_t device_type;
+    void *sync_event; ///< NULL: the rows are there
+    int64_t reserved[3];
+} ArrowDeviceArray;
+
+typedef struct ArrowDeviceArrayStream {
+    int32_t device_type;
+    int (*get_schema)(struct ArrowDeviceArrayStream *, ArrowSchema *out);
+    int (*get_next)(struct ArrowDeviceArrayStream *, ArrowDeviceArray *out); ///< an array without `release`: the end
+    const char *(*get_last_error)(struct ArrowDeviceArrayStream *);
+    void (*release)(struct ArrowDeviceArrayStream *);
+    void *private_data;
+} ArrowDeviceArrayStream;
 
 #endif

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "python/extension/arrow_device.h"
+#include "python/extension/device_column.h"
+
 #include "python/extension/column_object.h"
 
 // ---- Fields ---------------------------------------------------------------------------------------------------
@@ -209,8 +212,10 @@ typedef struct table {
     size_t count;
     int64_t rows;
     zf_py_field *fields;
-    zf_py_storage **storages; ///< NULL: only a schema
-    char *metadata;           ///< NULL: none
+    zf_py_storage **storages;               ///< NULL: only a schema, or on a GPU
+    zf_py_device_storage **device_storages; ///< NULL: none is on a GPU
+    int number;                             ///< of that GPU
+    char *metadata;                         ///< NULL: none
     size_t metadata_bytes;
     bool given; ///< the one batch
 } table;
@@ -219,9 +224,11 @@ static void free_table(table *t) {
     for (size_t k = 0; k < t->count; k++) {
         zf_py_field_clear(&t->fields[k]);
         if (t->storages != NULL) zf_py_storage_release(t->storages[k]);
+        if (t->device_storages != NULL) zf_py_device_storage_release(t->device_storages[k]);
     }
     free(t->fields);
     free(t->storages);
+    free(t->device_storages);
     free(t->metadata);
     free(t);
 }
@@ -293,7 +300,8 @@ static bool fill_struct(ArrowArray *out, const table *t) {
         held->children[k] = calloc(1, sizeof(ArrowArray));
         made = held->children[k] != NULL;
         held->count += made;
-        made = made && fill_array(held->children[k], t->storages[k]);
+        made = made && (t->storages != NULL ? fill_array(held->children[k], t->storages[k])
+                                            : zf_py_device_fill_array(held->children[k], t->device_storages[k]));
     }
     out->children = held->children;
     out->n_children = held->count;
@@ -380,4 +388,71 @@ PyObject *zf_py_export_schema(PyObject *arguments) {
     PyObject *capsule = made ? wrap_schema(schema, schema != NULL && fill_table_schema(schema, t)) : NULL;
     free_table(t);
     return capsule;
+}
+
+// ---- Streams of a GPU -----------------------------------------------------------------------------------------
+
+static int device_stream_schema(ArrowDeviceArrayStream *stream, ArrowSchema *out) {
+    return fill_table_schema(out, stream->private_data) ? 0 : ENOMEM;
+}
+
+static int device_stream_next(ArrowDeviceArrayStream *stream, ArrowDeviceArray *out) {
+    table *t = stream->private_data;
+    *out = (ArrowDeviceArray){.device_id = t->number, .device_type = ZF_ARROW_CUDA};
+    if (t->given) return 0;
+    if (!fill_struct(&out->array, t)) return ENOMEM;
+    t->given = true;
+    return 0;
+}
+
+static const char *device_stream_error(ArrowDeviceArrayStream *stream) {
+    (void)stream;
+    return "no memory";
+}
+
+static void release_device_stream(ArrowDeviceArrayStream *stream) {
+    free_table(stream->private_data);
+    stream->release = NULL;
+}
+
+static void free_device_stream_capsule(PyObject *capsule) {
+    ArrowDeviceArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_device_array_stream");
+    if (stream->release != NULL) stream->release(stream);
+    free(stream);
+}
+
+PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments) {
+    PyObject *columns, *metadata;
+    long long rows;
+    int number;
+    if (!PyArg_ParseTuple(arguments, "O!LOi", &PyTuple_Type, &columns, &rows, &metadata, &number)) return NULL;
+    Py_ssize_t count = PyTuple_Size(columns);
+    table *t = make_table(count, false, metadata);
+    if (t == NULL) return NULL;
+    t->rows = rows;
+    t->number = number;
+    t->device_storages = calloc((size_t)count + 1, sizeof(zf_py_device_storage *));
+    bool made = t->device_storages != NULL;
+    if (!made) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; made && k < count; k++) {
+        made = zf_py_device_column_take(column_type, PyTuple_GetItem(columns, k), &t->fields[k], &t->device_storages[k]);
+        t->count += made;
+        if (made && (t->device_storages[k]->rows != rows || t->device_storages[k]->gpu->number != number)) {
+            PyErr_SetString(PyExc_ValueError, "columns of a table have different numbers of rows, or lie on different GPUs");
+            made = false;
+        }
+    }
+    ArrowDeviceArrayStream *stream = made ? calloc(1, sizeof *stream) : NULL;
+    if (made && stream == NULL) PyErr_NoMemory();
+    if (stream == NULL) {
+        free_table(t);
+        return NULL;
+    }
+    *stream = (ArrowDeviceArrayStream){ZF_ARROW_CUDA,       device_stream_schema,  device_stream_next,
+                                       device_stream_error, release_device_stream, t};
+    PyObject *capsule = PyCapsule_New(stream, "arrow_device_array_stream", free_device_stream_capsule);
+    if (capsule != NULL) return capsule;
+    stream->release(stream);
+    free(stream);
+    return NULL;
 }

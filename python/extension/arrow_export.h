@@ -40,5 +40,8 @@ PyObject *zf_py_export_schema(PyObject *arguments);
 /// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of
 /// `rows` rows.
 PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments);
+/// Arguments (columns, rows, metadata, number of the GPU): a capsule "arrow_device_array_stream" of one batch. `columns`: objects
+/// of `column_type`, a DeviceColumn.
+PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "python/extension/arrow_device.h"
 #include "python/extension/tensor_type.h"
 
 // ---- Memory of a GPU, shared ----------------------------------------------------------------------------------
@@ -175,6 +176,57 @@ static bool check_plain(const column_object *c, PyObject *kind) {
     return false;
 }
 
+/// Counts nulls, and refuses a column that is no Arrow array; false with an exception set.
+static bool check_arrow(const column_object *c) {
+    int64_t nulls;
+    if (!count_nulls(c, &nulls)) return false;
+    if (zf_py_device_fits_arrow(c->storage)) return true;
+    PyErr_Format(PyExc_BufferError, "column %s has validity and values that begin at different bits: read other rows",
+                 c->field.name);
+    return false;
+}
+
+bool zf_py_device_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field, zf_py_device_storage **storage) {
+    if (!PyObject_TypeCheck(object, type)) {
+        PyErr_SetString(PyExc_TypeError, "a table of a GPU has its columns");
+        return false;
+    }
+    const column_object *c = (column_object *)object;
+    if (!check_arrow(c) || !zf_py_field_copy(field, &c->field)) return false;
+    *storage = zf_py_device_storage_hold(c->storage);
+    return true;
+}
+
+static PyObject *column_schema(PyObject *self, PyObject *none) {
+    (void)none;
+    return zf_py_schema_capsule(&((column_object *)self)->field, NULL);
+}
+
+/// Keywords that later versions of the interface have must be None.
+static bool known_keywords(PyObject *keywords) {
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (keywords != NULL && PyDict_Next(keywords, &at, &name, &value)) {
+        if (value == Py_None || PyUnicode_CompareWithASCIIString(name, "requested_schema") == 0) continue;
+        PyErr_Format(PyExc_NotImplementedError, "__arrow_c_device_array__ has no argument %U", name);
+        return false;
+    }
+    return true;
+}
+
+static PyObject *column_array(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    const column_object *c = (column_object *)self;
+    PyObject *requested = Py_None; // the stored type is what there is: a consumer converts it
+    if (!PyArg_ParseTuple(arguments, "|O:__arrow_c_device_array__", &requested) || !known_keywords(keywords) || !check_arrow(c))
+        return NULL;
+    PyObject *schema = column_schema(self, NULL);
+    PyObject *array = schema == NULL ? NULL : zf_py_device_array_capsule(c->storage);
+    PyObject *both = array == NULL ? NULL : PyTuple_Pack(2, schema, array);
+    Py_XDECREF(schema);
+    Py_XDECREF(array);
+    return both;
+}
+
 static Py_ssize_t column_length(PyObject *self) { return (Py_ssize_t)((column_object *)self)->storage->rows; }
 
 static DLDataType type_of(const column_object *c) { return zf_py_type_of_column(c->field.format, c->storage->element); }
@@ -268,6 +320,9 @@ static PyObject *column_repr(PyObject *self) {
 }
 
 static PyMethodDef column_methods[] = {
+    {"__arrow_c_schema__", column_schema, METH_NOARGS, "The column's type as a capsule of Arrow's C data interface."},
+    {"__arrow_c_device_array__", __extension__(PyCFunction)(void (*)(void)) column_array, METH_VARARGS | METH_KEYWORDS,
+     "The column's type and rows as capsules of Arrow's C device data interface, without a copy."},
     {"__dlpack__", __extension__(PyCFunction)(void (*)(void)) column_dlpack, METH_VARARGS | METH_KEYWORDS,
      "The column as a DLPack capsule, without a copy: numbers without nulls."},
     {"__dlpack_device__", column_device, METH_NOARGS, "(2, number of the GPU)."},

@@ -11,5 +11,8 @@ extern PyType_Spec zf_py_device_column_spec, zf_py_device_buffer_spec;
 /// set).
 PyObject *zf_py_device_column_new(PyTypeObject *type, PyTypeObject *buffer_type, PyObject *make_error, zf_py_field *field,
                                   zf_py_device_storage *storage);
+/// Copies the field of a DeviceColumn, and holds its storage, whose nulls are counted; false with an exception set, also for an
+/// object of another type than `type`, and for a column that Arrow has no place for.
+bool zf_py_device_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field, zf_py_device_storage **storage);
 
 #endif

@@ -32,6 +32,7 @@ typedef struct zf_py_device_part {
     PyObject *owner;          ///< of the caller's allocator; NULL: the memory is of zf_device_allocate
     uint64_t at, bytes;       ///< address and bytes of the rows
     unsigned bit;             ///< of bits: those before the first row, in the byte `at`
+    unsigned width;           ///< bytes of an element of values; 0 for bits
 } zf_py_device_part;
 
 enum { ZF_PY_VALUES, ZF_PY_OFFSETS, ZF_PY_VALIDITY, ZF_PY_PARTS };

@@ -93,8 +93,8 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     uint64_t skip = s->element == ZF_STRING ? 0 : n.sizes.skip; // of strings the first offset says it
     values->at = values->allocated + n.front + (is_bits ? skip / 8 : skip);
     values->bit = is_bits ? (unsigned)(skip % 8) : 0;
-    values->bytes =
-        is_bits ? (values->bit + (uint64_t)s->rows + 7) / 8 : (uint64_t)s->rows * (zf_py_type_of(s->element).bits / 8);
+    values->width = is_bits ? 0 : zf_py_type_of(s->element).bits / 8;
+    values->bytes = is_bits ? (values->bit + (uint64_t)s->rows + 7) / 8 : (uint64_t)s->rows * values->width;
     if (offsets->allocated != 0) {
         offsets->at = offsets->allocated + n.front;
         offsets->bytes = ((uint64_t)s->rows + 1) * 8;

@@ -24,6 +24,10 @@ static PyObject *export_stream(PyObject *module, PyObject *arguments) {
     return zf_py_export_stream(types_of(module)->column, arguments);
 }
 
+static PyObject *export_device_stream(PyObject *module, PyObject *arguments) {
+    return zf_py_export_device_stream(types_of(module)->device_column, arguments);
+}
+
 static PyObject *export_schema(PyObject *module, PyObject *arguments) {
     (void)module;
     return zf_py_export_schema(arguments);
@@ -41,6 +45,8 @@ static PyMethodDef functions[] = {
     {"open", open_container, METH_VARARGS, "open(home, source, name, kind, known): a Container."},
     {"export_stream", export_stream, METH_VARARGS,
      "export_stream(columns, rows, metadata): a capsule of Arrow's C stream interface."},
+    {"export_device_stream", export_device_stream, METH_VARARGS,
+     "export_device_stream(columns, rows, metadata, number): a capsule of Arrow's C device stream interface."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},
 #ifdef ZF_PY_COUNT_STORAGES
     {"storages", storages, METH_NOARGS, "How many columns' memories the process holds."},

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import device_arrays
 import zipflow as zf
 
 pytestmark = pytest.mark.skipif(not os.environ.get("ZF_TEST_DEVICE", "").startswith("cuda"), reason="ZF_TEST_DEVICE names no GPU")
@@ -73,6 +74,27 @@ def bits(buffer, count):
     return raw[buffer.bit_offset:buffer.bit_offset + count]
 
 
+def arrow_of(column):
+    """The column's device array, brought to the host buffer by buffer."""
+    one, kept = device_arrays.array_of(column)
+    array, copies = one.array, []
+    rows = array.offset + array.length
+    kind = pa.field(column).type
+    for number, at in enumerate(device_arrays.buffers_of(array)):
+        if at is None:
+            copies.append(None)
+            continue
+        if number == 0 or kind == pa.bool_():
+            size = (rows + 7) // 8
+        elif kind == pa.large_string():
+            size = 8 * (rows + 1) if number == 1 else len(column.values)
+        else:
+            size = rows * kind.bit_width // 8
+        memory = cupy.cuda.UnownedMemory(at, max(size, 1), kept)
+        copies.append(pa.py_buffer(cupy.asnumpy(cupy.ndarray(size, "u1", cupy.cuda.MemoryPointer(memory, 0))).tobytes()))
+    return pa.Array.from_buffers(kind, array.length, copies, array.null_count, array.offset)
+
+
 def check_equal(on_gpu, on_cpu):
     """Every buffer of a column of a GPU, with that of the CPU."""
     count, name = len(on_cpu), on_cpu.name
@@ -105,6 +127,9 @@ def test_values(path, rows):
     on_cpu, on_gpu = f.read(rows=rows), f.read(rows=rows, device="cuda:0")
     for column in on_cpu.columns:
         check_equal(on_gpu[column.name], column)
+        array = arrow_of(on_gpu[column.name])
+        array.validate(full=True)
+        assert array.cast(pa.field(column).type).equals(pa.array(column)), column.name
 
 
 def test_first_minute(numbers):

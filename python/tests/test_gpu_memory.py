@@ -3,6 +3,7 @@
 Its kernels do nothing, so no test looks at values: test_gpu.py does, on a real GPU.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import device_arrays
 import zipflow as zf
 
 LIBRARY = pathlib.Path(zf.__file__).parents[2] / "lib" / "libfake_gpu.so"
@@ -107,6 +109,60 @@ def test_tensors(path):
     on_host = np.from_dlpack(column, device="cpu")  # a copy
     assert on_host.shape == (ROWS,) and on_host.ctypes.data != column.__cuda_array_interface__["data"][0]
     assert len(np.from_dlpack(column.values, device="cpu")) == ROWS
+
+
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(0, ROWS)])
+def test_arrow(path, rows):
+    """Device arrays: buffers lie in the column's memory, and one offset serves validity and values."""
+    g = zf.open(path).read(rows=rows, device="cuda:0")
+    schema = pa.schema(g)
+    assert schema.names == g.column_names and schema.field("text").type == pa.large_string() and schema.field("number").type == pa.int64()
+    for column in g.columns:
+        one, kept = device_arrays.array_of(column)
+        array, buffers = one.array, device_arrays.buffers_of(one.array)
+        assert (one.device_type, one.device_id, one.sync_event) == (2, 0, None)
+        assert array.length == len(column) and array.null_count == column.null_count and array.n_children == 0 and 0 <= array.offset < 8
+        values = column.values.__cuda_array_interface__["data"][0]
+        width = {"l": 8, "e": 2, "g": 8, "d:15,2,64": 8}.get(column.format, 0)
+        assert buffers[-1] == values - array.offset * width
+        if column.offsets is not None:
+            assert buffers[1] == column.offsets.__cuda_array_interface__["data"][0] - 8 * array.offset
+        if column.null_count:
+            assert buffers[0] == column.validity.__cuda_array_interface__["data"][0] and array.offset == column.validity.bit_offset
+        else:
+            assert buffers[0] is None
+        del kept
+    stream, capsule = device_arrays.stream_of(g)
+    out = device_arrays.DeviceArray()
+    assert stream.device_type == 2 and stream.get_next(stream, out) == 0 and out.array.length == len(g)
+    assert out.array.n_children == g.num_columns and (out.device_type, out.device_id) == (2, 0)
+    again = device_arrays.DeviceArray()
+    assert stream.get_next(stream, again) == 0 and not again.array.release
+    del g, capsule
+    gc.collect()
+    assert out.array.children[0].contents.length == rows.stop - rows.start
+    out.array.release(ctypes.pointer(out.array))
+
+
+def test_arrow_lives(path):
+    """Arrays keep the memory, also when a consumer has moved them out of their capsule."""
+    f = zf.open(path)
+    g = f.read(["number"], device="cuda:0", allocator=lambda n, s: Memory(n))
+    one, kept = device_arrays.array_of(g["number"])
+    moved = device_arrays.DeviceArray.from_buffer_copy(one)
+    ctypes.memset(ctypes.addressof(one) + device_arrays.Array.release.offset, 0, 8)
+    del g, kept
+    gc.collect()
+    assert Memory.alive == 1
+    moved.array.release(ctypes.pointer(moved.array))
+    gc.collect()
+    assert Memory.alive == 0
+    column = f.read(["number"], device="cuda:0")["number"]
+    column.__arrow_c_device_array__(None, later=None)
+    column.__arrow_c_device_array__(requested_schema=column.__arrow_c_schema__())
+    for call in (column.__arrow_c_device_array__, f.read(["number"], device="cuda:0").__arrow_c_device_stream__):
+        with pytest.raises(NotImplementedError, match="later"):
+            call(later=1)
 
 
 def test_allocator(path):

@@ -33,7 +33,7 @@ def test_stub():
             assert value is not None, place
             if inspect.isfunction(value):
                 parameters = inspect.signature(value).parameters.values()
-                names, values = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL], {p.name: p.default for p in parameters}
+                names, values = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)], {p.name: p.default for p in parameters}
                 stated = arguments(member)[0]
                 if member.decorator_list and getattr(member.decorator_list[0], "id", "") == "overload":  # one of several has some of them
                     names = [name for name in names if name in stated]

@@ -289,7 +289,7 @@ class File:
             raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
         _home.with_compiler(owner)
         if place != "cpu":
-            return DeviceTable(_gpu.read(container, place, fields, begin, count, stream, allocator, binary), count, place)
+            return DeviceTable(_gpu.read(container, place, fields, begin, count, stream, allocator, binary), count, place, self.schema._metadata)
         out = []
         for field in fields:
             form, child = field.format, field._child

@@ -129,13 +129,16 @@ class Table(_Columns):
 
 
 class DeviceTable(_Columns):
-    """Columns of equal length in a GPU's memory, in the order in which they were read. `t["x"]` is a DeviceColumn."""
+    """Columns of equal length in a GPU's memory, in the order in which they were read. `t["x"]` is a DeviceColumn.
 
-    __slots__ = ("_device",)
+    Exports Arrow's device stream, which cuDF takes without a copy.
+    """
 
-    def __init__(self, columns, rows, device):
+    __slots__ = ("_device", "_metadata")
+
+    def __init__(self, columns, rows, device, metadata):
         super().__init__(columns, rows)
-        self._device = device
+        self._device, self._metadata = device, metadata
 
     @property
     def device(self):
@@ -144,3 +147,14 @@ class DeviceTable(_Columns):
 
     def _where(self):
         return f" on {self._device}"
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+        unknown = next((name for name, value in keywords.items() if value is not None), None)
+        if unknown is not None:
+            raise NotImplementedError(f"__arrow_c_device_stream__ has no argument {unknown}")
+        number = int(self._device.partition(":")[2])
+        return _runtime.export_device_stream(tuple(self._columns.values()), self._rows, self._metadata, number)
+
+    def __arrow_c_schema__(self):
+        fields = tuple((column.name, column.format, column.nullable, None) for column in self._columns.values())
+        return _runtime.export_schema(fields, self._metadata)

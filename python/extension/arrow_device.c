@@ -1,0 +1,66 @@
+#include "python/extension/arrow_device.h"
+
+#include <stdlib.h>
+
+typedef struct held_array {
+    zf_py_device_storage *storage;
+    const void *buffers[3];
+} held_array;
+
+static void release_array(ArrowArray *array) {
+    held_array *held = array->private_data;
+    zf_py_device_storage_release(held->storage);
+    free(held);
+    array->release = NULL;
+}
+
+static bool has_nulls(const zf_py_device_storage *storage) { return atomic_load(&storage->null_count) > 0; }
+
+bool zf_py_device_fits_arrow(const zf_py_device_storage *storage) {
+    return storage->element != ZF_BOOL || !has_nulls(storage) ||
+           storage->parts[ZF_PY_VALUES].bit == storage->parts[ZF_PY_VALIDITY].bit;
+}
+
+bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage) {
+    const zf_py_device_part *values = &storage->parts[ZF_PY_VALUES], *offsets = &storage->parts[ZF_PY_OFFSETS],
+                            *validity = &storage->parts[ZF_PY_VALIDITY];
+    held_array *held = calloc(1, sizeof *held);
+    if (held == NULL) return false;
+    held->storage = zf_py_device_storage_hold(storage);
+    bool nulls = has_nulls(storage);
+    // Elements before the first row lie in the memory, as far as a byte of validity reaches (gpu_read.c).
+    uint64_t before = storage->element == ZF_BOOL ? values->bit : nulls ? validity->bit : 0;
+    uint64_t width = storage->element == ZF_BOOL || storage->element == ZF_STRING ? 0 : values->width;
+    *out = (ArrowArray){.length = storage->rows,
+                        .null_count = atomic_load(&storage->null_count),
+                        .offset = (int64_t)before,
+                        .buffers = held->buffers,
+                        .release = release_array,
+                        .private_data = held};
+    held->buffers[out->n_buffers++] = nulls ? (const void *)(uintptr_t)validity->at : NULL;
+    if (offsets->allocated != 0)
+        held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(offsets->at - before * sizeof(int64_t));
+    held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(values->at - before * width);
+    return true;
+}
+
+static void free_array_capsule(PyObject *capsule) {
+    ArrowDeviceArray *array = PyCapsule_GetPointer(capsule, "arrow_device_array");
+    if (array->array.release != NULL) array->array.release(&array->array);
+    free(array);
+}
+
+PyObject *zf_py_device_array_capsule(zf_py_device_storage *storage) {
+    ArrowDeviceArray *array = calloc(1, sizeof *array);
+    if (array == NULL || !zf_py_device_fill_array(&array->array, storage)) {
+        free(array);
+        return PyErr_NoMemory();
+    }
+    array->device_type = ZF_ARROW_CUDA;
+    array->device_id = storage->gpu->number;
+    PyObject *capsule = PyCapsule_New(array, "arrow_device_array", free_array_capsule);
+    if (capsule != NULL) return capsule;
+    array->array.release(&array->array);
+    free(array);
+    return NULL;
+}
