@@ -311,6 +311,51 @@ static void test_many_strings(void) {
     free(characters);
 }
 
+static bool count_blocks(void *user, uint64_t done, uint64_t blocks) {
+    (void)blocks;
+    *(uint64_t *)user = done;
+    return true;
+}
+
+/// A few rows with many values: blocks of values are written while rows arrive, and not at the end.
+static void test_long_lists(void) {
+    enum { LONG = 70, VALUES = 100000 };
+    static const char one_list[] = "table t { x: list<i64> = plain, values: bitpack; }";
+    zf_error error = {0};
+    zf_program *own = NULL;
+    size_t size[2] = {0};
+    char *bytes[2] = {0};
+    int64_t *values = malloc((size_t)LONG * VALUES * sizeof *values), offsets[LONG + 1];
+    for (int64_t v = 0; v < (int64_t)LONG * VALUES; v++) values[v] = v % 1000;
+    for (int64_t r = 0; r <= LONG; r++) offsets[r] = r * VALUES;
+    const zf_encode_column child = {.values = values};
+    CHECK(zf_program_load_text(compiler, "x.zf", one_list, sizeof one_list - 1, &own, &error) == ZF_OK, "%s", error.message);
+    for (unsigned b = 0; b < 2; b++) {
+        uint64_t batch = b == 0 ? LONG : 3, written = 0;
+        zf_table_writer *writer = NULL;
+        zf_encode_column column = {.name = "x", .values = &child, .offsets = offsets};
+        const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true, .threads = 1, .progress = count_blocks,
+                                           .progress_user = &written};
+        CHECK(zf_table_writer_create(own, NULL, &column, 1, &options, place("long"), &writer, &error) == ZF_OK, "%s",
+              error.message);
+        for (uint64_t at = 0; writer != NULL && at < LONG; at += batch) {
+            column.offsets = offsets + at;
+            CHECK(zf_table_writer_append(writer, &column, 1, LONG - at < batch ? LONG - at : batch, &error) == ZF_OK, "%s",
+                  error.message);
+        }
+        CHECK(written >= 2, "%llu of 4 blocks were written before the end", (ull)written);
+        CHECK(writer == NULL || zf_table_writer_finish(writer, NULL, &error) == ZF_OK, "%s", error.message);
+        CHECK(written == 5, "%llu blocks, not 4 of values and 1 of ends", (ull)written);
+        zf_table_writer_free(writer);
+        bytes[b] = read_whole(place("long"), &size[b]);
+    }
+    CHECK(size[0] > 0 && size[0] == size[1] && memcmp(bytes[0], bytes[1], size[0]) == 0, "%zu bytes, and %zu", size[0], size[1]);
+    zf_program_free(own);
+    free(bytes[0]);
+    free(bytes[1]);
+    free(values);
+}
+
 // ---- Wrong calls ----------------------------------------------------------------------------------------------
 
 static void test_wrong_calls(void) {
@@ -615,6 +660,7 @@ int main(void) {
         test_batches_do_not_matter();
         test_sizes_and_ranges();
         test_many_strings();
+        test_long_lists();
         test_wrong_calls();
         test_ends_that_lie();
         test_parts_that_do_not_fit();
