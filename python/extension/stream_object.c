@@ -105,6 +105,13 @@ static PyObject *stream_schema(PyObject *self, PyObject *none) {
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
+/// A column of the program's table.
+typedef struct found_column {
+    size_t number, parts;        ///< its first column among those of the program, and how many it is
+    zf_column_type type, values; ///< of lists: nullable where they may be null, and the type of their values
+    bool lists;
+} found_column;
+
 /// A file that is written. Its strings belong to the arguments of `write`.
 typedef struct writing {
     ArrowArrayStream *stream;
@@ -116,18 +123,12 @@ typedef struct writing {
     zf_encode_column *columns;
     int64_t *children; ///< by column: of the stream
     zf_py_input **inputs;
-    zf_encode_stats *stats;
+    found_column *found;    ///< by column
+    zf_encode_stats *stats; ///< by column of the program's table, each part of lists being one
     size_t count;
     zf_table_writer *writer;
     bool done;
 } writing;
-
-/// A column of the program's table.
-typedef struct found_column {
-    size_t number, parts;        ///< its first column among those of the program, and how many it is
-    zf_column_type type, values; ///< of lists: nullable where they may be null, and the type of their values
-    bool lists;
-} found_column;
 
 static zf_status find_column(const writing *w, const char *name, found_column *out, zf_error *error) {
     *out = (found_column){0};
@@ -148,13 +149,13 @@ static zf_status find_column(const writing *w, const char *name, found_column *o
 
 static zf_status start(writing *w, zf_error *error) {
     for (size_t k = 0; k < w->count; k++) {
-        found_column found;
+        found_column *found = &w->found[k];
         if (w->children[k] < 0 || w->children[k] >= w->schema->n_children) {
             return zf_py_fail(error, ZF_ERR_USAGE, w->columns[k].full_name, "the Arrow data has no such column");
         }
-        ZF_TRY_PY(find_column(w, w->columns[k].name, &found, error));
-        ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &found.type,
-                                  found.lists ? &found.values : NULL, &w->inputs[k], error));
+        ZF_TRY_PY(find_column(w, w->columns[k].name, found, error));
+        ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &found->type,
+                                  found->lists ? &found->values : NULL, &w->inputs[k], error));
     }
     return zf_table_writer_create(w->program, NULL, w->columns, w->count, &w->options, w->path, &w->writer, error);
 }
@@ -236,6 +237,7 @@ static void free_writing(writing *w) {
     free(w->columns);
     free(w->children);
     free(w->inputs);
+    free(w->found);
     free(w->stats);
     free(w->metadata);
 }
@@ -250,19 +252,13 @@ static PyObject *write_all(const stream_object *s, writing *w) {
     }
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < w->count; k++) {
-        zf_error error = {0};
-        found_column found;
+        const found_column *found = &w->found[k];
         unsigned long long plain = 0, stored = 0;
-        PyObject *pair = NULL;
-        if (find_column(w, w->columns[k].name, &found, &error) != ZF_OK) {
-            zf_py_raise(s->make_error, &error);
-        } else {
-            for (size_t p = found.number; p < found.number + found.parts; p++) {
-                plain += w->stats[p].plain_bytes;
-                stored += w->stats[p].stored_bytes;
-            }
-            pair = Py_BuildValue("(KK)", plain, stored);
+        for (size_t p = found->number; p < found->number + found->parts; p++) {
+            plain += w->stats[p].plain_bytes;
+            stored += w->stats[p].stored_bytes;
         }
+        PyObject *pair = Py_BuildValue("(KK)", plain, stored);
         if (pair == NULL || PyList_Append(list, pair) != 0) {
             Py_DECREF(list);
             list = NULL;
@@ -295,10 +291,12 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.columns = calloc(w.count + 1, sizeof *w.columns);
     w.children = calloc(w.count + 1, sizeof *w.children);
     w.inputs = calloc(w.count + 1, sizeof(zf_py_input *));
+    w.found = calloc(w.count + 1, sizeof *w.found);
     w.stats = calloc(zf_program_columns(w.program, NULL) + 1, sizeof *w.stats);
     if (w.stats != NULL) w.stats[0].size = sizeof *w.stats;
     w.metadata = calloc((size_t)PyTuple_Size(pairs) + 1, sizeof *w.metadata);
-    bool made = w.columns != NULL && w.children != NULL && w.inputs != NULL && w.stats != NULL && w.metadata != NULL;
+    bool made =
+        w.columns != NULL && w.children != NULL && w.inputs != NULL && w.found != NULL && w.stats != NULL && w.metadata != NULL;
     w.options.overwrite = overwrite;
     w.options.rows_per_block = rows;
     w.options.zones = (size_t)zones;
