@@ -287,7 +287,7 @@ static bool damage_anything(interp *in, const zf_graph *graph, unsigned number, 
     return true;
 }
 
-enum { LANES = 16, STREAMS = 6, EDGES = 3 };
+enum { LANES = 16, STREAMS = 6, EDGES = 3, PARAMS = 3 };
 
 // ---- Damage where it is wanted --------------------------------------------------------------------------------
 
@@ -375,14 +375,15 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     d -= 1 + EDGES;
     if (d < LANES) return damage_row_of(in, 1, 5 * LANES + d, block);
     d -= LANES;
-    // Outside any range; and by so much that a shift by it is none, though the type may have it.
-    if (d >= 2 * block->param_count) {
-        d -= 2 * block->param_count;
+    // Outside any range; by so much that a shift by it is none, though the type may have it; and 0, by which widths read no bits.
+    if (d >= PARAMS * block->param_count) {
+        d -= PARAMS * block->param_count;
         if (d < LANES) return ask_for_none(in, graph, 5 * LANES + d, block);
         if (d < 2 * LANES) return ask_for_none(in, graph, block->counts[0] - 2 * LANES + d, block);
         return shorten_measured(in, graph, d - 2 * LANES, block);
     }
-    diff_set_param(in, block, d / 2, d % 2 == 0 ? UINT64_MAX : block->params[d / 2] + 64);
+    uint64_t param = block->params[d / PARAMS];
+    diff_set_param(in, block, d / PARAMS, d % PARAMS == 0 ? UINT64_MAX : d % PARAMS == 1 ? param + 64 : 0);
     return true;
 }
 

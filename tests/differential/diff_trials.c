@@ -123,7 +123,10 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
     case DIFF_EQUAL:
         out->rows = 2 * 4096 + 133;
         if (column->type.nullable || column->type.kind == ZF_K_STRING) return true;
-        return (strides || zf_kind_is_float(column->type.kind)) && strstr(column->codec_text, "bitpack") != NULL;
+        out->lines = strncmp(column->codec_text, "members", 7) == 0;
+        if (out->lines) out->rows = 2 * 4096 + 128; // whole words of members
+        return (strides || out->lines || column->type.kind == ZF_K_BOOL || zf_kind_is_float(column->type.kind)) &&
+               strstr(column->codec_text, "bitpack") != NULL;
     case DIFF_HUGE: // which takes a while
         out->rows = 128 + 30;
         return strcmp(column->codec_text, "strings") == 0;
@@ -269,8 +272,10 @@ static void push_equal(interp *in, interp_stream *out, zf_type type, const diff_
             push_text(in, out, 0);
         else if (zf_kind_is_float(type.kind))
             push_decimal(out, type, 1225);
+        else if (type.kind == ZF_K_BOOL)
+            push_number(out, type, r % 4 == 3);
         else
-            push_number(out, type, 5 + r % 8);
+            push_number(out, type, t->lines ? 5 + r : 5 + r % 8);
     }
 }
 
@@ -287,7 +292,7 @@ static void push_numbered(interp *in, interp_stream *out, const diff_trial *t) {
 
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
-    bool rises = (t->lines && t->kind != DIFF_STAGES) || t->bends,
+    bool rises = (t->lines && t->kind != DIFF_STAGES && t->kind != DIFF_EQUAL) || t->bends,
          made_to_measure = steps || rises || t->numbered || t->kind >= DIFF_PATCHES;
     if (!made_to_measure) {
         interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);

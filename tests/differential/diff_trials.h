@@ -26,8 +26,9 @@ typedef enum diff_trial_kind {
     DIFF_DEEP,    ///< nests: so many elements on every edge that each tree has states, all of which lie; every edge is shortened
     DIFF_FLOOD,   ///< one tile, which damage gives more groups than 32 bits can add up
     DIFF_PATCHES, ///< the groups of DIFF_STEPS, each of which ends with an exception
-    DIFF_EQUAL,  ///< numbers that are packed in no bits: the same number, or the same ramp over and over; nulls, or empty strings
-    DIFF_HUGE,   ///< strings of a megabyte
+    DIFF_EQUAL, ///< numbers that are packed in no bits: the same number or gap, or the same ramp over and over, or all that there
+                ///< are; nulls, or empty strings
+    DIFF_HUGE,  ///< strings of a megabyte
     DIFF_STAGES, ///< nests: so many groups in a tile that threads inside it take only groups of the tile; sizes without saving
     DIFF_LAST,   ///< one row is the last that has something, be it a value or characters: on each lane of a thread
     DIFF_TIGHT,  ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread

@@ -22,10 +22,10 @@ static bool never_empty(const zf_plan *plan, uint32_t node) {
     return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
 }
 
-// Whether no group of a node can have 2^32 elements. An offset that is more is a state that lies: then nothing is made.
-static bool few_elements(const zf_plan *plan, uint32_t node) {
+// Whether no group of a node can have more elements.
+static bool has_at_most(const zf_plan *plan, uint32_t node, uint64_t elements) {
     const zf_body *size = &plan->graph->nodes[node].inst->size;
-    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 0 && size->value->range.hi <= UINT32_MAX;
+    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 0 && size->value->range.hi <= elements;
 }
 
 // Scans along groups leave their values in shared memory; those along the outputs are made with these.
@@ -572,6 +572,7 @@ static void open_stages(zf_simt_tree *tree) {
             t->v_sums = v_sums;
             t->group_bytes = group_bytes(lower->plan, kernel, step);
             t->never_empty = t->group_bytes == 0;
+            t->never_large = has_at_most(lower->plan, step->node, 2 * (uint64_t)t->tile);
             t->v_bad = v_bad;
             t->room = room_of_groups(kernel, step);
             zf_simt_group_starts_tables(t, at);
@@ -619,7 +620,8 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_slow) {
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
         LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
-        t->near_offsets = lower->simt->v_slow != NULL || few_elements(lower->plan, t->node);
+        // An offset that is more is a state that lies: then nothing is made.
+        t->near_offsets = lower->simt->v_slow != NULL || has_at_most(lower->plan, t->node, UINT32_MAX);
         if (lower->simt->v_slow != NULL) *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
         if (t->group_bytes == ZF_SIMT_NARROW_BYTES)
             *v_slow = zf_cg_or(cg, *v_slow, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));

@@ -73,6 +73,11 @@ static LLVMValueRef bounded(zf_simt_group_starts *t, LLVMValueRef v_size) {
     return zf_cg_resize(cg, v_size, cg->ty_i32, false);
 }
 
+// The same of a group that is not cut: its body may show that no group is larger. States may say anything of the others.
+static LLVMValueRef bounded_whole(zf_simt_group_starts *t, LLVMValueRef v_size) {
+    return t->never_large ? zf_cg_resize(t->lower->cg, v_size, t->lower->cg->ty_i32, false) : bounded(t, v_size);
+}
+
 static LLVMValueRef near_const(const zf_simt_group_starts *t, uint64_t value) {
     return LLVMConstInt(LLVMTypeOf(t->v_number), value, 0);
 }
@@ -258,7 +263,7 @@ static void take_sizes(zf_simt_group_starts *t, LLVMValueRef v_near, LLVMValueRe
         zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
         zf_cg_enter(cg, bb_inner);
         (together ? pull_lanes : take_lanes)(t, v_near, NULL, v_raw);
-        for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
+        for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded_whole(t, v_raw[k]), v_slots[k]);
         zf_cg_br(cg, bb_taken);
         zf_cg_enter(cg, bb_outer);
     }
@@ -290,7 +295,7 @@ static void take_sizes(zf_simt_group_starts *t, LLVMValueRef v_near, LLVMValueRe
     zf_cg_enter(cg, bb_ends);
     for (unsigned k = 0; k < t->each; k++) {
         v_raw[k] = LLVMBuildLoad2(cg->builder, ty, v_raw_slots[k], "");
-        LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
+        LLVMBuildStore(cg->builder, bounded_whole(t, v_raw[k]), v_slots[k]);
     }
     cut_ends(t, v_near, v_raw, v_slots);
     zf_cg_br(cg, bb_taken);

@@ -15,6 +15,7 @@ typedef struct zf_simt_group_starts {
     uint32_t node;
     uint32_t tile;                         ///< elements that the tables below have room for
     bool never_empty;                      ///< groups have elements: their sizes' range says so
+    bool never_large;                      ///< or no more than twice what a tile has
     unsigned group_bytes;                  ///< of an entry of v_start_groups
     unsigned each;                         ///< groups that a thread takes together, a power of two
     uint32_t room;                         ///< less than this is any place's group; UINT32_MAX: that needs not be made sure of
