@@ -7,6 +7,7 @@ import datetime
 import decimal
 import gc
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -292,6 +293,13 @@ def test_devices(numbers):
     assert (torch.from_dlpack(column).cpu().numpy() == np.arange(3_000_000) % 113).all()
     with pytest.raises(zf.DeviceError, match=f"cuda:{last + 1}"):
         zf.open(numbers).read(["codes"], device=f"cuda:{last + 1}")
+
+
+@pytest.mark.parametrize("name", ["first_minute.py", "on_a_gpu.py", "data_loader.py"])
+def test_example(name):
+    path = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / name
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and ("cuda:0" in done.stdout or "GPU: 100000 rows" in done.stdout or "longest name: 6" in done.stdout), done
 
 
 SCRIPT = """
