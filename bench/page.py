@@ -700,13 +700,31 @@ def readme(records):
     return None, None, "\n\n".join([f"Record: [{path.stem}](bench/results/{path.parent.name}/{path.name}), an H200 at commit {record['commit']}.", table(heads, rows), *([" ".join(terms)] if terms else [])])
 
 
+def python(records):
+    """Columns to a GPU from Python: beside the link alone, and beside Parquet through the host."""
+    found = max(filter(None, (records.newest(device, lambda r: r.get("bench") == "python minute" and r.get("gpu_reads")) for device in ("h100", "h200"))),
+                key=lambda pair: pair[1]["date"], default=None)
+    if not found:
+        return None
+    path, r = found
+    heads = ("columns", "plain", "stored", "first read", "later reads", "plain bytes from pinned memory", "Parquet by way of the host", "sooner than the link alone", "sooner than Parquet")
+    rows = []
+    for of in r["gpu_reads"]:
+        ms = {name: f"{seconds * 1e3:.1f} ms" for name, seconds in of["seconds"].items()}
+        rows.append([of["what"], f"{of['plain_bytes'] / 1e6:,.0f} MB", f"{of['stored_bytes'] / 1e6:,.0f} MB", ms["first"], ms["again, torch's memory"], ms["copy"], ms["parquet"],
+                     f"{of['times_sooner_than_copy']:.2f} times", f"{of['times_sooner_than_parquet']:.1f} times"])
+    said = (f"`bench/results/{path.parent.name}/{path.name}`: {r['gpu']}; commit {r['commit']}, {r['date'][:10]}; lineitem of {r['rows']:,} rows, "
+            f"{r['cores']} cores. `import zipflow` took {r['seconds']['import zipflow'] * 1e3:.0f} ms, `open` {r['seconds']['open'] * 1e3:.1f} ms.")
+    return None, None, f"{said}\n\n{table(heads, rows)}"
+
+
 TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}
 
 LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where there is one
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "cpu_rows": cpu_rows},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "python": python, "cpu_rows": cpu_rows},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 

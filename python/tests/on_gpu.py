@@ -295,6 +295,17 @@ def test_devices(numbers):
         zf.open(numbers).read(["codes"], device=f"cuda:{last + 1}")
 
 
+def test_readme(tmp_path, monkeypatch):
+    """The README's eight lines."""
+    import test_pages
+
+    monkeypatch.chdir(tmp_path)
+    test_pages.lineitem("lineitem.parquet")
+    names = {}
+    exec("\n".join(test_pages.readme()), names)
+    assert names["x"].is_cuda and names["x"].tolist() == [k % 9 for k in range(1000)]
+
+
 @pytest.mark.parametrize("name", ["first_minute.py", "on_a_gpu.py", "data_loader.py"])
 def test_example(name):
     path = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / name

@@ -17,6 +17,36 @@ def test_start(tmp_path, monkeypatch):
     assert not out, "".join(out)
 
 
+def lineitem(path):
+    """A file with the columns that the README reads."""
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"l_tax": pa.array([decimal.Decimal(k % 9) / 100 for k in range(1000)], pa.decimal128(15, 2)),
+                             "l_shipdate": pa.array([datetime.date(1995, 1, 1 + k % 31) for k in range(1000)])}), path)
+
+
+def readme():
+    """The lines of the README's Python."""
+    text = (DOCS.parent / "README.md").read_text()
+    return re.search(r"```python\n(.*?)```", text, re.DOTALL)[1].splitlines()
+
+
+def test_readme(tmp_path, monkeypatch, capsys):
+    """The README's eight lines run, but for those that need torch and a GPU (on_gpu.py)."""
+    monkeypatch.chdir(tmp_path)
+    lineitem("lineitem.parquet")
+    lines = [line.replace(", torch,", ",") for line in readme()]
+    here = [line for line in lines if "torch" not in line and "device=" not in line]
+    assert len(lines) == 8 and len(here) == 6
+    names = {}
+    exec("\n".join(here), names)
+    assert names["t"].column_names == ["l_tax", "l_shipdate"] and "decimal(15, 2)" in capsys.readouterr().out
+
+
 def test_reference():
     """docs/api-python.md names every public name."""
     import zipflow as zf
