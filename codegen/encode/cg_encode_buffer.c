@@ -18,7 +18,7 @@ static unsigned element_width(const zf_cg_buffer *buffer) {
 }
 
 void zf_encode_buffer_init(zf_encode_buffer *buffer, zf_type type) {
-    *buffer = (zf_encode_buffer){0};
+    *buffer = (zf_encode_buffer){.most = UINT64_MAX};
     buffer->is_text = type.kind == ZF_K_STRING;
     buffer->nullable = type.nullable;
     buffer->element = buffer->is_text ? 8 : zf_kind_size(type.kind);

@@ -100,9 +100,15 @@ uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t m
         return 0;
     }
     if (need <= buffer->capacity) return 1;
+    uint64_t most = buffer->is_text ? UINT64_MAX : buffer->most;
+    if (need > most) {
+        frame->outcome = ZF_ENCODE_MORE;
+        return 0;
+    }
     // The first time as many as there are rows, which most maps push: memory that is not touched costs nothing.
     uint64_t capacity = buffer->capacity == 0 ? (frame->rows < 256 ? 256 : frame->rows) : buffer->capacity * 2;
     if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
+    if (capacity > most) capacity = most; // so that what is pushed beyond comes here
     if (capacity < need) capacity = need;
     uint64_t offset = buffer->is_text ? 1 : 0, slack = ZF_ENCODE_SLACK / buffer->element + offset;
     uint64_t used = buffer->data == NULL                                 ? 0
@@ -187,6 +193,10 @@ static bool grow_text(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t
         frame->outcome = ZF_ENCODE_LIMIT;
         return false;
     }
+    if (need > buffer->most) {
+        frame->outcome = ZF_ENCODE_MORE;
+        return false;
+    }
     if (need <= buffer->text_capacity) return true;
     uint64_t capacity = buffer->text_capacity * 2 > need ? buffer->text_capacity * 2 : need + 4096;
     if (buffer->text == NULL) capacity = at_first(frame, capacity);
@@ -238,9 +248,9 @@ static uint64_t end_part(zf_encode_frame *frame, zf_encode_buffer *buffer, uint6
 uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *data, const uint8_t *validity,
                       uint64_t count) {
     zf_encode_finish(buffer);
-    uint64_t start = buffer->length;
-    bool characters = buffer->data == NULL && buffer->element == 1 && count > 0;
-    if (!zf_cg_grow(frame, buffer, characters ? at_first(frame, count) : count)) return 0;
+    uint64_t start = buffer->length, room = count;
+    if (buffer->data == NULL && buffer->element == 1 && count > 0) room = at_first(frame, count);
+    if (!zf_cg_grow(frame, buffer, room > buffer->most ? count : room)) return 0;
     if (!work_of_bytes(frame, count * buffer->element)) return 0;
     if (count > 0) memmove(buffer->data + start * buffer->element, data, count * buffer->element);
     if (buffer->nullable && count > 0) {

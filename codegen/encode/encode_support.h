@@ -47,6 +47,7 @@ typedef struct zf_encode_buffer {
     uint8_t *validity;      ///< or NULL
     uint8_t *text;          ///< strings
     uint64_t text_length, text_capacity;
+    uint64_t most;                     ///< elements that it may have; of strings, bytes of text
     uint64_t chunk_start;              ///< first element of the current chunk
     uint32_t element;                  ///< bytes of an element; strings: 8
     uint32_t nullable, is_text, width; ///< width: bits that an element counts for
@@ -64,6 +65,7 @@ typedef enum zf_encode_outcome {
     ZF_ENCODE_FAILED,  ///< a check of the body failed
     ZF_ENCODE_MEMORY,
     ZF_ENCODE_LIMIT, ///< more output or more work than a block may take
+    ZF_ENCODE_MORE,  ///< a stream would have more than its `most`
 } zf_encode_outcome;
 
 #define ZF_ENCODE_NO_ROW UINT64_MAX

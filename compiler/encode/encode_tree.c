@@ -17,8 +17,9 @@ typedef struct encoding {
     unsigned depth;
 } encoding;
 
-static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input,
-                               const zf_encode_node *parent, zf_encode_node **out);
+/// Encodes an input by the smallest alternative, if that takes less than `limit` bytes: else `*out` is NULL.
+static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input, bool is_root,
+                               uint64_t limit, zf_encode_node **out);
 
 // ---- Memory ---------------------------------------------------------------------------------------------------
 
@@ -49,6 +50,56 @@ void zf_encode_tree_release(zf_encode_node *node) {
 
 /// Iterations of all loops of a body together.
 static uint64_t work_limit(uint64_t rows) { return 1024 * rows + (UINT64_C(1) << 27); }
+
+// ---- Alternatives that cannot be the smallest -----------------------------------------------------------------
+
+/// Whether every alternative stores each byte of the texts that it is given: `for s in x { stored.append(s); }`, beside other
+/// pushes, or `text.append(x)` where this holds of the codec of `text`.
+static bool keeps_text(const zf_codec_choice *choice);
+
+static bool node_keeps_text(const zf_codec_node *node) {
+    const zf_inst *inst = node->inst;
+    const zf_stmt *only = inst->encode.stmts;
+    if (inst->encode_extern != NULL || !inst->encode.present || only == NULL || only->next != NULL) return false;
+    if (only->kind == ZF_S_APPEND) {
+        const zf_codec_choice *below = only->target->kind == ZF_X_STREAM ? node->streams[only->target->port->slot] : NULL;
+        return below != NULL && only->value->kind == ZF_X_INPUT && keeps_text(below);
+    }
+    if (only->kind != ZF_S_FOR_EACH || only->value->kind != ZF_X_INPUT) return false;
+    bool keeps = false;
+    for (const zf_stmt *s = only->body; s != NULL; s = s->next) {
+        if (s->kind != ZF_S_PUSH && s->kind != ZF_S_APPEND) return false;
+        keeps = keeps || (s->kind == ZF_S_APPEND && s->value->kind == ZF_X_LOCAL && s->value->local == only->local &&
+                          s->target->kind == ZF_X_STREAM && node->streams[s->target->port->slot] == NULL);
+    }
+    return keeps;
+}
+
+static bool keeps_text(const zf_codec_choice *choice) {
+    bool keeps = choice->count > 0;
+    for (uint32_t a = 0; a < choice->count && keeps; a++) keeps = node_keeps_text(choice->alternatives[a]);
+    return keeps;
+}
+
+/// Whether the texts of an input alone take `limit` bytes.
+static bool too_much_text(const zf_codec_node *codec, const zf_encode_input *input, uint64_t limit) {
+    if (limit == UINT64_MAX || input->offsets == NULL || input->validity != NULL) return false; // a null's text is not stored
+    return input->offsets[input->rows] - input->offsets[0] >= limit && node_keeps_text(codec);
+}
+
+/// Ends the body of a node as soon as its streams take `limit` bytes.
+static void limit_streams(zf_encode_node *node, uint64_t limit) {
+    enum { SPARE = 64 }; // elements: bits are pushed by whole words
+    if (limit >= UINT64_MAX / 8) return;
+    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
+        const zf_codec_choice *below = node->codec->streams[s];
+        zf_encode_buffer *buffer = &node->streams[s];
+        if (below == NULL && !buffer->is_text) buffer->most = 8 * limit / buffer->width + SPARE;
+        if (below != NULL && buffer->is_text && !buffer->nullable && keeps_text(below)) buffer->most = limit;
+    }
+}
+
+// ---- One node -------------------------------------------------------------------------------------------------
 
 static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choice *choice, uint32_t branch,
                                  const zf_encode_input *input) {
@@ -200,7 +251,7 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
     return frame->outcome == ZF_ENCODE_MEMORY ? ZF_ERR_MEMORY : ZF_ERR_INPUT;
 }
 
-// ---- One node -------------------------------------------------------------------------------------------------
+// ---- Sizes ----------------------------------------------------------------------------------------------------
 
 static uint64_t stored_bytes(const zf_encode_buffer *buffer) { return (buffer->length * buffer->width + 7) / 8; }
 
@@ -219,16 +270,20 @@ static uint64_t seek_bytes(const zf_encode_node *node) {
     return node->count / 4096 * fields * 4;
 }
 
-static zf_status encode_children(encoding *e, zf_encode_node *node) {
+/// Leaves `*larger` where the node would not take less than `limit` bytes.
+static zf_status encode_children(encoding *e, zf_encode_node *node, uint64_t limit, bool *larger) {
     const zf_codec_node *codec = node->codec;
-    for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
+    for (uint32_t s = 0; s < codec->inst->stream_count; s++) { // first what is known
         zf_encode_buffer *buffer = &node->streams[s];
         zf_encode_finish(buffer);
         node->stored_bytes += directory_bytes(buffer, codec->inst->streams[s]);
-        if (codec->streams[s] == NULL) {
-            node->stored_bytes += stored_bytes(buffer);
-            continue;
-        }
+        if (codec->streams[s] == NULL) node->stored_bytes += stored_bytes(buffer);
+    }
+    for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
+        zf_encode_buffer *buffer = &node->streams[s];
+        *larger = node->stored_bytes >= limit;
+        if (*larger) return ZF_OK;
+        if (codec->streams[s] == NULL) continue;
         const zf_port *port = codec->inst->streams[s];
         zf_encode_input input = {.type = port->type,
                                  .values = buffer->is_text ? buffer->text : buffer->data,
@@ -247,9 +302,11 @@ static zf_status encode_children(encoding *e, zf_encode_node *node) {
         }
         size_t length = strlen(e->path);
         snprintf(e->path + length, sizeof e->path - length, "%s%s", length > 0 ? "." : "", port->name);
-        zf_status status = encode_choice(e, codec->streams[s], &input, node, &node->children[s]);
+        zf_status status = encode_choice(e, codec->streams[s], &input, false, limit - node->stored_bytes, &node->children[s]);
         if (status != ZF_OK) return status; // the path stays for the message; callers restore it
         e->path[length] = 0;
+        *larger = node->children[s] == NULL;
+        if (*larger) return ZF_OK;
         node->stored_bytes += node->children[s]->stored_bytes;
     }
     return ZF_OK;
@@ -271,8 +328,9 @@ static bool storable(encoding *e, const zf_codec_node *codec) {
     return true;
 }
 
+/// Leaves NULL where the node would not take less than `limit` bytes.
 static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input,
-                             zf_encode_node **out) {
+                             uint64_t limit, zf_encode_node **out) {
     const zf_inst *inst = choice->alternatives[branch]->inst;
     const char *reason = NULL;
     *out = NULL;
@@ -286,18 +344,25 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
             explain(e, ZF_D_NO_ENCODE, "`%s` can only decode: %s", inst->name, reason);
         return ZF_ERR_INPUT;
     }
+    if (too_much_text(choice->alternatives[branch], input, limit)) return ZF_OK;
     zf_encode_node *node = make_node(e->task, choice, branch, input);
     if (node == NULL) {
         explain(e, ZF_E_NO_MEMORY, "no memory to encode a block");
         return ZF_ERR_MEMORY;
     }
-    encode(&node->frame);
-    zf_status status = node->frame.outcome == ZF_ENCODE_DONE ? ZF_OK : report(e, node);
-    if (status == ZF_OK) {
-        node->stored_bytes = seek_bytes(node);
-        status = encode_children(e, node);
+    node->stored_bytes = seek_bytes(node);
+    bool larger = node->stored_bytes >= limit;
+    zf_status status = ZF_OK;
+    if (!larger) {
+        limit_streams(node, limit - node->stored_bytes);
+        encode(&node->frame);
+        larger = node->frame.outcome == ZF_ENCODE_MORE;
+        if (node->frame.outcome == ZF_ENCODE_DONE)
+            status = encode_children(e, node, limit, &larger);
+        else if (!larger)
+            status = report(e, node);
     }
-    if (status != ZF_OK) {
+    if (status != ZF_OK || larger) {
         zf_encode_tree_free(node);
         return status;
     }
@@ -305,11 +370,40 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
     return ZF_OK;
 }
 
+/// The alternative that is tried first, since it takes least of a stretch of the rows: the smaller the first is, the earlier
+/// others end. A stretch is coded by itself, so it cannot decide.
+static uint32_t likely(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input, bool is_root) {
+    enum { ROWS = 512, FROM = 128 * ROWS }; ///< of a stretch; of inputs that are worth one
+    if (choice->count < 2 || input->rows < FROM) return 0;
+    zf_encode_task *task = e->task;
+    encoding some = *e;
+    uint32_t refusals = task->refusal_count;
+    void (*passed_over)(void *, const zf_encode_refusal *) = task->passed_over;
+    uint64_t first = input->rows / 2, part = ROWS;
+    size_t element = input->offsets != NULL ? 0 : zf_kind_size(input->type.kind);
+    zf_encode_input stretch = *input;
+    stretch.rows = ROWS;
+    stretch.values += first * element;
+    if (input->offsets != NULL) stretch.offsets += first;
+    if (input->validity != NULL) stretch.validity += first;
+    stretch.parts = &part;
+    stretch.part_count = 1;
+    task->passed_over = NULL;
+    zf_encode_node *node = NULL;
+    encode_choice(&some, choice, &stretch, is_root, UINT64_MAX, &node);
+    uint32_t branch = node != NULL ? node->branch : 0;
+    zf_encode_tree_free(node);
+    task->passed_over = passed_over;
+    task->refusal_count = refusals;
+    return branch;
+}
+
 /// The smallest alternative that took the input; of equal ones the first.
-static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input,
-                               const zf_encode_node *parent, zf_encode_node **out) {
+static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input, bool is_root,
+                               uint64_t limit, zf_encode_node **out) {
     zf_encode_node *best = NULL;
-    zf_status status = ZF_ERR_INPUT;
+    bool larger = false; // some alternative was given up
+    zf_status status = ZF_OK;
     size_t length = strlen(e->path);
     uint32_t refusals = e->task->refusal_count;
     *out = NULL;
@@ -318,19 +412,23 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
         e->depth--;
         return ZF_ERR_INPUT;
     }
-    for (uint32_t a = 0; a < choice->count && a < ZF_ENCODE_ALTERNATIVES; a++) {
-        if (parent == NULL && (e->task->skip >> a & 1)) continue;
+    uint32_t count = choice->count < ZF_ENCODE_ALTERNATIVES ? choice->count : ZF_ENCODE_ALTERNATIVES;
+    uint32_t early = likely(e, choice, input, is_root);
+    for (uint32_t k = early == 0 ? 1 : 0; k <= count && status != ZF_ERR_MEMORY; k++) {
+        uint32_t a = k == 0 ? early : k - 1;
+        if ((k > 0 && early > 0 && a == early) || (is_root && (e->task->skip >> a & 1))) continue;
         zf_encode_node *node;
-        status = encode_node(e, choice, a, input, &node);
+        uint64_t most = best == NULL ? limit : best->stored_bytes + (a < best->branch); // of equal ones the first
+        status = encode_node(e, choice, a, input, most, &node);
         e->path[length] = 0;
-        if (status == ZF_ERR_MEMORY) break;
-        if (node == NULL) continue;
-        if (best == NULL || node->stored_bytes < best->stored_bytes) {
-            zf_encode_tree_free(best);
-            best = node;
-        } else {
-            zf_encode_tree_free(node);
+        larger = larger || (status == ZF_OK && node == NULL);
+        if (k == 0 && status == ZF_ERR_INPUT) { // it refuses: again when it has its turn, with its reasons in their order
+            e->task->refusal_count = refusals;
+            early = 0;
         }
+        if (node == NULL) continue;
+        zf_encode_tree_free(best);
+        best = node;
     }
     e->depth--;
     if (status == ZF_ERR_MEMORY) {
@@ -340,14 +438,14 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
     for (uint32_t r = refusals; best != NULL && r < e->task->refusal_count && r < ZF_ENCODE_REFUSALS; r++) {
         if (e->task->passed_over != NULL) e->task->passed_over(e->task->user, &e->task->refusals[r]);
     }
-    if (best != NULL) e->task->refusal_count = refusals; // why others refused does not matter
+    if (best != NULL || larger) e->task->refusal_count = refusals; // why others refused does not matter
     *out = best;
-    return best != NULL ? ZF_OK : ZF_ERR_INPUT;
+    return best != NULL || larger ? ZF_OK : ZF_ERR_INPUT;
 }
 
 zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input,
                          zf_encode_node **out) {
     encoding e = {.task = task};
     task->refusal_count = 0;
-    return encode_choice(&e, choice, input, NULL, out);
+    return encode_choice(&e, choice, input, true, UINT64_MAX, out);
 }
