@@ -129,6 +129,7 @@ uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t m
 static bool grow_words(zf_encode_frame *frame, uint64_t **words, uint64_t used, uint64_t *capacity) {
     if (used < *capacity) return true;
     uint64_t larger = *capacity == 0 ? 64 : *capacity * 2;
+    if (*capacity == 64 && frame->rows > 64 && frame->rows <= frame->bytes_left / 32) larger = frame->rows + 1; // one a row
     uint8_t *memory = enlarge(frame, (const uint8_t *)*words, used * 8, larger * 8);
     if (memory == NULL) return false;
     *words = (uint64_t *)(void *)memory;
@@ -245,9 +246,40 @@ static uint64_t end_part(zf_encode_frame *frame, zf_encode_buffer *buffer, uint6
     return 1;
 }
 
+/// Copies a few bytes, which a call of memcpy would take longer for.
+static inline void copy_short(uint8_t *to, const uint8_t *from, uint64_t count) {
+    uint64_t low, high;
+    uint32_t left, right;
+    if (count >= 8) {
+        memcpy(&low, from, 8);
+        memcpy(&high, from + count - 8, 8);
+        memcpy(to, &low, 8);
+        memcpy(to + count - 8, &high, 8);
+    } else if (count >= 4) {
+        memcpy(&left, from, 4);
+        memcpy(&right, from + count - 4, 4);
+        memcpy(to, &left, 4);
+        memcpy(to + count - 4, &right, 4);
+    } else {
+        for (uint64_t k = 0; k < count; k++) to[k] = from[k];
+    }
+}
+
+/// Appends a short piece of bytes behind others, for which there is room.
+static inline bool append_short(zf_encode_buffer *buffer, const uint8_t *data, uint64_t count) {
+    uint64_t last = buffer->part_count == 0 ? 0 : buffer->parts[buffer->part_count - 1];
+    bool fits = buffer->capacity - buffer->length >= count && buffer->part_count < buffer->part_capacity;
+    if (count > 16 || buffer->element != 1 || buffer->nullable || !fits || last != buffer->length) return false;
+    copy_short(buffer->data + buffer->length, data, count);
+    buffer->length += count;
+    buffer->parts[buffer->part_count++] = buffer->length;
+    return true;
+}
+
 uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *data, const uint8_t *validity,
                       uint64_t count) {
     zf_encode_finish(buffer);
+    if (append_short(buffer, data, count)) return 1;
     uint64_t start = buffer->length, room = count;
     if (buffer->data == NULL && buffer->element == 1 && count > 0) room = at_first(frame, count);
     if (!zf_cg_grow(frame, buffer, room > buffer->most ? count : room)) return 0;
@@ -317,28 +349,39 @@ static uint64_t sort_word(uint64_t key, unsigned bits, uint64_t kind) {
     return key;
 }
 
-static int compare_words(const void *a, const void *b) {
-    uint64_t x, y;
-    memcpy(&x, a, 8);
-    memcpy(&y, b, 8);
-    return x < y ? -1 : x > y;
+/// Sorts keys of `bits` bits by their digits, the lowest first. Returns where they are then: `keys` or `other`.
+static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, uint64_t count, unsigned bits) {
+    uint64_t differ = 0;
+    for (uint64_t k = 1; k < count; k++) differ |= keys[k] ^ keys[0];
+    for (unsigned at = 0; at < bits; at += 8) {
+        if ((differ >> at & 255) == 0) continue; // all have the same digit
+        uint64_t places[257] = {0};
+        for (uint64_t k = 0; k < count; k++) places[(keys[k] >> at & 255) + 1]++;
+        for (unsigned digit = 0; digit < 255; digit++) places[digit + 1] += places[digit];
+        for (uint64_t k = 0; k < count; k++) other[places[keys[k] >> at & 255]++] = keys[k];
+        uint64_t *sorted = other;
+        other = keys;
+        keys = sorted;
+    }
+    return keys;
 }
 
 /// Sorts `count` elements, ascending. `kind`: bytes of an element, with ZF_SORT_SIGNED or ZF_SORT_FLOAT.
 uint64_t zf_cg_sort(zf_encode_frame *frame, uint8_t *data, uint64_t count, uint64_t kind) {
     uint64_t size = kind & 15;
+    unsigned bits = (unsigned)size * 8;
     if (count < 2) return 1;
     if (!work_of_sort(frame, count)) return 0;
-    uint64_t *keys = zf_encode_scratch(frame, count * 8); // qsort may take as much again
+    uint64_t *keys = zf_encode_scratch(frame, count * 16);
     if (keys == NULL) return 0;
     for (uint64_t k = 0; k < count; k++) {
         keys[k] = 0;
         memcpy(&keys[k], data + k * size, size);
-        keys[k] = sort_key(keys[k], (unsigned)size * 8, kind);
+        keys[k] = sort_key(keys[k], bits, kind);
     }
-    qsort(keys, count, 8, compare_words);
+    const uint64_t *sorted = sort_keys(keys, keys + count, count, bits);
     for (uint64_t k = 0; k < count; k++) {
-        uint64_t word = sort_word(keys[k], (unsigned)size * 8, kind);
+        uint64_t word = sort_word(sorted[k], bits, kind);
         memcpy(data + k * size, &word, size);
     }
     free(keys);

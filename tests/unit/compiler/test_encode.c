@@ -624,6 +624,80 @@ static void test_print(void) {
     zf_program_free(program);
 }
 
+/// A word of `size` bytes as a number of a kind; floats are those of whole numbers.
+static double number_of(const uint8_t *at, uint64_t kind) {
+    uint64_t size = kind & 15, word = 0;
+    double wide;
+    float narrow;
+    memcpy(&word, at, size);
+    if (kind & ZF_SORT_FLOAT) {
+        memcpy(&wide, at, size == 8 ? 8 : 0);
+        memcpy(&narrow, at, size == 4 ? 4 : 0);
+        return size == 8 ? wide : (double)narrow;
+    }
+    return kind & ZF_SORT_SIGNED ? (double)((int64_t)(word << (64 - 8 * size)) >> (64 - 8 * size)) : (double)word;
+}
+
+/// Elements of every size and kind are sorted, and none is lost.
+static void test_sort(void) {
+    enum { COUNT = 3000 };
+    static const uint64_t kinds[] = {1,
+                                     2,
+                                     4,
+                                     8,
+                                     1 | ZF_SORT_SIGNED,
+                                     2 | ZF_SORT_SIGNED,
+                                     4 | ZF_SORT_SIGNED,
+                                     8 | ZF_SORT_SIGNED,
+                                     4 | ZF_SORT_FLOAT,
+                                     8 | ZF_SORT_FLOAT};
+    static uint8_t data[COUNT * 8];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (unsigned few = 0; few < 2; few++) { // few: only two bits differ
+            zf_encode_frame frame = {.bytes_left = 1 << 20, .work = UINT64_MAX};
+            uint64_t size = kinds[k] & 15, sums[2] = {0, 0}, word;
+            for (uint64_t e = 0; e < COUNT; e++) {
+                word = few ? random_word() % 4 << 6 : random_word();
+                double wide = (double)(int64_t)(word >> 40) - 10;
+                float narrow = (float)wide;
+                if (kinds[k] & ZF_SORT_FLOAT) memcpy(&word, size == 8 ? (const void *)&wide : (const void *)&narrow, size);
+                memcpy(data + e * size, &word, size);
+            }
+            unsigned wrong = 0;
+            for (unsigned after = 0; after < 2; after++) {
+                for (uint64_t e = 0; e < COUNT; e++) {
+                    word = 0;
+                    memcpy(&word, data + e * size, size);
+                    sums[after] += word * UINT64_C(0x9e3779b97f4a7c15) ^ word >> 7;
+                    wrong += after && e > 0 && number_of(data + e * size, kinds[k]) < number_of(data + (e - 1) * size, kinds[k]);
+                }
+                if (!after) CHECK(zf_cg_sort(&frame, data, COUNT, kinds[k]) == 1, "kind %llu", (unsigned long long)kinds[k]);
+            }
+            CHECK(wrong == 0 && sums[0] == sums[1], "kind %llu: %u out of order", (unsigned long long)kinds[k], wrong);
+        }
+    }
+}
+
+/// Pieces of bytes of all short lengths, and where they end.
+static void test_pieces(void) {
+    enum { PIECES = 4000 };
+    static uint8_t from[40], wanted[PIECES * 21];
+    for (unsigned k = 0; k < sizeof from; k++) from[k] = (uint8_t)(random_word() | 1);
+    zf_encode_frame frame = {.rows = PIECES, .bytes_left = 1 << 24, .work = UINT64_MAX};
+    zf_encode_buffer buffer;
+    zf_encode_buffer_init(&buffer, zf_type_of(ZF_K_U8));
+    uint64_t length = 0, wrong = 0;
+    for (uint64_t k = 0; k < PIECES; k++) {
+        uint64_t count = k % 21;
+        memcpy(wanted + length, from + k % 19, count);
+        length += count;
+        CHECK(zf_cg_append(&frame, &buffer, from + k % 19, NULL, count) == 1, "piece %llu", (unsigned long long)k);
+        wrong += buffer.length != length || buffer.part_count != k + 1 || buffer.parts[k] != length;
+    }
+    CHECK(wrong == 0 && memcmp(buffer.data, wanted, length) == 0, "%llu pieces are wrong", (unsigned long long)wrong);
+    zf_encode_clear(&frame);
+}
+
 /// Functions that a body calls report why they failed.
 static void test_support(void) {
     zf_encode_frame frame = {.rows = 1, .bytes_left = 1 << 20, .work = UINT64_MAX};
@@ -650,6 +724,8 @@ int main(void) {
     CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures == 0) {
+        test_sort();
+        test_pieces();
         test_codecs();
         test_forms();
         test_failures();
