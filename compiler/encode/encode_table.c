@@ -201,13 +201,25 @@ zf_status zf_encode_table_start(zf_encode_table *table, const char *path, zf_err
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
+/// A block that was encoded, or could not be, until it is its turn to be written.
+typedef struct encoded {
+    bool there;
+    zf_encode_result result;
+    zf_status status;
+    zf_error error;
+} encoded;
+
+enum { THREAD_AHEAD = 4 }; ///< blocks a thread that may be behind the next one to be written: encoded, or being encoded
+
 /// Blocks that are being encoded.
 typedef struct run {
     zf_encode_table *table;
     zf_encode_waiting *blocks;
     pthread_mutex_t lock;
     pthread_cond_t written;
-    uint64_t next;    ///< block that is written next
+    uint64_t next;  ///< block that is written next
+    encoded *ahead; ///< by number modulo `room`
+    uint64_t room;
     zf_status status; ///< of the first failure in order of blocks
     zf_error error;
 } run;
@@ -252,29 +264,47 @@ static zf_status report_progress(const zf_encode_table *t, zf_error *error) {
     return zf_raise(error, ZF_E_CANCELLED, "the encoding was cancelled after %llu of %llu blocks", (ull)t->done, (ull)t->blocks);
 }
 
-/// Writes a finished block when its turn comes: blocks are handed out in order, so the first that is missing is being made.
-static void write_in_turn(run *r, uint64_t index, zf_encode_result *result, zf_status status, const zf_error *failure) {
+/// Writes a block in its turn. Under the lock.
+static void write_next(run *r, encoded *e) {
     zf_encode_table *t = r->table;
-    const zf_encode_job *job = r->blocks[index].job;
-    pthread_mutex_lock(&r->lock);
-    while (r->next != index) pthread_cond_wait(&r->written, &r->lock);
-    zf_error error = *failure;
+    const zf_encode_job *job = r->blocks[r->next].job;
+    zf_status status = e->status;
     zf_encode_stats *stats = &t->stats[job->index];
-    stats->encode_seconds += result->encode_seconds;
-    stats->verify_seconds += result->verify_seconds;
-    stats->plain_bytes += result->block.plain_bytes;
-    stats->stored_bytes += result->size;
+    stats->encode_seconds += e->result.encode_seconds;
+    stats->verify_seconds += e->result.verify_seconds;
+    stats->plain_bytes += e->result.block.plain_bytes;
+    stats->stored_bytes += e->result.size;
     stats->blocks++;
     if (r->status == ZF_OK && status == ZF_OK)
-        status = t->groups != NULL ? group_block(t, job->index, result, &error) : write_block(t, job->index, result, &error);
+        status = t->groups != NULL ? group_block(t, job->index, &e->result, &e->error)
+                                   : write_block(t, job->index, &e->result, &e->error);
     r->next++;
     t->done++;
-    if (r->status == ZF_OK && status == ZF_OK) status = report_progress(t, &error);
+    if (r->status == ZF_OK && status == ZF_OK) status = report_progress(t, &e->error);
     if (r->status == ZF_OK && status != ZF_OK) {
         r->status = status;
-        r->error = error;
+        r->error = e->error;
     }
-    pthread_cond_broadcast(&r->written);
+    zf_encode_result_free(&e->result);
+    e->there = false;
+}
+
+/// Waits until there is room for an encoded block. Blocks are handed out in order, so the next one to be written is being made.
+static void wait_for_room(run *r, uint64_t index) {
+    pthread_mutex_lock(&r->lock);
+    while (index - r->next >= r->room) pthread_cond_wait(&r->written, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/// Leaves a block for its turn, and writes those whose turn has come: no thread waits for another one's block.
+static void write_in_turn(run *r, uint64_t index, const encoded *e) {
+    pthread_mutex_lock(&r->lock);
+    r->ahead[index % r->room] = *e;
+    r->ahead[index % r->room].there = true;
+    if (index == r->next) {
+        while (r->ahead[r->next % r->room].there) write_next(r, &r->ahead[r->next % r->room]);
+        pthread_cond_broadcast(&r->written);
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -311,32 +341,42 @@ static void run_block(void *user, uint64_t index, unsigned worker) {
     run *r = user;
     (void)worker;
     zf_encode_waiting *block = &r->blocks[index];
-    zf_encode_result result = {0};
-    zf_error error = {0};
+    encoded e = {0};
+    wait_for_room(r, index);
     zf_passes *passes = zf_context_passes(zf_compiler_context(r->table->program->compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
     bool skipped = stopped(r);
-    zf_status status = skipped ? ZF_OK : unpack(block, &error);
-    if (skipped || status != ZF_OK)
+    e.status = skipped ? ZF_OK : unpack(block, &e.error);
+    if (skipped || e.status != ZF_OK)
         zf_encode_block_skip(block->job, block->rows.block);
     else
-        status = zf_encode_block_run(block->job, &block->rows, &result, &error);
+        e.status = zf_encode_block_run(block->job, &block->rows, &e.result, &e.error);
     zf_encode_waiting_free(block);
     zf_pass_end(passes, pass);
-    write_in_turn(r, index, &result, status, &error);
-    zf_encode_result_free(&result);
+    write_in_turn(r, index, &e);
+}
+
+static zf_status run_blocks(run *r, size_t count, zf_error *error) {
+    r->room = THREAD_AHEAD * (uint64_t)r->table->threads;
+    if (r->room > count) r->room = count + 1;
+    r->ahead = calloc(r->room, sizeof *r->ahead);
+    if (r->ahead == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for encoded blocks");
+    if (pthread_mutex_init(&r->lock, NULL) != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    if (pthread_cond_init(&r->written, NULL) != 0) {
+        pthread_mutex_destroy(&r->lock);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    }
+    zf_parallel_for(r->table->threads, count, run_block, r);
+    pthread_cond_destroy(&r->written);
+    pthread_mutex_destroy(&r->lock);
+    if (r->status != ZF_OK && error != NULL) *error = r->error;
+    return r->status;
 }
 
 zf_status zf_encode_table_run(zf_encode_table *table, zf_encode_waiting *blocks, size_t count, zf_error *error) {
     run r = {.table = table, .blocks = blocks};
-    if (pthread_mutex_init(&r.lock, NULL) != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
-    if (pthread_cond_init(&r.written, NULL) != 0) {
-        pthread_mutex_destroy(&r.lock);
-        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
-    }
-    zf_parallel_for(table->threads, count, run_block, &r);
-    pthread_cond_destroy(&r.written);
-    pthread_mutex_destroy(&r.lock);
-    if (r.status != ZF_OK && error != NULL) *error = r.error;
-    return r.status;
+    zf_status status = run_blocks(&r, count, error);
+    for (size_t k = 0; k < count; k++) zf_encode_waiting_free(&blocks[k]); // those that were not begun
+    free(r.ahead);
+    return status;
 }
