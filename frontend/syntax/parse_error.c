@@ -181,6 +181,8 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
     const zf_token *found = &parser->current, *before = &parser->previous;
     if (missing_semicolon) return "a `;` is missing at the end of this line";
     if (found->kind == GE && wanted->in_type && expects(all, ">")) return "write a space between `>` and `=`";
+    if (found->kind == '=' && wanted->in_codec && parser->declaration == TABLE)
+        return "a column ends in `;`; what follows a `,` is the codec of a part of lists, `values: CODEC`";
     if (expects(wanted, "a declaration")) {
         if (found->kind == ';') return "no `;` follows the `}` that ends a declaration";
         if (found->kind == '}') return "this `}` closes nothing";
