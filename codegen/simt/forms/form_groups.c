@@ -333,7 +333,9 @@ zf_cg_value zf_simt_tree_element_at(const zf_kernel_env *env, zf_simt_group_star
                                  .in_arrays_i = v_has == NULL,
                                  .in_arrays_g = true};
     child.simt.position = &position;
-    return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
+    zf_cg_value value = zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
+    stage->uses_j = stage->uses_j || child.uses_j;
+    return value;
 }
 
 LLVMValueRef zf_simt_tree_scan(const zf_kernel_env *env, const zf_running *running) {
@@ -704,8 +706,11 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
             root = t; // the last one: what its outputs ask for is known when they were built
             continue;
         }
-        t->uses_j = true;
         zf_simt_group_starts_count(t);
+        t->bb_places = zf_cg_block(cg, "places"); // whether bodies ask for them is known when these were built
+        t->bb_placed = zf_cg_block(cg, "placed");
+        zf_cg_br(cg, t->bb_places);
+        zf_cg_enter(cg, t->bb_placed);
         zf_simt_barrier(lower, "starts are counted");
     }
     if (root == NULL) {
@@ -721,10 +726,17 @@ void zf_form_groups_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_cg_br(cg, bb_end);
         zf_cg_enter(cg, bb_count);
         zf_simt_group_starts_count(root);
+        zf_simt_group_starts_count_places(root);
         zf_simt_barrier(lower, "starts are counted");
         zf_cg_br(cg, bb_outputs);
     }
     if (root == NULL) zf_cg_br(cg, bb_end);
+    for (uint32_t s = 0; s < tree.stage_count; s++) {
+        if (tree.stages[s].bb_places == NULL) continue;
+        zf_cg_enter(cg, tree.stages[s].bb_places);
+        zf_simt_group_starts_count_places(&tree.stages[s]);
+        zf_cg_br(cg, tree.stages[s].bb_placed);
+    }
     zf_cg_enter(cg, bb_end);
     for (uint32_t s = 0; s < tree.stage_count; s++) {
         if (tree.stages[s].fetch != NULL) zf_simt_prefetch_tile_end(tree.stages[s].fetch);

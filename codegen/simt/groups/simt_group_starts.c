@@ -676,7 +676,11 @@ void zf_simt_group_starts_count(zf_simt_group_starts *t) {
     uint32_t last_warp = t->shape->threads / cg->wave - 1;
     LLVMValueRef v_before = zf_cg_byte_at(cg, t->v_words, 4);
     count_before(t, !t->never_empty, t->never_empty ? 0 : last_warp, cg->ty_i64, v_before);
-    if (t->never_empty && t->uses_j) count_before(t, true, last_warp, cg->ty_i32, t->v_places);
+}
+
+void zf_simt_group_starts_count_places(zf_simt_group_starts *t) {
+    zf_cg *cg = t->lower->cg;
+    if (t->never_empty && t->uses_j) count_before(t, true, t->shape->threads / cg->wave - 1, cg->ty_i32, t->v_places);
 }
 
 // ---- Tables ---------------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ typedef struct zf_simt_group_starts {
     LLVMValueRef v_sums;          ///< shared: of warps, two sets
     LLVMValueRef v_bad;           ///< slot (i1): the states lie
     zf_simt_prefetch_tile *fetch; ///< of the tile's groups; NULL: none
+    LLVMBasicBlockRef bb_places;  ///< where zf_simt_group_starts_count_places belongs; NULL: it is elsewhere
+    LLVMBasicBlockRef bb_placed;  ///< behind it
 } zf_simt_group_starts;
 
 /// One element: its place in the tile and its group (counted from g0), both i32, and what is in front of it in its group (i64, or
@@ -73,6 +75,8 @@ LLVMValueRef zf_simt_group_starts_mark(zf_simt_group_starts *t);
 LLVMValueRef zf_simt_group_starts_fit(zf_simt_group_starts *t, LLVMValueRef v_total);
 /// Counts what stands before each word, when all starts are marked.
 void zf_simt_group_starts_count(zf_simt_group_starts *t);
+/// And the last start before each word, where a body asks for the place in a group.
+void zf_simt_group_starts_count_places(zf_simt_group_starts *t);
 /// Returns an element's offset in its group, as i64.
 LLVMValueRef zf_simt_group_starts_offset(const zf_simt_group_starts *t, const zf_simt_place *place);
 /// The places of `count` elements from v_q on, which lie in one word of bits.
