@@ -397,6 +397,33 @@ static void test_alternatives(void) {
     }
 }
 
+/// Strings that decode to other characters, or to the same ones cut elsewhere, are noticed.
+static void test_other_texts(void) {
+    static const char decode[] = "(lengths: u32[], bytes: u8[]) -> string[] fully_parallel {\n"
+                                 "  fn start(i) = sum(k in 0..i: lengths[k] as u64);\n"
+                                 "  decode(i) = bytes[start(i) .. start(i) + lengths[i]];\n";
+    static const char *const bodies[][2] = {
+        {"for s in x { bytes.append(s); } for k in 0..x.len { lengths.push(x[x.len - 1 - k].len as u32); }",
+         "row 0 is \"a\", decoded \"abb\""},
+        {"for s in x { lengths.push(s.len as u32); for k in 0..s.len { bytes.push(k == 2 ? 'x' : s[k]); } }",
+         "row 2 is \"ccc\", decoded \"ccx\""},
+        {"for s in x { lengths.push(s.len as u32); bytes.append(s); }", NULL}};
+    static const int64_t offsets[] = {2, 3, 5, 8};
+    const zf_encode_column column = {.name = "c", .values = "--abbccc", .offsets = offsets};
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        char text[1024];
+        snprintf(text, sizeof text, "algorithm a%s  encode(x) { %s } }\ntable t { c: string = a; }", decode, bodies[k][0]);
+        zf_error error = {0};
+        zf_program *program = load(text, &error);
+        if (program == NULL) return;
+        const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+        zf_status status = zf_encode(program, NULL, &column, 1, 3, &options, path_of("texts.zfd"), NULL, &error);
+        bool right = bodies[k][1] == NULL ? status == ZF_OK : status != ZF_OK && strstr(error.message, bodies[k][1]) != NULL;
+        CHECK(right, "%s: %s", bodies[k][0], error.message);
+        zf_program_free(program);
+    }
+}
+
 static void test_usage(void) {
     zf_error error = {0};
     int32_t values[4] = {1, 2, 3, 4};
@@ -725,6 +752,7 @@ int main(void) {
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures == 0) {
         test_sort();
+        test_other_texts();
         test_pieces();
         test_codecs();
         test_forms();
