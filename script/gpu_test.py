@@ -5,6 +5,7 @@ and what each step gave; log.txt everything that the programs wrote. The exit st
 """
 
 import argparse
+import array
 import concurrent.futures
 import json
 import os
@@ -194,6 +195,41 @@ def uneven(s):
         for unit_bytes in ("32M", "4096"):
             s.run("zfc", "pipeline", "-q", "--device", s.device, "--verify", "--unit", unit_bytes, container)
     return {"files": decodes}
+
+
+LONG_ROWS = "table t { s: string = strings(lengths: bitpack); n: string? = nullable(validity: plain, values: strings(lengths: bitpack)); }\n"
+
+
+def long_rows(s):
+    """Strings of 0 bytes to 200 MiB a row, with nulls and without: all rows, ranges around the long ones, pipelines."""
+    kib, mib = 1 << 10, 1 << 20
+    longest = s.pick(200 * mib, 3 * mib)
+    sizes = [0] * 5000 + [64 * kib] * 40 + [2 * mib] * 3 + [longest] + [0] * 3000 + [64 * kib] * 20 + [2 * mib, 7, 0, 3]
+    directory, decodes = s.tree / "long", 0
+    directory.mkdir()
+    ends = array.array("q", [0])
+    for size in sizes:
+        ends.append(ends[-1] + size)
+    pattern = bytes(k * 7 >> 3 & 255 ^ k >> 9 & 255 for k in range(mib + 3))  # its length divides nothing
+    text = (pattern * (ends[-1] // len(pattern) + 1))[:ends[-1]]
+    full = bytearray(b"\xff" * ((len(sizes) + 7) // 8))
+    full[-1] &= (1 << (len(sizes) - 1) % 8 + 1) - 1
+    for name, content in (("t.zf", LONG_ROWS.encode()), ("offsets", ends.tobytes()), ("text", text), ("valid", bytes(full))):
+        (directory / name).write_bytes(content)
+    container, out = directory / "t.zfd", directory / "out"
+    s.run("zfc", "encode", "-q", "-f", "-c", directory / "t.zf", "-o", container, *(f"{column}.{part}={directory / file}" for column in "sn"
+          for part, file in (("offsets", "offsets"), ("bytes", "text"))), f"n.valid={directory / 'valid'}")
+    at = sizes.index(longest)
+    for begin, end in ((0, len(sizes)), (at, at + 1), (at - 1, at + 2), (at - 40, at), (at + 1, len(sizes)), (0, 0), (4990, 5010)):
+        s.run("zfc", "decode", "-q", "-f", "--device", s.device, "-o", out, "--rows", f"{begin}..{end}", container)
+        offsets = array.array("q", (e - ends[begin] for e in ends[begin:end + 1])).tobytes()
+        for column in "sn":
+            decodes += 1
+            if (out / f"{column}.offsets").read_bytes() != offsets or (out / f"{column}.bytes").read_bytes() != text[ends[begin]:ends[end]]:
+                raise Failed(f"{column}: rows {begin} to {end} have other bytes")
+    for unit in ("32M", "1M"):
+        s.run("zfc", "pipeline", "-q", "--device", s.device, "--verify", "--unit", unit, container)
+    return {"rows": len(sizes), "longest": longest, "decodes": decodes}
 
 
 def query(s):
@@ -434,6 +470,7 @@ STEPS = (
     ("tpch", tpch),
     ("golden", golden),
     ("uneven", uneven),
+    ("long_rows", long_rows),
     ("test_zones", unit("test_zones")),
     ("test_lists", unit("test_lists")),
     ("columns", columns),
