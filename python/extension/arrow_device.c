@@ -5,10 +5,12 @@
 typedef struct held_array {
     zf_py_device_storage *storage;
     const void *buffers[3];
+    ArrowArray child, *children[1]; ///< of lists
 } held_array;
 
 static void release_array(ArrowArray *array) {
     held_array *held = array->private_data;
+    if (held->child.release != NULL) held->child.release(&held->child);
     zf_py_device_storage_release(held->storage);
     free(held);
     array->release = NULL;
@@ -17,6 +19,7 @@ static void release_array(ArrowArray *array) {
 static bool has_nulls(const zf_py_device_storage *storage) { return atomic_load(&storage->null_count) > 0; }
 
 bool zf_py_device_fits_arrow(const zf_py_device_storage *storage) {
+    if (storage->child != NULL) return zf_py_device_fits_arrow(storage->child);
     return storage->element != ZF_BOOL || !has_nulls(storage) ||
            storage->parts[ZF_PY_VALUES].bit == storage->parts[ZF_PY_VALIDITY].bit;
 }
@@ -40,8 +43,16 @@ bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage) {
     held->buffers[out->n_buffers++] = nulls ? (const void *)(uintptr_t)validity->at : NULL;
     if (offsets->allocated != 0)
         held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(offsets->at - before * sizeof(int64_t));
-    held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(values->at - before * width);
-    return true;
+    if (storage->child == NULL) {
+        held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(values->at - before * width);
+        return true;
+    }
+    held->children[0] = &held->child;
+    out->children = held->children;
+    out->n_children = 1;
+    if (zf_py_device_fill_array(&held->child, storage->child)) return true;
+    release_array(out);
+    return false;
 }
 
 static void free_array_capsule(PyObject *capsule) {

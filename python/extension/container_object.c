@@ -395,13 +395,13 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
     PyObject *list = PyList_New(0);
     for (size_t k = 0; k < read->count; k++) {
         zf_py_device_storage *storage = read->columns[k].out;
-        PyObject *name, *format, *column = NULL;
+        PyObject *name, *format, *child, *memory, *column;
         int nullable;
         zf_py_field field;
         if (list != NULL &&
-            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpO", &read->columns[k].column, &name, &format,
-                             &nullable, &column) &&
-            zf_py_field_set(&field, name, format, nullable, Py_None)) {
+            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpOO", &read->columns[k].column, &name, &format,
+                             &nullable, &child, &memory) &&
+            zf_py_field_set(&field, name, format, nullable, child)) {
             column =
                 zf_py_device_column_new(c->types->device_column, c->types->device_buffer, c->types->make_error, &field, storage);
         } else {
@@ -418,7 +418,8 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
 }
 
 /// Arguments (device, stream, its owner, columns, first row, rows): a list of DeviceColumns. `columns`: (column, name, format,
-/// nullable, memory); `memory` is None, or of each part None or (address, bytes, owner).
+/// nullable, child, memory); `child` as zf_py_field_set takes it, `memory` is None, or of each part None or (address, bytes,
+/// owner).
 static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
     PyObject *columns, *owner;
@@ -430,10 +431,10 @@ static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     read.stream = (void *)(uintptr_t)stream;
     bool good = true;
     for (size_t k = 0; good && k < read.count; k++) {
-        PyObject *name, *format, *memory;
+        PyObject *name, *format, *child, *memory;
         int nullable;
-        good = PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpO", &read.columns[k].column, &name, &format,
-                                &nullable, &memory);
+        good = PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpOO", &read.columns[k].column, &name, &format,
+                                &nullable, &child, &memory);
         if (good && memory != Py_None) {
             read.allocated = true;
             good = take_given(memory, &read.columns[k]);
@@ -443,7 +444,8 @@ static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     end(c);
     for (size_t k = 0; k < read.count; k++) {
         for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF(read.columns[k].given[p].owner); // of an error: nobody took them
-        if (good) read.columns[k].out->stream_owner = Py_NewRef(owner);
+        for (zf_py_device_storage *s = good ? read.columns[k].out : NULL; s != NULL; s = s->child)
+            s->stream_owner = Py_NewRef(owner);
     }
     PyObject *list = good ? make_columns(c, &read, columns) : NULL;
     free(read.columns);

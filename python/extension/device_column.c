@@ -153,12 +153,12 @@ static void column_dealloc(PyObject *self) {
 }
 
 /// False with an exception set.
-static bool count_nulls(const column_object *c, int64_t *nulls) {
+static bool count_nulls(zf_py_device_storage *storage, PyObject *make_error, int64_t *nulls) {
     zf_error error;
     zf_status status;
-    Py_BEGIN_ALLOW_THREADS status = zf_py_device_nulls(c->storage, nulls, &error);
+    Py_BEGIN_ALLOW_THREADS status = zf_py_device_nulls(storage, nulls, &error);
     Py_END_ALLOW_THREADS if (status == ZF_OK) return true;
-    zf_py_raise(c->make_error, &error);
+    zf_py_raise(make_error, &error);
     return false;
 }
 
@@ -166,11 +166,11 @@ static bool count_nulls(const column_object *c, int64_t *nulls) {
 static bool check_plain(const column_object *c, PyObject *kind) {
     if (!zf_py_plain_numbers(c->field.format)) {
         PyErr_Format(kind, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s", c->field.name,
-                     c->field.format, c->storage->element == ZF_STRING ? " and .offsets" : "");
+                     c->field.format, c->storage->parts[ZF_PY_OFFSETS].allocated != 0 ? " and .offsets" : "");
         return false;
     }
     int64_t nulls;
-    if (!count_nulls(c, &nulls)) return false;
+    if (!count_nulls(c->storage, c->make_error, &nulls)) return false;
     if (nulls == 0) return true;
     PyErr_Format(kind, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name, (long long)nulls);
     return false;
@@ -179,7 +179,9 @@ static bool check_plain(const column_object *c, PyObject *kind) {
 /// Counts nulls, and refuses a column that is no Arrow array; false with an exception set.
 static bool check_arrow(const column_object *c) {
     int64_t nulls;
-    if (!count_nulls(c, &nulls)) return false;
+    for (zf_py_device_storage *s = c->storage; s != NULL; s = s->child) {
+        if (!count_nulls(s, c->make_error, &nulls)) return false;
+    }
     if (zf_py_device_fits_arrow(c->storage)) return true;
     PyErr_Format(PyExc_BufferError, "column %s has validity and values that begin at different bits: read other rows",
                  c->field.name);
@@ -267,7 +269,12 @@ static PyObject *new_buffer(const column_object *c, int part, DLDataType type) {
 
 static PyObject *column_values(PyObject *self, void *closure) {
     (void)closure;
-    return new_buffer((column_object *)self, ZF_PY_VALUES, type_of((column_object *)self));
+    const column_object *c = (column_object *)self;
+    zf_py_field field;
+    if (c->storage->child == NULL) return new_buffer(c, ZF_PY_VALUES, type_of(c));
+    if (!zf_py_field_copy(&field, c->field.child)) return NULL;
+    return zf_py_device_column_new(Py_TYPE(self), c->buffer_type, c->make_error, &field,
+                                   zf_py_device_storage_hold(c->storage->child));
 }
 
 static PyObject *column_validity(PyObject *self, void *closure) {
@@ -298,13 +305,15 @@ static PyObject *column_nullable(PyObject *self, void *closure) {
 static PyObject *column_null_count(PyObject *self, void *closure) {
     (void)closure;
     int64_t nulls;
-    return count_nulls((column_object *)self, &nulls) ? PyLong_FromLongLong(nulls) : NULL;
+    const column_object *c = (column_object *)self;
+    return count_nulls(c->storage, c->make_error, &nulls) ? PyLong_FromLongLong(nulls) : NULL;
 }
 
 static PyObject *column_bytes(PyObject *self, void *closure) {
     (void)closure;
     uint64_t bytes = 0;
-    for (int p = 0; p < ZF_PY_PARTS; p++) bytes += ((column_object *)self)->storage->parts[p].bytes;
+    for (const zf_py_device_storage *s = ((column_object *)self)->storage; s != NULL; s = s->child)
+        for (int p = 0; p < ZF_PY_PARTS; p++) bytes += s->parts[p].bytes;
     return PyLong_FromUnsignedLongLong(bytes);
 }
 
@@ -336,10 +345,10 @@ static PyGetSetDef column_members[] = {
     {"null_count", column_null_count, NULL, "The number of nulls. Counted once, on the host.", NULL},
     {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
     {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},
-    {"values", column_values, NULL, "Elements, also those of nulls, which are 0; bits of booleans; characters of strings.", NULL},
+    {"values", column_values, NULL,
+     "Elements, also those of nulls, which are 0; bits of booleans; characters of strings. Lists: a DeviceColumn.", NULL},
     {"validity", column_validity, NULL, "A bitmap, lowest bit first, 1 for a value; None where the type has no nulls.", NULL},
-    {"offsets", column_offsets, NULL, "Strings: rows + 1 offsets (i64) into the characters, from any number on; None for others.",
-     NULL},
+    {"offsets", column_offsets, NULL, "Strings and lists: rows + 1 offsets (i64), from any number on; None for others.", NULL},
     {"__cuda_array_interface__", column_interface, NULL,
      "The column by CUDA's array interface, without a copy: numbers without nulls.", NULL},
     {0},

@@ -114,6 +114,7 @@ void zf_py_device_storage_release(zf_py_device_storage *storage) {
         else
             zf_device_release(gpu->context, gpu->name, storage->stream, part->allocated);
     }
+    zf_py_device_storage_release(storage->child);
     drop_later(storage->stream_owner);
     free(storage);
     atomic_fetch_sub(&gpu->columns, 1);

@@ -48,6 +48,7 @@ typedef struct zf_py_device_storage {
     _Atomic int64_t null_count; ///< -1: not counted yet
     zf_element element;
     zf_py_device_part parts[ZF_PY_PARTS];
+    struct zf_py_device_storage *child; ///< lists: the values, with a reference; NULL: none
 } zf_py_device_storage;
 
 /// Returns a storage without memory, with one reference; NULL: no memory.

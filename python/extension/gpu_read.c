@@ -3,42 +3,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "python/extension/storage.h"
 #include "python/extension/tensor_type.h"
 
 /// Arrow wants values and validity to begin at the same element, whose bit may lie inside a byte: the elements before it must be
 /// within the memory.
 enum { FRONT = 256 };
 
-typedef struct needs {
+/// A column of the container that is decoded to a storage: one that was asked for, or the values of lists.
+typedef struct piece {
+    size_t column;
+    zf_decode_options options;
+    zf_py_device_storage *storage;
     zf_device_sizes sizes;
-    uint64_t front; ///< bytes before values and offsets
-} needs;
+    uint64_t front;              ///< bytes before values and offsets
+    uint64_t bytes[ZF_PY_PARTS]; ///< that each part takes
+} piece;
 
-static zf_pipeline_request request_of(const zf_py_gpu_read *read, const zf_py_gpu_column *column) {
+static zf_pipeline_request request_of(const zf_py_gpu_read *read, const piece *p) {
     return (zf_pipeline_request){ZF_INIT(zf_pipeline_request),
                                  .container = read->container,
-                                 .column = column->column,
-                                 .options = read->options,
+                                 .column = p->column,
+                                 .options = p->options,
                                  .on_device = true,
                                  .host = {ZF_INIT(zf_decode_buffers)},
                                  .device = {ZF_INIT(zf_device_buffers)}};
 }
 
 /// The bytes of each part; one where a part exists and has no rows, so that it has an address.
-static zf_status find_needs(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py_gpu_column *column, needs *out,
+static zf_status find_needs(const zf_py_gpu_read *read, const zf_py_gpu *gpu, const zf_column_info *info, piece *p,
                             zf_error *error) {
-    zf_column_info info = {ZF_INIT(zf_column_info)};
-    ZF_TRY_PY(zf_container_column(read->container, column->column, &info, error));
     zf_pipeline_sizes sizes = {ZF_INIT(zf_pipeline_sizes)};
     sizes.host = (zf_decode_sizes){ZF_INIT(zf_decode_sizes)};
     sizes.device = (zf_device_sizes){ZF_INIT(zf_device_sizes)};
-    const zf_pipeline_request request = request_of(read, column);
+    const zf_pipeline_request request = request_of(read, p);
     ZF_TRY_PY(zf_pipeline_request_sizes(gpu->pipeline, &request, &sizes, error));
-    *out = (needs){sizes.device, sizes.device.validity_skip % 8 != 0 ? FRONT : 0};
-    uint64_t validity = sizes.device.validity + (sizes.device.validity == 0);
-    column->bytes[ZF_PY_VALUES] = sizes.device.values + out->front + (sizes.device.values == 0);
-    column->bytes[ZF_PY_OFFSETS] = info.type.element == ZF_STRING ? sizes.device.offsets + out->front : 0;
-    column->bytes[ZF_PY_VALIDITY] = info.type.nullable ? validity : 0;
+    p->sizes = sizes.device;
+    p->front = sizes.device.validity_skip % 8 != 0 ? FRONT : 0;
+    p->bytes[ZF_PY_VALUES] = sizes.device.values + p->front + (sizes.device.values == 0);
+    p->bytes[ZF_PY_OFFSETS] = info->type.element == ZF_STRING ? sizes.device.offsets + p->front : 0;
+    p->bytes[ZF_PY_VALIDITY] = info->type.nullable ? sizes.device.validity + (sizes.device.validity == 0) : 0;
     return ZF_OK;
 }
 
@@ -46,78 +50,136 @@ zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error) {
     zf_py_gpu *gpu;
     ZF_TRY_PY(zf_py_gpu_find(read->home, read->device, &gpu, error));
     for (size_t k = 0; k < read->count; k++) {
-        needs n;
-        ZF_TRY_PY(find_needs(read, gpu, &read->columns[k], &n, error));
+        zf_column_info info = {ZF_INIT(zf_column_info)};
+        piece p = {.column = read->columns[k].column, .options = read->options};
+        ZF_TRY_PY(zf_container_column(read->container, p.column, &info, error));
+        ZF_TRY_PY(find_needs(read, gpu, &info, &p, error));
+        memcpy(read->columns[k].bytes, p.bytes, sizeof p.bytes);
     }
     return ZF_OK;
 }
 
+static zf_status allocate(const zf_py_gpu_read *read, zf_py_device_part *part, uint64_t bytes, zf_error *error) {
+    part->room = bytes;
+    if (bytes == 0) return ZF_OK;
+    return zf_device_allocate(read->home->context, read->device, read->stream, bytes, &part->allocated, error);
+}
+
 /// Gives a storage the memory that its column needs. Memory that the caller gave becomes its own.
-static zf_status take_memory(const zf_py_gpu_read *read, zf_py_gpu_column *column, zf_error *error) {
-    zf_py_device_storage *storage = column->out;
-    for (int p = 0; p < ZF_PY_PARTS; p++) {
-        zf_py_device_part *part = &storage->parts[p];
-        if (read->allocated) {
-            *part = column->given[p];
-            column->given[p] = (zf_py_device_part){0};
+static zf_status take_memory(const zf_py_gpu_read *read, zf_py_device_part *given, const piece *p, zf_error *error) {
+    for (int k = 0; k < ZF_PY_PARTS; k++) {
+        zf_py_device_part *part = &p->storage->parts[k];
+        if (!read->allocated) {
+            ZF_TRY_PY(allocate(read, part, p->bytes[k], error));
             continue;
         }
-        if (column->bytes[p] == 0) continue;
-        part->room = column->bytes[p];
-        ZF_TRY_PY(zf_device_allocate(read->home->context, read->device, read->stream, part->room, &part->allocated, error));
+        *part = given[k];
+        given[k] = (zf_py_device_part){0};
     }
     return ZF_OK;
 }
 
 /// Where the rows will lie, and the request for them.
-static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py_gpu_column *column, zf_pipeline_request *request,
-                         zf_error *error) {
+static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py_device_part *given, piece *p,
+                         zf_pipeline_request *request, zf_error *error) {
     zf_column_info info = {ZF_INIT(zf_column_info)};
-    needs n;
-    ZF_TRY_PY(zf_container_column(read->container, column->column, &info, error));
-    ZF_TRY_PY(find_needs(read, gpu, column, &n, error));
-    ZF_TRY_PY(take_memory(read, column, error));
-    zf_py_device_storage *s = column->out;
+    ZF_TRY_PY(zf_container_column(read->container, p->column, &info, error));
+    ZF_TRY_PY(find_needs(read, gpu, &info, p, error));
+    ZF_TRY_PY(take_memory(read, given, p, error));
+    zf_py_device_storage *s = p->storage;
     zf_py_device_part *values = &s->parts[ZF_PY_VALUES], *offsets = &s->parts[ZF_PY_OFFSETS],
                       *validity = &s->parts[ZF_PY_VALIDITY];
     s->element = info.type.element;
-    s->rows = (int64_t)(read->options.some_rows ? read->options.row_count : info.rows);
-    for (int p = 0; p < ZF_PY_PARTS; p++) {
-        if (column->bytes[p] > s->parts[p].room)
+    s->rows = (int64_t)(p->options.some_rows ? p->options.row_count : info.rows);
+    for (int k = 0; k < ZF_PY_PARTS; k++) {
+        if (p->bytes[k] > s->parts[k].room)
             return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "%llu bytes were allocated, and %llu are needed",
-                              (unsigned long long)s->parts[p].room, (unsigned long long)column->bytes[p]);
-        if (s->parts[p].allocated % 256 != 0)
+                              (unsigned long long)s->parts[k].room, (unsigned long long)p->bytes[k]);
+        if (s->parts[k].allocated % 256 != 0)
             return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "the allocator's memory is not aligned to 256 bytes");
     }
     bool is_bits = s->element == ZF_BOOL;
-    uint64_t skip = s->element == ZF_STRING ? 0 : n.sizes.skip; // of strings the first offset says it
-    values->at = values->allocated + n.front + (is_bits ? skip / 8 : skip);
+    uint64_t skip = s->element == ZF_STRING ? 0 : p->sizes.skip; // of strings the first offset says it
+    values->at = values->allocated + p->front + (is_bits ? skip / 8 : skip);
     values->bit = is_bits ? (unsigned)(skip % 8) : 0;
     values->width = is_bits ? 0 : zf_py_type_of(s->element).bits / 8;
     values->bytes = is_bits ? (values->bit + (uint64_t)s->rows + 7) / 8 : (uint64_t)s->rows * values->width;
     if (offsets->allocated != 0) {
-        offsets->at = offsets->allocated + n.front;
+        offsets->at = offsets->allocated + p->front;
         offsets->bytes = ((uint64_t)s->rows + 1) * 8;
     }
     if (validity->allocated != 0) {
-        validity->at = validity->allocated + n.sizes.validity_skip / 8;
-        validity->bit = (unsigned)(n.sizes.validity_skip % 8);
+        validity->at = validity->allocated + p->sizes.validity_skip / 8;
+        validity->bit = (unsigned)(p->sizes.validity_skip % 8);
         validity->bytes = (validity->bit + (uint64_t)s->rows + 7) / 8;
     }
-    *request = request_of(read, column);
+    *request = request_of(read, p);
     request->device = (zf_device_buffers){ZF_INIT(zf_device_buffers),
-                                          .values = values->allocated + n.front,
-                                          .offsets = offsets->allocated != 0 ? offsets->allocated + n.front : 0,
+                                          .values = values->allocated + p->front,
+                                          .offsets = offsets->allocated != 0 ? offsets->allocated + p->front : 0,
                                           .validity = validity->allocated,
-                                          .values_bytes = n.sizes.values,
-                                          .offsets_bytes = n.sizes.offsets,
-                                          .validity_bytes = n.sizes.validity};
+                                          .values_bytes = p->sizes.values,
+                                          .offsets_bytes = p->sizes.offsets,
+                                          .validity_bytes = p->sizes.validity};
     return ZF_OK;
 }
+
+// ---- Lists ----------------------------------------------------------------------------------------------------
+
+/// Brings host memory of lists to the GPU, as a part of their storage.
+static zf_status bring(const zf_py_gpu_read *read, zf_py_device_part *part, const void *from, uint64_t bytes, zf_error *error) {
+    ZF_TRY_PY(allocate(read, part, bytes > 0 ? bytes : 1, error));
+    part->at = part->allocated;
+    part->bytes = bytes;
+    return zf_device_copy_in(read->home->context, read->device, read->stream, part->at, from, bytes, error);
+}
+
+/// Decodes the ends of lists on the GPU, checks them on the host, and brings the offsets back. `p` becomes the piece of the
+/// values.
+static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, uint64_t rows, void *offsets,
+                             uint8_t *validity, zf_error *error) {
+    zf_py_device_storage *s = p->storage;
+    zf_list_values of = {ZF_INIT(zf_list_values)};
+    uint64_t offsets_bytes = (rows + 1) * 8, validity_bytes = validity != NULL ? (rows + 7) / 8 : 0;
+    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = offsets, .validity = validity,
+                                       .offsets_bytes = offsets_bytes, .validity_bytes = validity_bytes};
+    ZF_TRY_PY(zf_decode_lists(read->container, p->column, "cpu", &p->options, &buffers, &of, NULL, error));
+    s->element = ZF_I64;
+    s->rows = (int64_t)rows;
+    ZF_TRY_PY(bring(read, &s->parts[ZF_PY_OFFSETS], offsets, offsets_bytes, error));
+    if (validity != NULL) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_VALIDITY], validity, validity_bytes, error));
+    atomic_store(&s->null_count, validity != NULL ? zf_py_count_nulls(validity, s->rows) : 0);
+    s->child = zf_py_device_storage_new(gpu, read->stream);
+    if (s->child == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
+    *p = (piece){.column = p->column + (validity != NULL ? 2 : 1), .options = read->options, .storage = s->child};
+    p->options.some_rows = true;
+    p->options.row_begin = of.row_begin;
+    p->options.row_count = of.row_count;
+    return ZF_OK;
+}
+
+static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, const zf_column_info *info, zf_error *error) {
+    zf_column_info next = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(read->container, p->column + 1, &next, error));
+    uint64_t rows = p->options.some_rows ? p->options.row_count : info->rows;
+    bool nullable = next.part == ZF_LIST_VALIDITY;
+    void *offsets = rows < SIZE_MAX / 16 ? malloc((rows + 1) * 8) : NULL;
+    uint8_t *validity = nullable ? malloc(rows / 8 + 1) : NULL;
+    zf_status status =
+        offsets != NULL && (!nullable || validity != NULL)
+            ? begin_lists(read, gpu, p, rows, offsets, validity, error)
+            : zf_py_fail(error, ZF_ERR_MEMORY, info->full_name, "no memory for %llu rows", (unsigned long long)rows);
+    free(offsets);
+    free(validity);
+    return status;
+}
+
+// ---- Reading --------------------------------------------------------------------------------------------------
 
 /// The characters of strings end at the last offset.
 static zf_status find_end(zf_py_device_storage *storage, zf_error *error) {
     int64_t end = 0;
+    if (storage->child != NULL) return find_end(storage->child, error);
     if (storage->element != ZF_STRING) return ZF_OK;
     uint64_t at = storage->parts[ZF_PY_OFFSETS].at + (uint64_t)storage->rows * 8;
     ZF_TRY_PY(zf_py_device_copy(storage, &end, at, sizeof end, error));
@@ -135,17 +197,24 @@ static zf_status decode(zf_py_gpu_read *read, zf_py_gpu *gpu, const zf_pipeline_
     return status;
 }
 
+static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_gpu_column *column, zf_pipeline_request *request,
+                              zf_error *error) {
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(read->container, column->column, &info, error));
+    column->out = zf_py_device_storage_new(gpu, read->stream);
+    if (column->out == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
+    piece p = {.column = column->column, .options = read->options, .storage = column->out};
+    if (info.part == ZF_LIST_ENDS) ZF_TRY_PY(take_lists(read, gpu, &p, &info, error));
+    return lay_out(read, gpu, column->given, &p, request, error);
+}
+
 zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error) {
     zf_py_gpu *gpu;
     ZF_TRY_PY(zf_py_gpu_find(read->home, read->device, &gpu, error));
     zf_pipeline_request *requests = calloc(read->count + 1, sizeof *requests);
     zf_status status = requests != NULL ? ZF_OK : zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a read");
-    for (size_t k = 0; status == ZF_OK && k < read->count; k++) {
-        zf_py_gpu_column *column = &read->columns[k];
-        column->out = zf_py_device_storage_new(gpu, read->stream);
-        status = column->out == NULL ? zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column")
-                                     : lay_out(read, gpu, column, &requests[k], error);
-    }
+    for (size_t k = 0; status == ZF_OK && k < read->count; k++)
+        status = begin_column(read, gpu, &read->columns[k], &requests[k], error);
     if (status == ZF_OK) status = decode(read, gpu, requests, error);
     free(requests);
     for (size_t k = 0; status != ZF_OK && k < read->count; k++) {

@@ -42,7 +42,7 @@ static void *take(size_t bytes) {
     return memory;
 }
 
-static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
+int64_t zf_py_count_nulls(const uint8_t *validity, int64_t rows) {
     int64_t valid = 0;
     for (int64_t k = 0; k < rows / 8; k++) valid += __builtin_popcount(validity[k]);
     if (rows % 8 != 0) valid += __builtin_popcount(validity[rows / 8] & ((1u << rows % 8) - 1));
@@ -106,7 +106,7 @@ static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
                                        .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
     ZF_TRY_PY(zf_decode(d->container, d->column, "cpu", &d->options, &buffers, NULL, error));
-    if (s->validity != NULL) s->null_count = count_nulls(s->validity, s->rows);
+    if (s->validity != NULL) s->null_count = zf_py_count_nulls(s->validity, s->rows);
     if (s->element == ZF_STRING) return finish_strings(d, error);
     return d->wide ? widen(s, error) : ZF_OK;
 }
@@ -138,7 +138,7 @@ static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
                                        .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
     ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
-    if (nullable) s->null_count = count_nulls(s->validity, s->rows);
+    if (nullable) s->null_count = zf_py_count_nulls(s->validity, s->rows);
     if (of.row_count <= INT32_MAX) narrow_offsets(s);
     zf_py_decode values = *d;
     values.column += nullable ? 2 : 1;

@@ -36,6 +36,9 @@ typedef struct zf_py_decode {
 /// those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8.
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 
+/// Returns how many of the first `rows` bits of a bitmap are 0.
+int64_t zf_py_count_nulls(const uint8_t *validity, int64_t rows);
+
 zf_py_storage *zf_py_storage_hold(zf_py_storage *storage);
 /// Any thread, with or without the GIL. NULL: nothing.
 void zf_py_storage_release(zf_py_storage *storage);

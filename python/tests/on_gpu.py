@@ -133,6 +133,27 @@ def test_values(path, rows):
         assert array.cast(pa.field(column).type).equals(pa.array(column)), column.name
 
 
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 20_011), slice(5, 6), slice(990, 12_100)])
+def test_lists(tmp_path_factory, rows):
+    chosen, count = random.Random(5), 20_011
+    table = pa.table({
+        "strings": pa.array([None if k % 7 == 3 else [f"v{j}" if j % 5 else None for j in range(k % 6)] for k in range(count)], pa.list_(pa.string())),
+        "numbers": pa.array([[chosen.randrange(1000) for _ in range(k % 3)] for k in range(count)], pa.list_(pa.int32())),
+        "flags": pa.array([[j % 2 == 0 for j in range(k % 5)] for k in range(count)], pa.list_(pa.bool_()))})
+    at = tmp_path_factory.mktemp("lists") / "l.zfd"
+    zf.write_table(table, at, rows_per_block=4095)
+    f = zf.open(at)
+    on_gpu, on_cpu = f.read(rows=rows, device="cuda:0"), f.read(rows=rows)
+    for wanted in on_cpu.columns:
+        column = on_gpu[wanted.name]
+        offsets, expected = cupy.asnumpy(cupy.asarray(column.offsets)), np.asarray(wanted.offsets)
+        assert (offsets == expected).all() and column.null_count == wanted.null_count
+        check_equal(column.values, wanted.values)
+        one, kept = device_arrays.array_of(column)
+        assert one.array.n_children == 1 and one.array.children[0].contents.length == len(wanted.values)
+        del kept
+
+
 def test_first_minute(numbers):
     """torch and CuPy take a column where it is."""
     column = zf.open(numbers).read(["steps"], device="cuda:0")["steps"]

@@ -165,6 +165,39 @@ def test_arrow_lives(path):
             call(later=1)
 
 
+def test_lists(tmp_path):
+    """Lists: offsets and validity as the CPU decodes them, the values in a column of their own."""
+    rows = [None if k % 7 == 3 else [f"v{j}" if j % 5 else None for j in range(k % 4)] for k in range(5000)]
+    numbers = [[j * k for j in range(k % 3)] for k in range(5000)]
+    at = tmp_path / "lists.zfd"
+    zf.write_table(pa.table({"text": pa.array(rows, pa.list_(pa.string())), "n": pa.array(numbers, pa.list_(pa.int32()))}), at, rows_per_block=999)
+    f = zf.open(at)
+    for some in (slice(0, 0), slice(0, 5000), slice(3, 4), slice(990, 2100)):
+        g, host = f.read(rows=some, device="cuda:0"), pa.table(f.read(rows=some))
+        schema = pa.schema(g)
+        assert schema.field("text").type == pa.large_list(pa.large_string()) and schema.field("n").type == pa.large_list(pa.int32())
+        for name in ("text", "n"):
+            column, wanted = g[name], host[name].combine_chunks()
+            assert len(column) == len(wanted) and column.null_count == wanted.null_count and column.values.format in ("U", "i")
+            offsets = np.from_dlpack(column.offsets, device="cpu")
+            assert offsets[0] == 0 and (np.diff(offsets) == [len(v) if v is not None else 0 for v in wanted.to_pylist()]).all()
+            assert len(column.values) == offsets[-1] and not hasattr(column, "__cuda_array_interface__")
+            if wanted.null_count:
+                bits = np.unpackbits(np.from_dlpack(column.validity, device="cpu"), count=len(wanted), bitorder="little")
+                assert (bits.astype(bool) == wanted.is_valid().to_numpy(zero_copy_only=False)).all()
+            one, kept = device_arrays.array_of(column)
+            child = one.array.children[0].contents
+            assert one.array.n_children == 1 and one.array.offset == 0 and child.length == len(column.values)
+            del kept
+        kept = g["n"].values
+        at_values = kept.__cuda_array_interface__["data"] if not kept.null_count else None
+        del g
+        gc.collect()
+        assert len(kept) >= 0 and (at_values is None or kept.__cuda_array_interface__["data"] == at_values)
+    with pytest.raises(zf.UnsupportedError, match="allocator"):
+        f.read(["n"], device="cuda:0", allocator=lambda n, s: Memory(n))
+
+
 def test_allocator(path):
     """Memory of an allocator is used as it is, and kept by its last user."""
     f = zf.open(path)

@@ -33,11 +33,23 @@ def stream_handle(stream):
 
 def column_format(field, binary):
     """The Arrow format of a column in a GPU's memory: 64-bit offsets, decimals of 64 bits."""
+    if field._child is not None:
+        return "+L"
     if field.format in ("u", "z"):
         return "Z" if binary or field.format == "z" else "U"
     if field._logical == _types.DECIMAL:
         return f"{field.format},64"
     return field.format
+
+
+def column_child(field, binary):
+    """The child of a column of lists, or None."""
+    if field._child is None:
+        return None
+    name, form, nullable = field._child
+    if form in ("u", "z"):
+        form = "Z" if binary or form == "z" else "U"
+    return name, f"{form},64" if form.startswith("d:") else form, nullable
 
 
 def _allocate(allocator, nbytes, handle, name):
@@ -63,14 +75,14 @@ def _allocate(allocator, nbytes, handle, name):
 def read(container, device, fields, begin, count, stream, allocator, binary):
     """Decodes columns into a GPU's memory: a list of DeviceColumns."""
     lists = next((field.name for field in fields if field._child is not None), None)
-    if lists is not None:
-        raise refuse(UnsupportedError, f"column {lists!r} is of lists, which are not read into a GPU's memory", lists, 'device="cpu" reads it')
+    if lists is not None and allocator is not None:
+        raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
     handle = stream_handle(stream)
     numbers = tuple(container.find(field.identifier) for field in fields)
     parts = [None] * len(fields)
     if allocator is not None:
         sizes = container.gpu_sizes(device, numbers, begin, count)
         parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
-    columns = tuple((number, field.name, column_format(field, binary), field.nullable, part)
+    columns = tuple((number, field.name, column_format(field, binary), field.nullable, column_child(field, binary), part)
                     for number, field, part in zip(numbers, fields, parts))
     return container.decode_gpu(device, handle, stream, columns, begin, count)

@@ -156,5 +156,5 @@ class DeviceTable(_Columns):
         return _runtime.export_device_stream(tuple(self._columns.values()), self._rows, self._metadata, number)
 
     def __arrow_c_schema__(self):
-        fields = tuple((column.name, column.format, column.nullable, None) for column in self._columns.values())
+        fields = tuple((column.name, column.format, column.nullable, _child_of(column)) for column in self._columns.values())
         return _runtime.export_schema(fields, self._metadata)

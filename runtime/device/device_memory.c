@@ -39,3 +39,13 @@ zf_status zf_device_copy_out(zf_context *context, const char *device, void *stre
     ZF_TRY(accelerator->ops->copy_out(accelerator, stream, to, from, bytes, error));
     return accelerator->ops->wait(accelerator, stream, error);
 }
+
+zf_status zf_device_copy_in(zf_context *context, const char *device, void *stream, uint64_t to, const void *from, uint64_t bytes,
+                            zf_error *error) {
+    if (context == NULL || (bytes > 0 && (to == 0 || from == NULL)))
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_device_copy_in needs a context and both addresses");
+    zf_accelerator *accelerator;
+    ZF_TRY(find(context, device, &accelerator, error));
+    ZF_TRY(accelerator->ops->copy_in(accelerator, stream, to, from, bytes, error));
+    return accelerator->ops->wait(accelerator, stream, error);
+}

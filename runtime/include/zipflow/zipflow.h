@@ -157,6 +157,11 @@ ZF_API zf_status zf_device_allocate(zf_context *context, const char *device, voi
 /// Other streams that use it must be followed by `stream` first. `address` may be 0. Where the GPU has no pool, or is lost, the
 /// call waits for `stream`, or does nothing.
 ZF_API void zf_device_release(zf_context *context, const char *device, void *stream, uint64_t address);
+/// Copies `bytes` bytes of the host to device memory behind the work that is on `stream`, and waits for it.
+///
+/// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).
+ZF_API zf_status zf_device_copy_in(zf_context *context, const char *device, void *stream, uint64_t to, const void *from,
+                                   uint64_t bytes, zf_error *error);
 /// Copies `bytes` bytes of device memory to the host behind the work that is on `stream`, and waits for it.
 ///
 /// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).

@@ -551,13 +551,19 @@ static void test_memory_for_callers(void) {
         CHECK(zf_device_allocate(context, "cuda", stream, 100, &address, &error) == ZF_OK && address % 256 == 0, "%s",
               error.message);
         CHECK(fake->allocations == 1, "%u allocations", fake->allocations);
-        *(uint8_t *)(uintptr_t)(address + 99) = 0x5a; // the fake's memory is the host's
+        const uint8_t given = 0x5a;
+        CHECK(zf_device_copy_in(context, "cuda", stream, address + 99, &given, 1, &error) == ZF_OK &&
+                  *(uint8_t *)(uintptr_t)(address + 99) == given, // the fake's memory is the host's
+              "%s", error.message);
         CHECK(zf_device_copy_out(context, "cuda:0", stream, &byte, address + 99, 1, &error) == ZF_OK && byte == 0x5a, "%s",
               error.message);
         zf_device_release(context, "cuda", stream, address);
         CHECK(fake->allocations == 0, "not given back");
-        const char *wanted = pools ? "cuMemAllocAsync cuMemcpyDtoHAsync_v2 cuStreamSynchronize cuMemFreeAsync "
-                                   : "cuMemcpyDtoHAsync_v2 cuStreamSynchronize cuStreamSynchronize ";
+        const char *wanted =
+            pools ? "cuMemAllocAsync cuMemcpyHtoDAsync_v2 cuStreamSynchronize cuMemcpyDtoHAsync_v2 cuStreamSynchronize "
+                    "cuMemFreeAsync "
+                  : "cuMemcpyHtoDAsync_v2 cuStreamSynchronize cuMemcpyDtoHAsync_v2 cuStreamSynchronize "
+                    "cuStreamSynchronize ";
         CHECK(strcmp(ordered, wanted) == 0, "%s", ordered);
         fake->on_stream = NULL;
         fake->failing = pools ? "cuMemAllocAsync" : "cuMemAlloc_v2", fake->result = 1;

@@ -487,6 +487,10 @@ static void test_device_memory(void) {
     CHECK(zf_device_allocate(NULL, "cuda", NULL, 8, &address, &error) == ZF_ERR_USAGE &&
               zf_device_allocate(context, "cuda", NULL, 8, NULL, &error) == ZF_ERR_USAGE,
           "%s", error.code);
+    CHECK(zf_device_copy_in(context, "cuda", NULL, 0, NULL, 8, &error) == ZF_ERR_USAGE &&
+              zf_device_copy_in(context, "cpu", NULL, 0, NULL, 0, &error) == ZF_ERR_UNSUPPORTED &&
+              zf_device_copy_in(context, "cuda", NULL, 0, NULL, 0, &error) == ZF_OK,
+          "%s", error.code);
     CHECK(zf_device_copy_out(context, "cuda", NULL, NULL, 0, 8, &error) == ZF_ERR_USAGE &&
               zf_device_copy_out(context, "cpu", NULL, NULL, 0, 0, &error) == ZF_ERR_UNSUPPORTED &&
               zf_device_copy_out(context, "cuda", NULL, NULL, 0, 0, &error) == ZF_OK,
