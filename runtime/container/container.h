@@ -145,7 +145,8 @@ ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint3
 /// Changes the rows per block of a column: before its first block, or to 0, from where on its blocks are uneven. Version 1 has no
 /// such blocks. No block may be written meanwhile.
 ZF_PRIVATE_API void zf_writer_rows_per_block(zf_writer *writer, size_t column, uint64_t rows);
-/// Writes the index, syncs, renames. Each column must have `rows` rows. On any failure the temporary file is gone.
+/// Writes the index, syncs, renames. Each column must have `rows` rows, but for values of lists. On any failure the temporary
+/// file is gone.
 ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, uint64_t rows, zf_error *error);
 /// Removes the temporary file if it was not finished, and frees.
 ZF_PRIVATE_API void zf_writer_free(zf_writer *writer);

@@ -229,6 +229,7 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
         }
     }
     if (r->fault == NULL && !own && row != rows) fail_at(r, "a column without all its rows", r->at);
+    if (r->fault == NULL && own && row > 0 && index->rows == 0) fail_at(r, "values of lists in a table without rows", r->at);
     column->rows = row;
 }
 

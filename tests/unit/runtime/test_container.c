@@ -724,6 +724,26 @@ static void write_example(const char *path, zf_error *error) {
     free(bytes);
 }
 
+/// Values of lists that no row has.
+static void test_values_without_rows(zf_context *context) {
+    zf_error error = {0};
+    zf_writer *w = NULL;
+    zf_container *c = NULL;
+    const zf_writer_column columns[] = {{"a", {.element = ZF_I64}, "list<u32>", "walk", 4096, NULL, false, ZF_LIST_ENDS},
+                                        {"a.values", {.element = ZF_U32}, "u32", "walk", 4096, NULL, false, ZF_LIST_VALUES}};
+    for (unsigned values = 0; values < 2; values++) {
+        CHECK(create("v.zfd", "t", columns, 2, &w, &error) == ZF_OK, "%s", error.message);
+        parallel p = {w, 1, ZF_OK};
+        if (values) write_column(&p);
+        CHECK(p.status == ZF_OK && zf_writer_finish(w, 0, &error) == ZF_OK, "%s", error.message);
+        zf_writer_free(w);
+        zf_status status = zf_container_open(context, path_of("v.zfd"), &c, &error);
+        CHECK(values ? status == ZF_ERR_INPUT && strstr(error.message, "a table without rows") != NULL : status == ZF_OK, "%s",
+              error.message);
+        zf_container_close(c);
+    }
+}
+
 static void test_documented_example(void) {
     zf_error error = {0};
     size_t size = 0, page_size = 0;
@@ -751,6 +771,7 @@ int main(void) {
     test_layout_refusals();
     test_writer_refusals();
     test_disk_full(context);
+    test_values_without_rows(context);
     test_parallel_writers(context);
     test_block_refusals();
     test_index_refusals(context);
@@ -758,7 +779,7 @@ int main(void) {
     test_open_failures(context);
     test_documented_example();
     zf_context_free(context);
-    static const char *const names[] = {"f.zfd", "p.zfd", "c.zfd", "x.zfd", "example.zfd"};
+    static const char *const names[] = {"f.zfd", "p.zfd", "c.zfd", "x.zfd", "v.zfd", "example.zfd"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) unlink(path_of(names[i]));
     CHECK(rmdir(directory) == 0, "something was left in %s", directory);
     return check_result();
