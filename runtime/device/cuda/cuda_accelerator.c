@@ -129,12 +129,13 @@ static zf_status allocate_ordered(zf_accelerator *self, void *stream, uint64_t b
     return take(of(self), of(self)->pools, stream, bytes, address, error);
 }
 
-/// Without pools the host waits for the stream.
+/// Without pools the host waits for the stream. A stream that is gone has nothing to wait for: the memory goes back at once, for
+/// which the driver waits for the GPU.
 static void release_ordered(zf_accelerator *self, void *stream, uint64_t address) {
     zf_cuda *cuda = of(self);
     if (address == 0 || !enter_to_release(cuda)) return;
     zf_cu_result result = cuda->pools ? cuda->driver->memory_free_ordered(address, stream) : cuda->driver->stream_wait(stream);
-    if (!cuda->pools && result == ZF_CU_SUCCESS) result = cuda->driver->memory_free(address);
+    if (!cuda->pools || (result != ZF_CU_SUCCESS && what_destroyed(result) == NULL)) result = cuda->driver->memory_free(address);
     leave(cuda, result, "giving something back", NULL);
 }
 

@@ -161,8 +161,9 @@ ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
 ///
 /// `stream`: CUDA: a CUstream of the primary context; NULL: the default stream. Stream order: the pipeline writes the device
 /// memory of requests after the work that was enqueued on `stream` before this call, so memory of a stream-ordered pool may be
-/// used at once. Reading and copies of stored bytes do not wait. The stream does not wait for the batch: see zf_batch_follow.
-/// CPUs ignore `stream`.
+/// used at once. Reading does not wait, nor do copies of stored bytes, unless blocks of uneven rows are moved or no rows are
+/// wanted. The pipeline has one stream for copies and some for decodes, so later batches wait as well. The stream does not wait
+/// for the batch: see zf_batch_follow. CPUs ignore `stream`.
 ///
 /// Errors: those of zf_batch_start.
 ZF_API zf_status zf_batch_start_behind(zf_batch *batch, void *stream, zf_error *error);

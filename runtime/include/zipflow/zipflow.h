@@ -142,8 +142,9 @@ ZF_API size_t zf_device_count(const zf_context *context);
 ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
 
 // Memory of a device, for callers that have no allocator of their own. It belongs to the caller, who gives it back before the
-// context is freed. `stream`: CUDA: a CUstream of the primary context; NULL: the default stream, whichever that is for the
-// caller's other libraries; CU_STREAM_LEGACY names it. Any thread.
+// context is freed. `device`: as everywhere; NULL: "auto". `stream`: CUDA: a CUstream of that GPU's primary context; NULL: the
+// legacy default stream, which waits for streams that were made without CU_STREAM_NON_BLOCKING, and they for it.
+// CU_STREAM_PER_THREAD names another stream on each thread. Any thread.
 
 /// Allocates `bytes` bytes of device memory, aligned to 256; at least one byte.
 ///

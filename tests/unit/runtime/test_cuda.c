@@ -566,6 +566,10 @@ static void test_memory_for_callers(void) {
                     "cuStreamSynchronize ";
         CHECK(strcmp(ordered, wanted) == 0, "%s", ordered);
         fake->on_stream = NULL;
+        CHECK(zf_device_allocate(context, "cuda", stream, 100, &address, &error) == ZF_OK, "%s", error.message);
+        fake->failing = pools ? "cuMemFreeAsync" : "cuStreamSynchronize", fake->result = 400; // the caller's stream is gone
+        zf_device_release(context, "cuda", stream, address);
+        CHECK(fake->allocations == 0, "not given back behind a stream that is gone");
         fake->failing = pools ? "cuMemAllocAsync" : "cuMemAlloc_v2", fake->result = 1;
         CHECK(zf_device_allocate(context, "cuda", stream, 8, &address, &error) == ZF_ERR_DEVICE && address == 0 &&
                   strcmp(error.code, "ZF1110") == 0,
