@@ -75,7 +75,9 @@ static zf_status encode_batch(const encoding *e, zf_program *program, zf_encode_
     ZF_TRY(zf_table_writer_create(program, e->table->table->name, e->columns, e->column_count, &e->table->options, e->path,
                                   &writer, error));
     zf_status status = zf_table_writer_append(writer, e->columns, e->column_count, e->rows, error);
-    if (status == ZF_OK) status = zf_table_writer_finish(writer, stats, error);
+    zf_error later; // after a failure it only says what was done until then
+    zf_status finished = zf_table_writer_finish(writer, stats, status == ZF_OK ? error : &later);
+    if (status == ZF_OK) status = finished;
     zf_table_writer_free(writer);
     return status;
 }
@@ -91,6 +93,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     zf_status status = zf_encode_table_create(program, table_name, options, &table, error);
     encoding e = {&table, columns, column_count, rows, path};
     if (status == ZF_OK && has_lists(table.table)) {
+        for (size_t c = 0; c < table.table->column_count && stats != NULL; c++) ZF_GIVE_AT(zf_encode_stats, stats, c, &none);
         status = encode_batch(&e, program, stats, error);
         zf_encode_table_free(&table);
         return status;

@@ -296,7 +296,7 @@ static void wait_for_room(run *r, uint64_t index) {
     pthread_mutex_unlock(&r->lock);
 }
 
-/// Leaves a block for its turn, and writes those whose turn has come: no thread waits for another one's block.
+/// Leaves a block for its turn, and writes those whose turn has come: no thread waits for another one to encode.
 static void write_in_turn(run *r, uint64_t index, const encoded *e) {
     pthread_mutex_lock(&r->lock);
     r->ahead[index % r->room] = *e;

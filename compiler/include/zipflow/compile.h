@@ -159,9 +159,9 @@ typedef struct zf_encode_options {
     /// stream that it makes, "COLUMN.STREAM" or "COLUMN.STREAM.STREAM", separated by commas; "all"; NULL: none. GPUs decode fused
     /// stages faster, CPUs often the others. A stream that no ordered stage makes is ZF_ERR_USAGE.
     const char *unfused;
-    /// Receives the progress after each block; `blocks` is 0 where their number is not known (zf_table_writer). Returns false to
-    /// cancel the encoding, which then returns ZF_ERR_CANCELLED (ZF1115) and leaves no file. NULL: no reports. Any thread of the
-    /// encoding calls it, one at a time; the others wait, so it must be fast.
+    /// Receives the progress after each block; `blocks` is 0 where their number is not known (zf_table_writer, and tables with
+    /// lists). Returns false to cancel the encoding, which then returns ZF_ERR_CANCELLED (ZF1115) and leaves no file. NULL: no
+    /// reports. Any thread of the encoding calls it, one at a time; the others wait, so it must be fast.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
     /// The version of the format (docs/format.md): 1 or 2; 0: the newest. Version 1 has no place for full names, a schema and

@@ -445,6 +445,26 @@ static size_t stream_of(const mutated *file, const zf_container *container, size
     return at + zf_load64(block + 64 + UINT64_C(8) * (zf_load32(block + 40) + (uint64_t)zf_load32(block + 44)));
 }
 
+/// An encode that fails: the entries of all columns are written, those of the parts of lists among them.
+static void test_statistics_of_a_failure(void) {
+    static uint8_t bits[LISTS][ROWS / 8 + 1];
+    zf_error error = {0};
+    zf_encode_column columns[LISTS + 1];
+    zf_encode_stats stats[32];
+    size_t all = zf_program_columns(program, NULL);
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+    columns_from(0, FEW, columns, bits);
+    for (unsigned fails = 0; fails < 2; fails++) {
+        memset(stats, POISON, sizeof stats);
+        for (size_t c = 0; c < all; c++) stats[c].size = sizeof *stats;
+        const char *path = fails ? place("no/such/directory") : place("statistics");
+        zf_status status = zf_encode(program, NULL, columns, LISTS + 1, FEW, &options, path, stats, &error);
+        CHECK((status != ZF_OK) == (fails != 0), "%d %s", status, error.message);
+        for (size_t c = 0; c < all; c++)
+            CHECK(fails ? stats[c].blocks == 0 : stats[c].blocks < FEW, "column %zu: %llu blocks", c, (ull)stats[c].blocks);
+    }
+}
+
 static void test_ends_that_lie(void) {
     static mutated file;
     zf_error error = {0};
@@ -662,6 +682,7 @@ int main(void) {
         test_many_strings();
         test_long_lists();
         test_wrong_calls();
+        test_statistics_of_a_failure();
         test_ends_that_lie();
         test_parts_that_do_not_fit();
         test_full_names();
