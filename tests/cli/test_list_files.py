@@ -173,6 +173,9 @@ class Lists(Case):
         self.encode()
         text, out = self.file("n.csv", "id,n\n1,2\n"), self.dir / "no"
         self.bad(1, *self.words(), text, says="lists have no form in delimited text")
+        for columns in ((), ("--columns", "n"), ("--columns", "n.values")):
+            self.bad(2, "pipeline", self.zfd, "--rows", "2..5", *columns, says="`n.values` is a part of lists")
+        self.good("pipeline", self.zfd, "-q", "--device", "cpu", "--rows", "2..5", "--columns", "id", "--verify")
         self.bad(2, *self.words(), *self.given, text, "--field", "n=x", says="column `n` is of lists")
         self.bad(2, *self.words(), *self.given, "--format", 1, says="version 1 of the format has no place for columns of lists")
         decode = ("decode", self.zfd, "-q", "-o", out)

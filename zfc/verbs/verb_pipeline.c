@@ -174,6 +174,11 @@ static zf_status add_columns(piping *p, zf_container *container, const size_t *s
         *c = (zf_piped){.container = container, .column = selected[i], .ready = NAN};
         ZF_TRY(zf_container_column(container, selected[i], &c->info, error));
         c->rows = c->info.rows;
+        if (p->decode_options.some_rows && c->info.part == ZF_LIST_VALUES) {
+            zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows are those of the table, and `%s` is a part of lists",
+                    c->info.name);
+            return zf_fail_hint(error, ZF_ERR_USAGE, "`zfc decode` decodes some rows of lists; name other columns by --columns");
+        }
         uint64_t begin = p->decode_options.row_begin, behind = c->info.rows > begin ? c->info.rows - begin : 0;
         if (p->decode_options.some_rows) c->rows = behind < p->decode_options.row_count ? behind : p->decode_options.row_count;
         if (p->container_count > 1)

@@ -237,7 +237,7 @@ const zf_verb zf_verbs[] = {
      "column `COLUMN.values`. Nullable columns and lists also have `.valid` (a "
      "bitmap, least significant bit first). `--format csv` writes one file named after the table. Files get their names when "
      "every column is decoded: after an error there are none. While one column is written the next is decoded, if both together "
-     "have at most 1 GiB (not for csv, which is written in slices of rows).",
+     "have at most 1 GiB (not for csv, which is written in slices of rows, nor for lists).",
      1,
      1,
      zf_run_decode,
