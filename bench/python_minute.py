@@ -10,7 +10,8 @@ Needs the package zipflow, pyarrow, and on a GPU torch. LINEITEM.parquet is line
 - `copy`: the same plain bytes from pinned memory to the GPU by torch: the link alone, once somebody has decoded them.
 - `parquet`: pyarrow reads the columns of the Parquet file over all cores, torch copies them to the GPU.
 
-Every read is compared with the Parquet file's values before it is timed. Files are in the page cache. Rates are of plain bytes.
+The first read of each set is compared with the Parquet file's values; later ones are timed alone. Files are in the page cache. Rates are
+of plain bytes.
 """
 
 import argparse
@@ -83,7 +84,7 @@ def gpu(options, file, path, record):
         def again():
             file.read(columns, device=options.device)
 
-        def again_torch():
+        def again_torch():  # on the default stream, which is torch's current one here
             file.read(columns, device=options.device, allocator=lambda n, s: torch.empty(n, dtype=torch.uint8, device=options.device))
 
         def copy():

@@ -240,7 +240,7 @@ static void decode_lists(zf_container *container, size_t column, uint64_t hash) 
                     "%llu values", (unsigned long long)of.rows);
         list_rows part;
         uint64_t begin = info.rows > 0 ? (hash >> 8) % info.rows : 0,
-                 rows = info.rows > 0 ? (hash >> 32) % (info.rows - begin) : 0;
+                 rows = info.rows > 0 ? (hash >> 32) % (info.rows - begin + 1) : 0;
         decode_list_rows(container, column, "cpu", begin, rows, nullable, &part);
         compare_lists(&host, &part, begin, rows, nullable, "a range");
         free_list_rows(&part);
