@@ -57,8 +57,9 @@ bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage) {
 
 static void free_array_capsule(PyObject *capsule) {
     ArrowDeviceArray *array = PyCapsule_GetPointer(capsule, "arrow_device_array");
-    if (array->array.release != NULL) array->array.release(&array->array);
-    free(array);
+    Py_BEGIN_ALLOW_THREADS // without pools a GPU's memory goes back when its stream has passed
+        if (array->array.release != NULL) array->array.release(&array->array);
+    Py_END_ALLOW_THREADS free(array);
 }
 
 PyObject *zf_py_device_array_capsule(zf_py_device_storage *storage) {

@@ -417,8 +417,8 @@ static void release_device_stream(ArrowDeviceArrayStream *stream) {
 
 static void free_device_stream_capsule(PyObject *capsule) {
     ArrowDeviceArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_device_array_stream");
-    if (stream->release != NULL) stream->release(stream);
-    free(stream);
+    Py_BEGIN_ALLOW_THREADS if (stream->release != NULL) stream->release(stream);
+    Py_END_ALLOW_THREADS free(stream);
 }
 
 PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments) {

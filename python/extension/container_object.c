@@ -417,18 +417,21 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
     return list;
 }
 
-/// Arguments (device, stream, its owner, columns, first row, rows): a list of DeviceColumns. `columns`: (column, name, format,
-/// nullable, child, memory); `child` as zf_py_field_set takes it, `memory` is None, or of each part None or (address, bytes,
-/// owner).
+/// Arguments (device, stream, its owner, columns, first row, rows, threads): a list of DeviceColumns. `columns`: (column, name,
+/// format, nullable, child, memory); `child` as zf_py_field_set takes it, `memory` is None, or of each part None or (address,
+/// bytes, owner).
 static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
     PyObject *columns, *owner;
     unsigned long long stream, first, rows;
+    unsigned threads;
     zf_py_gpu_read read = {0};
-    if (!PyArg_ParseTuple(arguments, "sKOO!KK", &read.device, &stream, &owner, &PyTuple_Type, &columns, &first, &rows) ||
+    if (!PyArg_ParseTuple(arguments, "sKOO!KKI", &read.device, &stream, &owner, &PyTuple_Type, &columns, &first, &rows,
+                          &threads) ||
         !begin_gpu_read(c, &read, first, rows, PyTuple_Size(columns)))
         return NULL;
     read.stream = (void *)(uintptr_t)stream;
+    read.options.threads = threads;
     bool good = true;
     for (size_t k = 0; good && k < read.count; k++) {
         PyObject *name, *format, *child, *memory;
@@ -444,8 +447,9 @@ static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     end(c);
     for (size_t k = 0; k < read.count; k++) {
         for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF(read.columns[k].given[p].owner); // of an error: nobody took them
-        for (zf_py_device_storage *s = good ? read.columns[k].out : NULL; s != NULL; s = s->child)
-            s->stream_owner = Py_NewRef(owner);
+        if (!good) zf_py_device_storage_release(read.columns[k].out); // the call may have gone well, and an interrupt come
+        zf_py_device_storage *storage = good && owner != Py_None ? read.columns[k].out : NULL;
+        for (; storage != NULL; storage = storage->child) storage->stream_owner = Py_NewRef(owner);
     }
     PyObject *list = good ? make_columns(c, &read, columns) : NULL;
     free(read.columns);

@@ -28,10 +28,12 @@ static void delete_versioned(DLManagedTensorVersioned *tensor) { free_held(tenso
 static void free_capsule(PyObject *capsule) {
     if (PyCapsule_IsValid(capsule, "dltensor")) {
         DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, "dltensor");
-        tensor->deleter(tensor);
+        Py_BEGIN_ALLOW_THREADS tensor->deleter(tensor);
+        Py_END_ALLOW_THREADS
     } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-        tensor->deleter(tensor);
+        Py_BEGIN_ALLOW_THREADS tensor->deleter(tensor);
+        Py_END_ALLOW_THREADS
     }
 }
 

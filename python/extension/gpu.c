@@ -56,6 +56,7 @@ bool zf_py_gpus_free(zf_py_home *home) {
 typedef struct owner {
     struct owner *next;
     PyObject *object;
+    long process; ///< a forked child leaves its parent's objects alone
 } owner;
 
 static _Atomic(owner *) owners;
@@ -63,7 +64,7 @@ static _Atomic(owner *) owners;
 void zf_py_drop_owners(void) {
     for (owner *one = atomic_exchange(&owners, NULL), *next; one != NULL; one = next) {
         next = one->next;
-        Py_DECREF(one->object);
+        if (one->process == (long)getpid()) Py_DECREF(one->object);
         free(one);
     }
 }
@@ -79,6 +80,7 @@ static void drop_later(PyObject *object) {
     owner *one = object != NULL ? malloc(sizeof *one) : NULL;
     if (one == NULL) return;
     one->object = object;
+    one->process = (long)getpid();
     one->next = atomic_load(&owners);
     while (!atomic_compare_exchange_weak(&owners, &one->next, one)) {
     }

@@ -256,15 +256,20 @@ def test_threads(numbers):
 
 def test_damage(numbers):
     """A damaged block is an error of the read, with its place, and the GPU goes on."""
-    data = bytearray(numbers.read_bytes())
-    for at in (300, len(data) // 2):
+    data, noticed = bytearray(numbers.read_bytes()), 0
+    for at in range(300, len(data), len(data) // 40):
         bad = bytearray(data)
         bad[at] ^= 0x10
-        with pytest.raises(zf.InputError) as on_cpu:
+        try:
             zf.open(bytes(bad)).read()
+        except zf.InputError as error:
+            wanted, noticed = (error.code, error.place), noticed + 1
+        else:
+            continue  # padding
         with pytest.raises(zf.InputError) as on_gpu:
             zf.open(bytes(bad)).read(device="cuda:0")
-        assert (on_gpu.value.code, on_gpu.value.place) == (on_cpu.value.code, on_cpu.value.place)
+        assert (on_gpu.value.code, on_gpu.value.place) == wanted
+    assert noticed > 10
     good = zf.open(numbers).read(["codes"], device="cuda:0")["codes"]
     assert (cupy.asnumpy(cupy.asarray(good)) == np.arange(3_000_000) % 113).all()
 

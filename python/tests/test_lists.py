@@ -147,3 +147,16 @@ def test_offsets_that_lie(tmp_path, large, offsets):
     assert error.place == "x" and "offsets of row" in str(error)
     assert not (tmp_path / "t.zfd").exists()
 
+
+def test_parts_are_no_columns(tmp_path):
+    """Names of parts of lists, which the library's columns have: unknown columns, and no other column's rows."""
+    table = pa.table({"a": pa.array([[1, 2], None, []], pa.list_(pa.int32())), "n": pa.array([10, 20, 30]), "m": pa.array([7, 8, 9])})
+    zf.write_table(table, tmp_path / "p.zfd")
+    f = zf.open(tmp_path / "p.zfd")
+    for name in ("a.values", "a.valid", "zz"):
+        for call in (f.read, f.sizes):
+            error = caught(zf.ColumnError, call, [name])
+            assert error.hint == "it has a, n, m" and name in str(error)
+        with pytest.raises(zf.ColumnError):
+            f.read([name], device="cuda:0")
+    assert pa.table(f.read(["m", "a"])).to_pydict() == {"m": [7, 8, 9], "a": [[1, 2], None, []]}

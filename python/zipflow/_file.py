@@ -247,12 +247,26 @@ class File:
         for name in columns:
             if not isinstance(name, str):
                 raise TypeError(f"the name of a column is text, not {type(name).__name__}")
-            fields.append(self.schema[name if name in self.schema else container.find(name)])
+            if name not in self.schema:
+                raise self._no_column(container, name)
+            fields.append(self.schema[name])
         names = [field.name for field in fields]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise refuse(UsageError, f"column {twice!r} is wanted twice")
         return fields
+
+    def _no_column(self, container, name):
+        """The error of a name that no column has. The library's knows the nearest name; it counts the parts of lists as columns."""
+        lists = any(field._child is not None for field in self.schema)
+        try:
+            container.find(name)
+        except ColumnError as error:
+            if not lists or error.hint.startswith("did you mean") and any(f"did you mean {known}?" == error.hint for known in self.schema.names):
+                return error
+            return refuse(ColumnError, f"no column is called {name!r}", self._name, f"it has {', '.join(self.schema.names)}")
+        return refuse(ColumnError, f"{name!r} is a part of a column of lists, and not read by itself", self._name,
+                      f"it has {', '.join(self.schema.names)}")
 
     def sizes(self, columns=None, rows=None):
         """Bytes that `read` needs for each column, by name: {"values": ..., "offsets": ..., "validity": ..., "workspace": ...}.
@@ -269,11 +283,11 @@ class File:
         """Decodes columns into host memory, and returns a Table; or into a GPU's memory, and returns a DeviceTable.
 
         columns: names, in the order of the result; None: all. rows: a slice; None: all. device: "cpu", or a GPU such as "cuda:0", also
-        as torch.device. threads: on CPUs; 0: one per core. binary: strings are bytes, which need not be UTF-8.
+        as torch.device; "cuda" is the first. threads: on the CPU, which also decodes the ends of lists; 0: one per core. binary: strings are bytes, which need not be UTF-8.
 
         On a GPU the rows are there, and checked, when the call returns. stream: memory comes and goes in the order of this stream of
         CUDA, and rows are written behind its work; None: the default stream. The columns keep a stream object; a number must name a
-        stream that outlives them. allocator(nbytes, stream): makes memory, aligned to 256 bytes, for use on that stream (a number);
+        stream that outlives them. Work on other streams is not waited for when a column goes: keep it until they have passed. allocator(nbytes, stream): makes memory, aligned to 256 bytes, for use on that stream (a number);
         it returns an object with `__cuda_array_interface__`, which the columns keep. None: the driver's pool.
 
         Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, on CPUs and unless
@@ -289,7 +303,7 @@ class File:
             raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
         _home.with_compiler(owner)
         if place != "cpu":
-            return DeviceTable(_gpu.read(container, place, fields, begin, count, stream, allocator, binary), count, place, self.schema._metadata)
+            return DeviceTable(_gpu.read(container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
         out = []
         for field in fields:
             form, child = field.format, field._child

@@ -10,7 +10,7 @@ def device_name(device):
     """The name of a device, "cpu" or "cuda:0": of text, or of an object that prints as such (torch.device)."""
     name = "cuda:0" if str(device) == "cuda" else str(device)
     kind, _, number = name.partition(":")
-    if name == "cpu" or (kind == "cuda" and number.isascii() and number.isdigit() and number == str(int(number))):
+    if name == "cpu" or (kind == "cuda" and len(number) < 10 and number.isascii() and number.isdigit() and number == str(int(number))):
         return name
     raise refuse(UsageError, f'device must be "cpu" or a GPU such as "cuda:0", not {name!r}')
 
@@ -27,7 +27,9 @@ def stream_handle(stream):
     if isinstance(handle, bool) or not isinstance(handle, int):
         raise TypeError(f"stream must be a stream of CUDA, not {type(stream).__name__}")
     if not 0 <= handle < 1 << 64:
-        raise ValueError(f"{handle} is not the address of a stream")
+        raise refuse(UsageError, f"{handle} is not the address of a stream")
+    if handle == 2:  # CU_STREAM_PER_THREAD: memory goes back on any thread, for which 2 is another stream
+        raise refuse(UsageError, "a default stream per thread has no order for columns that other threads may release", hint="give a stream of its own")
     return handle or _LEGACY
 
 
@@ -69,10 +71,13 @@ def _allocate(allocator, nbytes, handle, name):
         raise refuse(UsageError, "the allocator's memory has gaps", name)
     if size < nbytes:
         raise refuse(UsageError, f"the allocator returned {size} bytes, and {nbytes} are needed", name)
-    return interface["data"][0], size, memory
+    address, read_only = interface["data"]
+    if read_only or not isinstance(address, int) or not 0 < address < 1 << 64:
+        raise refuse(UsageError, "the allocator's memory cannot be written", name)
+    return address, size, memory
 
 
-def read(container, device, fields, begin, count, stream, allocator, binary):
+def read(container, device, fields, begin, count, threads, stream, allocator, binary):
     """Decodes columns into a GPU's memory: a list of DeviceColumns."""
     lists = next((field.name for field in fields if field._child is not None), None)
     if lists is not None and allocator is not None:
@@ -85,4 +90,4 @@ def read(container, device, fields, begin, count, stream, allocator, binary):
         parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
     columns = tuple((number, field.name, column_format(field, binary), field.nullable, column_child(field, binary), part)
                     for number, field, part in zip(numbers, fields, parts))
-    return container.decode_gpu(device, handle, stream, columns, begin, count)
+    return container.decode_gpu(device, handle, stream, columns, begin, count, threads)
