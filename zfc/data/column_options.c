@@ -35,7 +35,10 @@ static zf_status select_named(zf_container *container, const char *names, size_t
         if (length >= sizeof name) // longer than any name in a container
             return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        ZF_TRY(zf_container_find(container, name, &selected[*count], error));
+        zf_status found = zf_container_find(container, name, &selected[*count], error);
+        if (found != ZF_OK && length >= 256) // the message would show its beginning, which may be another name
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
+        ZF_TRY(found);
         for (size_t k = 0; k < *count; k++) {
             if (selected[k] == selected[*count])
                 return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
