@@ -270,7 +270,7 @@ static inline bool append_short(zf_encode_buffer *buffer, const uint8_t *data, u
     uint64_t last = buffer->part_count == 0 ? 0 : buffer->parts[buffer->part_count - 1];
     bool fits = buffer->capacity - buffer->length >= count && buffer->part_count < buffer->part_capacity;
     if (count > 16 || buffer->element != 1 || buffer->nullable || !fits || last != buffer->length) return false;
-    copy_short(buffer->data + buffer->length, data, count);
+    if (count > 0) copy_short(buffer->data + buffer->length, data, count); // a buffer that holds nothing has no memory
     buffer->length += count;
     buffer->parts[buffer->part_count++] = buffer->length;
     return true;
