@@ -33,7 +33,7 @@ bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage) {
     bool nulls = has_nulls(storage);
     // Elements before the first row lie in the memory, as far as a byte of validity reaches (gpu_read.c).
     uint64_t before = storage->element == ZF_BOOL ? values->bit : nulls ? validity->bit : 0;
-    uint64_t width = storage->element == ZF_BOOL || storage->element == ZF_STRING ? 0 : values->width;
+    uint64_t width = storage->element == ZF_STRING ? 0 : values->width; // of strings the offsets begin earlier
     *out = (ArrowArray){.length = storage->rows,
                         .null_count = atomic_load(&storage->null_count),
                         .offset = (int64_t)before,

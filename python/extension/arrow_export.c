@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "python/extension/arrow_device.h"
-#include "python/extension/device_column.h"
-
 #include "python/extension/column_object.h"
+#include "python/extension/device_column.h"
 
 // ---- Fields ---------------------------------------------------------------------------------------------------
 
