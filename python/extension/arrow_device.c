@@ -2,19 +2,7 @@
 
 #include <stdlib.h>
 
-typedef struct held_array {
-    zf_py_device_storage *storage;
-    const void *buffers[3];
-    ArrowArray child, *children[1]; ///< of lists
-} held_array;
-
-static void release_array(ArrowArray *array) {
-    held_array *held = array->private_data;
-    if (held->child.release != NULL) held->child.release(&held->child);
-    zf_py_device_storage_release(held->storage);
-    free(held);
-    array->release = NULL;
-}
+static void release_storage(void *storage) { zf_py_device_storage_release(storage); }
 
 static bool has_nulls(const zf_py_device_storage *storage) { return atomic_load(&storage->null_count) > 0; }
 
@@ -27,31 +15,22 @@ bool zf_py_device_fits_arrow(const zf_py_device_storage *storage) {
 bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage) {
     const zf_py_device_part *values = &storage->parts[ZF_PY_VALUES], *offsets = &storage->parts[ZF_PY_OFFSETS],
                             *validity = &storage->parts[ZF_PY_VALIDITY];
-    held_array *held = calloc(1, sizeof *held);
-    if (held == NULL) return false;
-    held->storage = zf_py_device_storage_hold(storage);
+    if (!zf_py_array_hold(out, zf_py_device_storage_hold(storage), release_storage)) return false;
     bool nulls = has_nulls(storage);
     // Elements before the first row lie in the memory, as far as a byte of validity reaches (gpu_read.c).
     uint64_t before = storage->element == ZF_BOOL ? values->bit : nulls ? validity->bit : 0;
     uint64_t width = storage->element == ZF_STRING ? 0 : values->width; // of strings the offsets begin earlier
-    *out = (ArrowArray){.length = storage->rows,
-                        .null_count = atomic_load(&storage->null_count),
-                        .offset = (int64_t)before,
-                        .buffers = held->buffers,
-                        .release = release_array,
-                        .private_data = held};
-    held->buffers[out->n_buffers++] = nulls ? (const void *)(uintptr_t)validity->at : NULL;
-    if (offsets->allocated != 0)
-        held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(offsets->at - before * sizeof(int64_t));
+    out->length = storage->rows;
+    out->null_count = atomic_load(&storage->null_count);
+    out->offset = (int64_t)before;
+    zf_py_array_add(out, nulls ? (const void *)(uintptr_t)validity->at : NULL);
+    if (offsets->allocated != 0) zf_py_array_add(out, (const void *)(uintptr_t)(offsets->at - before * sizeof(int64_t)));
     if (storage->child == NULL) {
-        held->buffers[out->n_buffers++] = (const void *)(uintptr_t)(values->at - before * width);
+        zf_py_array_add(out, (const void *)(uintptr_t)(values->at - before * width));
         return true;
     }
-    held->children[0] = &held->child;
-    out->children = held->children;
-    out->n_children = 1;
-    if (zf_py_device_fill_array(&held->child, storage->child)) return true;
-    release_array(out);
+    if (zf_py_device_fill_array(zf_py_array_child(out), storage->child)) return true;
+    out->release(out);
     return false;
 }
 

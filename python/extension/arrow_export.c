@@ -149,8 +149,10 @@ PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *st
 
 // ---- Arrays ---------------------------------------------------------------------------------------------------
 
+/// The memory of an array, and its storage.
 typedef struct held_array {
-    zf_py_storage *storage;
+    void *storage;
+    void (*release)(void *storage);
     const void *buffers[3];
     ArrowArray child, *children[1]; ///< of lists
 } held_array;
@@ -158,31 +160,49 @@ typedef struct held_array {
 static void release_array(ArrowArray *array) {
     held_array *held = array->private_data;
     if (held->child.release != NULL) held->child.release(&held->child);
-    zf_py_storage_release(held->storage);
+    held->release(held->storage);
     free(held);
     array->release = NULL;
 }
 
-static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
+bool zf_py_array_hold(ArrowArray *out, void *storage, void (*release)(void *storage)) {
     held_array *held = calloc(1, sizeof *held);
-    if (held == NULL) return false;
-    held->storage = zf_py_storage_hold(storage);
-    *out = (ArrowArray){.length = storage->rows,
-                        .null_count = storage->null_count,
-                        .buffers = held->buffers,
-                        .release = release_array,
-                        .private_data = held};
-    held->buffers[out->n_buffers++] = storage->null_count > 0 ? storage->validity : NULL;
-    if (storage->offsets != NULL) held->buffers[out->n_buffers++] = storage->offsets;
+    if (held == NULL) {
+        release(storage);
+        return false;
+    }
+    held->storage = storage;
+    held->release = release;
+    *out = (ArrowArray){.buffers = held->buffers, .release = release_array, .private_data = held};
+    return true;
+}
+
+void zf_py_array_add(ArrowArray *array, const void *buffer) {
+    ((held_array *)array->private_data)->buffers[array->n_buffers++] = buffer;
+}
+
+ArrowArray *zf_py_array_child(ArrowArray *array) {
+    held_array *held = array->private_data;
+    held->children[0] = &held->child;
+    array->children = held->children;
+    array->n_children = 1;
+    return &held->child;
+}
+
+static void release_storage(void *storage) { zf_py_storage_release(storage); }
+
+static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
+    if (!zf_py_array_hold(out, zf_py_storage_hold(storage), release_storage)) return false;
+    out->length = storage->rows;
+    out->null_count = storage->null_count;
+    zf_py_array_add(out, storage->null_count > 0 ? storage->validity : NULL);
+    if (storage->offsets != NULL) zf_py_array_add(out, storage->offsets);
     if (storage->child == NULL) {
-        held->buffers[out->n_buffers++] = storage->values;
+        zf_py_array_add(out, storage->values);
         return true;
     }
-    held->children[0] = &held->child;
-    out->children = held->children;
-    out->n_children = 1;
-    if (fill_array(&held->child, storage->child)) return true;
-    release_array(out);
+    if (fill_array(zf_py_array_child(out), storage->child)) return true;
+    out->release(out);
     return false;
 }
 

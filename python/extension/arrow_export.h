@@ -30,6 +30,13 @@ void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, cha
 
 /// Returns a capsule "arrow_schema" of one field; NULL with an exception set.
 PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *storage);
+/// Begins an array without buffers, which holds a storage until it is released. Takes over the reference to `storage`, also where
+/// there is no memory: then false.
+bool zf_py_array_hold(ArrowArray *out, void *storage, void (*release)(void *storage));
+/// Adds the next of at most three buffers to an array of zf_py_array_hold; NULL: there is none.
+void zf_py_array_add(ArrowArray *array, const void *buffer);
+/// Gives an array of zf_py_array_hold its child, to be filled, and returns it. It is released with the array.
+ArrowArray *zf_py_array_child(ArrowArray *array);
 /// Returns a capsule "arrow_array" of one column; NULL with an exception set.
 PyObject *zf_py_array_capsule(zf_py_storage *storage);
 
