@@ -146,8 +146,9 @@ zf_status zf_measure_column(zf_container *container, size_t column, const zf_mea
 /// context of its own.
 typedef struct zf_measure_reference zf_measure_reference;
 
-/// Opens the file at `path`. After an error `*out` is NULL.
-zf_status zf_measure_reference_open(const char *path, zf_measure_reference **out, zf_error *error);
+/// Opens the file at `path`. `options`: as for zf_container_open_file. After an error `*out` is NULL.
+zf_status zf_measure_reference_open(const char *path, const zf_open_options *options, zf_measure_reference **out,
+                                    zf_error *error);
 /// Decodes a column. The caller frees `out->values`, also after an error.
 zf_status zf_measure_reference_column(zf_measure_reference *reference, size_t column, zf_measure_plain *out, zf_error *error);
 /// Frees a reference. May be NULL.

@@ -12,14 +12,15 @@ struct zf_measure_reference {
     zf_container *container;
 };
 
-zf_status zf_measure_reference_open(const char *path, zf_measure_reference **out, zf_error *error) {
+zf_status zf_measure_reference_open(const char *path, const zf_open_options *options, zf_measure_reference **out,
+                                    zf_error *error) {
     zf_measure_reference *r = calloc(1, sizeof *r);
     *out = NULL;
     if (r == NULL) return zf_raise_no_memory(error);
-    zf_compiler_options options = {.optimise = 1, .general_only = true}; // 1 is -O0
+    zf_compiler_options compiling = {.optimise = 1, .general_only = true}; // 1 is -O0
     zf_status status = zf_context_create(&(zf_context_options){.cache_dir = ""}, &r->context, error);
-    if (status == ZF_OK) status = zf_compiler_create(r->context, &options, &r->compiler, error);
-    if (status == ZF_OK) status = zf_container_open(r->context, path, &r->container, error);
+    if (status == ZF_OK) status = zf_compiler_create(r->context, &compiling, &r->compiler, error);
+    if (status == ZF_OK) status = zf_container_open_file(r->context, path, options, &r->container, error);
     if (status == ZF_OK)
         *out = r;
     else

@@ -128,11 +128,15 @@ zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_sessio
     return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
 }
 
-zf_status zf_open_container(const zf_arguments *arguments, zf_context *context, const char *path, zf_container **out,
-                            zf_error *error) {
+zf_open_options zf_opening(const zf_arguments *arguments) {
     const char *programs = zf_argument(arguments, "programs");
     bool known = programs != NULL && strcmp(programs, "known") == 0;
-    zf_open_options options = {ZF_INIT(zf_open_options), .programs = known ? ZF_PROGRAMS_KNOWN : ZF_PROGRAMS_ALL};
+    return (zf_open_options){ZF_INIT(zf_open_options), .programs = known ? ZF_PROGRAMS_KNOWN : ZF_PROGRAMS_ALL};
+}
+
+zf_status zf_open_container(const zf_arguments *arguments, zf_context *context, const char *path, zf_container **out,
+                            zf_error *error) {
+    zf_open_options options = zf_opening(arguments);
     return zf_container_open_file(context, path, &options, out, error);
 }
 

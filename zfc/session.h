@@ -29,6 +29,8 @@ bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *
 /// Refuses `--choose`, and beside `--device` also `--tuned` and `--chunk-threads`, where `device` (NULL: the first choice) has no
 /// kernels of GPUs: ZF2014.
 zf_status zf_session_check_choose(const zf_arguments *arguments, const zf_session *session, const char *device, zf_error *error);
+/// How `--programs` says that containers are opened.
+zf_open_options zf_opening(const zf_arguments *arguments);
 /// Opens a container as `--programs` says. Close it with zf_container_close.
 zf_status zf_open_container(const zf_arguments *arguments, zf_context *context, const char *path, zf_container **out,
                             zf_error *error);

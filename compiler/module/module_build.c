@@ -291,11 +291,13 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
                               .choice_count = column->choice_count,
                               .alternatives = column->alternatives};
     if (t->container == NULL) return add_vectors(t, column, 0, out, error);
-    size_t number;
-    zf_column_info info = {0};
-    if (zf_container_find(t->container, column->name, &number, NULL) != ZF_OK)
-        return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
-    ZF_TRY(zf_container_column(t->container, number, &info, error));
+    zf_column_info info = {.name = ""};
+    size_t number = 0, count = zf_container_columns(t->container);
+    for (; number < count; number++) { // by the identifier, which may be the full name of another column
+        ZF_TRY(zf_container_column(t->container, number, &info, error));
+        if (strcmp(info.name, column->name) == 0) break;
+    }
+    if (number == count) return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
     if (info.part != column->part || !zf_column_type_same(info.type, out->type))
         return damaged(t, error, "the type of column `%s` in the file's text differs from the index", column->name);
     return add_vectors(t, column, number, out, error);

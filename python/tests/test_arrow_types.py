@@ -3,6 +3,8 @@
 import datetime
 import decimal
 import random
+import subprocess
+import sys
 
 import conftest
 import numpy
@@ -145,6 +147,26 @@ def test_similar_names(trip):
     names = ["a b", "a_b", "a-b", "c_table", "table", "ä", "ö", "c0", ""[:0] + "é"]
     out = trip(pa.table({name: [k] for k, name in enumerate(names)}), dict.fromkeys(names, "plain"))
     assert out.column_names == names and [out[name][0].as_py() for name in names] == list(range(len(names)))
+
+
+def test_an_identifier_is_the_column_of_that_name(tmp_path):
+    names = ["a b", "a_b", "a_b_1", "a-b", "table", "c_table"]
+    zf.write_table(pa.table({name: [k] for k, name in enumerate(names)}), tmp_path / "t.zfd")
+    with zf.open(tmp_path / "t.zfd") as f:
+        own = {field.identifier: field.name for field in f.schema}
+        assert len(own) == len(names) and all(own.get(name, name) == name for name in names)
+
+
+def test_names_before_identifiers(tmp_path):
+    """The program names columns itself; each has the name of another as its identifier."""
+    (tmp_path / "t.zf").write_text("table t { x: i32 = plain; y: i32 = plain; }\n")
+    (tmp_path / "t.csv").write_text("y,x\n1,2\n")
+    words = ("encode", "-q", "-c", tmp_path / "t.zf", tmp_path / "t.csv", "-o", tmp_path / "t.zfd", "--field=x=y", "--field=y=x")
+    subprocess.run([sys.executable, "-m", "zipflow", *map(str, words)], check=True)
+    with zf.open(tmp_path / "t.zfd") as f:
+        assert f.schema.names == ["y", "x"] and [field.identifier for field in f.schema] == ["x", "y"]
+        assert [pa.array(f.read([name])[name]).to_pylist() for name in "xy"] == [[2], [1]] and pa.table(f.read()).to_pydict() == {"y": [1], "x": [2]}
+        assert f.schema["x"].identifier == "y" and f.sizes(["x"])["x"]["values"] == 4
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\tb", "x" * 5000, "\x7f"])

@@ -15,11 +15,12 @@ _ENDS, _VALUES = 1, 3  # zf_list_part
 class Field:
     """A column of a file: its name, its type, and how it is stored."""
 
-    __slots__ = ("name", "identifier", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
+    __slots__ = ("name", "identifier", "_number", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
                  "_element", "_logical", "_zones", "_child", "_values")
 
-    def __init__(self, parts, formats):
-        """parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the values."""
+    def __init__(self, number, parts, formats):
+        """number: its first column. parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the values."""
+        self._number = number
         (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
          self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, part, self.rows) = parts[0]
         self._element = _types.ELEMENTS[element]
@@ -127,12 +128,12 @@ class File:
 
             formats = _ipc.formats(schema, len(columns))
         grouped = []
-        for facts in columns:
+        for number, facts in enumerate(columns):
             if facts[-2] > _ENDS:
-                grouped[-1].append(facts)
+                grouped[-1][1].append(facts)
             else:
-                grouped.append([facts])
-        fields = [Field(parts, formats) for parts in grouped]
+                grouped.append((number, [facts]))
+        fields = [Field(number, parts, formats) for number, parts in grouped]
         pairs = [(key, value) for key, value in metadata]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
         self._open_in = container, owner
@@ -309,7 +310,7 @@ class File:
             form, child = field.format, field._child
             if binary and "u" in (form, child and child[1]):
                 form, child = "z" if child is None else form, child and (child[0], "z", child[2])
-            out.append(container.decode(Column, container.find(field.identifier), begin, count, threads, field.name, form, field.nullable,
+            out.append(container.decode(Column, field._number, begin, count, threads, field.name, form, field.nullable,
                                         child, field._logical == _types.DECIMAL, (child[1] if child else form) == "z"))
         return Table(out, count, self.schema._metadata)
 
@@ -342,7 +343,7 @@ class File:
 
 
 def _sizes(container, field, begin, count):
-    number = container.find(field.identifier)
+    number = field._number
     values, offsets, validity, workspace = container.sizes(number, begin, count, 0)
     if field._values is not None:  # ends, which become offsets
         of = container.sizes(number + 1 + field.nullable, 0, field._values[-1], 0)

@@ -83,7 +83,7 @@ def read(container, device, fields, begin, count, threads, stream, allocator, bi
     if lists is not None and allocator is not None:
         raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
     handle = stream_handle(stream)
-    numbers = tuple(container.find(field.identifier) for field in fields)
+    numbers = tuple(field._number for field in fields)
     parts = [None] * len(fields)
     if allocator is not None:
         sizes = container.gpu_sizes(device, numbers, begin, count)

@@ -69,15 +69,15 @@ def _is_lists(form):
 
 
 def _identifiers(names):
-    """An identifier of the language for each name, all different."""
+    """An identifier of the language for each name, all different. A name that is one is its own, and no other's."""
     import re  # here: it takes time that `import zipflow` need not
 
-    taken, out = set(), []
+    taken, out = set(names), []
     for number, name in enumerate(names):
         word = re.sub(r"[^A-Za-z0-9_]", "_", name)[:200]
         if not re.match(r"[A-Za-z_]", word) or word in _RESERVED:
             word = f"c_{word}" if word.strip("_") else f"c{number}"
-        while word in taken:
+        while word != name and word in taken:
             word += f"_{number}"
         taken.add(word)
         out.append(word)

@@ -95,9 +95,9 @@ static zf_status hint_columns(const zf_container *c, zf_status status, zf_error 
     size_t used = 0;
     uint32_t k = 0;
     for (; k < c->index.column_count && k < 32; k++) {
-        size_t length = strlen(c->index.columns[k].name);
-        if (used + length + 3 > sizeof list) break;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", c->index.columns[k].name);
+        const char *name = c->index.columns[k].full_name;
+        if (used + strlen(name) + 3 > sizeof list) break;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", name);
     }
     if (k == c->index.column_count) return zf_fail_hint(error, status, "there is: %s", list);
     return zf_fail_hint(error, status, "there is: %s and %u more", list, c->index.column_count - k);
@@ -109,23 +109,26 @@ zf_status zf_container_find(const zf_container *c, const char *name, size_t *ind
     }
     const char *nearest = c->index.columns[0].name;
     size_t least = ZF_EDIT_LENGTH;
-    bool full = false;
+    bool found = false;
     for (uint32_t k = 0; k < c->index.column_count; k++) {
-        if (strcmp(c->index.columns[k].name, name) == 0) {
+        const char *const names[] = {c->index.columns[k].full_name, c->index.columns[k].name};
+        bool part = c->index.columns[k].part == ZF_LIST_VALIDITY || c->index.columns[k].part == ZF_LIST_VALUES;
+        if (!part && strcmp(names[0], name) == 0) { // parts have identifiers alone
             *index = k;
             return ZF_OK;
         }
-        if (strcmp(c->index.columns[k].full_name, name) == 0) {
-            *index = k; // an identifier of another column comes first
-            full = true;
+        if (strcmp(names[1], name) == 0) {
+            *index = k; // the full name of another column comes first
+            found = true;
         }
-        size_t distance = zf_edit_distance(name, c->index.columns[k].name, least);
-        if (distance < least) {
+        for (size_t n = 0; n < 2; n++) {
+            size_t distance = zf_edit_distance(name, names[n], least);
+            if (distance >= least) continue;
             least = distance;
-            nearest = c->index.columns[k].name;
+            nearest = names[n];
         }
     }
-    if (full) return ZF_OK;
+    if (found) return ZF_OK;
     zf_status status = zf_raise(error, ZF_E_UNKNOWN_COLUMN, "no column is called \"%.128s\"", name);
     zf_fail_place(error, status, "%s", c->path);
     size_t length = strlen(name);

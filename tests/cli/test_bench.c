@@ -264,7 +264,7 @@ static void test_reference(void) {
     zf_error error = {0};
     zf_measure_reference *reference = NULL;
     zf_measure_plain plain = {0};
-    CHECK(zf_measure_reference_open(file, &reference, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_measure_reference_open(file, NULL, &reference, &error) == ZF_OK, "%s", error.message);
     for (int k = 0; k < 2; k++) {
         CHECK(zf_measure_reference_column(reference, 0, &plain, &error) == ZF_OK, "%s", error.message);
         CHECK(plain.bytes == sizeof values && memcmp(plain.values, values, sizeof values) == 0, "another reference");
@@ -272,7 +272,8 @@ static void test_reference(void) {
     }
     CHECK(zf_measure_reference_column(reference, 1, &plain, &error) == ZF_ERR_USAGE, "%s", error.message);
     zf_measure_reference_close(reference);
-    CHECK(zf_measure_reference_open("/nowhere.zfd", &reference, &error) == ZF_ERR_IO && reference == NULL, "%s", error.message);
+    CHECK(zf_measure_reference_open("/nowhere.zfd", NULL, &reference, &error) == ZF_ERR_IO && reference == NULL, "%s",
+          error.message);
     zf_measure_reference_close(reference);
 }
 

@@ -104,6 +104,7 @@ class Golden(Case):
         self.good(*words, "-o", self.dir / "u.zfd", "--format", "1")  # the name is left out
         self.assertNotIn("Total", self.good("inspect", self.dir / "u.zfd"))
         self.bad(2, *words, "-o", self.dir / "v.zfd", "--metadata", "=b", says="KEY=VALUE")
+        self.bad(2, *words, "-o", self.dir / "v.zfd", "--metadata", "a=b", "--metadata", "aa=b", "--metadata", "a=c", says="names `a` twice")
 
 
 class OlderStates(Case):

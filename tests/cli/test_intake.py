@@ -192,6 +192,35 @@ class Headers(Case):
         self.assertEqual(self.rows("--field=b=bee", left, right), "1,2\n")
         self.assertEqual(self.rows("--field=b=bee", left, right, left, right), "1,2\n1,2\n")
 
+    def test_names_of_fields_are_kept(self):
+        """`x` is the name of column `y`: names come before identifiers, and one with a comma stands in quotes."""
+        self.program(("x", "i32"), ("y", "i32"), ("z", "i32"))
+        text = self.file("t.csv", 'y,x,"a,""b"",c"\n1,2,3\n')
+        given = ("--field=x=y", "--field=y=x", '--field=z=a,"b",c')
+        self.assertEqual(self.rows(*given, text), "1,2,3\n")
+        self.assertEqual((self.dir / "out/t.csv").read_text().split("\n")[0], 'y,x,"a,""b"",c"')
+        for name, file, value in (("x", "y", 2), ("y", "x", 1), ('"a,""b"",c"', "z", 3), ("z", "z", 3), ('"x"', "y", 2)):
+            self.good("decode", "-q", "-o", self.dir / name, self.dir / "t.zfd", "--columns", name)
+            found = {path.name: path.read_bytes() for path in (self.dir / name).iterdir()}
+            self.assertEqual(found, {f"{file}.i32": value.to_bytes(4, "little")}, name)
+            self.assertIn(f":{file} ", self.good("pipeline", self.dir / "t.zfd", self.dir / "t.zfd", "--columns", name))
+        for names, says in (('"x', "a quote is open"), ('"x"y', "text behind a quoted name"), ("x,,y", "an empty name"), ("x,", "an empty name"),
+                            ('""', "an empty name"), ("", "is given nothing"), ("x,\"x\"", "names `x` twice"), ('"' + "n" * 5000 + '"', "a name of 5000 bytes"),
+                            ("n" * 300, "a name of 300 bytes"), ("a,b", "no column is called \"a\"")):
+            self.bad(2, "decode", "-o", self.dir / "none", self.dir / "t.zfd", "--columns", names, says=says)
+            self.bad(2, "pipeline", self.dir / "t.zfd", self.dir / "t.zfd", "--columns", names, says="--columns")
+        long = "n" * 400
+        self.assertEqual(self.rows(f"--field=z={long}", "--header", f"x,y,{long}", self.file("u.csv", "4,5,6\n")), "4,5,6\n")
+        self.good("decode", "-q", "-o", self.dir / "long", self.dir / "t.zfd", "--columns", long)
+        self.assertEqual((self.dir / "long/z.i32").read_bytes(), bytes([6, 0, 0, 0]))
+
+    def test_version_1_says_that_it_keeps_no_names(self):
+        words = ("encode", "-f", "-c", self.dir / "t.zf", "-o", self.dir / "t.zfd", "--field=st=state", "--format", 1, self.states)
+        self.assertIn("note: version 1 keeps the names of columns", self.zfc(*words).stderr)
+        self.assertEqual(self.zfc(*words, "-q").stderr, "")
+        self.good("decode", "-q", "--format", "csv", "-o", self.dir / "out", self.dir / "t.zfd")
+        self.assertEqual((self.dir / "out/t.csv").read_text(), "st,city\nWA,Seattle\n")
+
     def test_rows_above_the_header(self):
         above = '# a "quoted" remark, and more\n"two\nlines",x\n"odd"er,\n\n'
         text = self.file("above.csv", above + "st,city\r\nWA,Seattle\r\n")

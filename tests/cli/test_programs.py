@@ -39,6 +39,8 @@ class Programs(Case):
             self.assertEqual((self.dir / f"out{version}/b.bytes").read_bytes(), b"xyyz")
             self.good("pipeline", file, "--programs", "known")
             self.assertIn("all good", self.good("verify", file, "--programs", "known", "--device", "emu"))
+            self.good("bench", file, "--programs", "known", "--bytes", 1, "--repeats", 5)
+            self.assertIn("kernel", self.good("explain", file, "--programs", "known"))
             shown = self.good("inspect", file, "--programs", "known")
             self.assertIn("programs: 4, of which 4 are the library's\n", shown)
             self.assertNotIn("not the library's", shown)
@@ -51,6 +53,8 @@ class Programs(Case):
                 self.bad(1, words[0], file, *words[1:], "--programs", "known", says="ZF1218")
             self.bad(1, "verify", file, "--programs", "known", "--device", "emu", says="ZF1218")
             self.bad(1, "compile", file, "--programs", "known", "-o", self.dir / "own.zfm", says="ZF1218")
+            for words in (("bench", "--bytes", 1, "--repeats", 5), ("tune", "--device", "emu"), ("explain",)):
+                self.bad(1, words[0], file, *words[1:], "--programs", "known", says="ZF1218")
             self.assertFalse((self.dir / "own.zfm").exists())
             self.assertFalse((self.dir / "none").exists())
             self.bad(1, "inspect", file, "--programs", "known", says="the function `up` is not the library's")
@@ -97,6 +101,9 @@ class Programs(Case):
         self.good("compile", "-q", file, "-o", self.dir / "m.zfm")
         self.bad(2, "verify", file, "--programs", "known", "--module", self.dir / "m.zfm", says="goes without --programs")
         self.bad(2, "compile", self.dir / "opt.zf", "-o", self.dir / "n.zfm", "--programs", "known", says="files that are encoded")
+        self.bad(2, "explain", self.dir / "opt.zf", "--programs", "known", says="files that are encoded")
+        self.bad(2, "tune", self.dir / "opt.zf", "--programs", "known", "--device", "emu", says="files that are encoded")
+        self.bad(2, "bench", "--generate", "bitpack", "--programs", "known", says="files that are encoded")
         self.good("compile", "-q", file, "-o", self.dir / "n.zfm", "--programs", "known")
         self.bad(2, "inspect", file, "--programs", "known", "--program", says="goes without --programs")
 

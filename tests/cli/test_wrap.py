@@ -128,6 +128,8 @@ class Wrapped(Case):
         self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-q")
         for name in ("a.u8", "b.u8"):
             self.assertEqual((self.dir / "out" / name).read_bytes(), b"abcd" * 500)
+        words = ("wrap", "-c", self.codec, f"b={other}", f"a={self.dir / 'c'}", "--sizes", f"b={sizes}", "-f", "-o", self.dir / "t.zfd")
+        self.bad(2, *words, "--sizes", f"b={sizes}", says="--sizes names `b` twice")
         self.file("list", "5 4\n")
         self.file("b", lz4_block(b"abcd"))
         self.bad(1, "wrap", "-c", self.codec, f"b={other}", f"a={self.dir / 'c'}", "--sizes", f"b={sizes}", "-f", "-o",
@@ -145,7 +147,8 @@ class Wrapped(Case):
         self.refuse([f"{size} 999", *lines[1:]], "ZF1303", "chunk 0", f"{size} bytes for 999 rows")
         self.refuse([f"{size} 1001", *lines[1:]], "ZF1304", "chunk 0")
         self.refuse([*lines[:2], f"{size - 1} 1000", f"{size + 1} 1000", *lines[4:]], "chunk 2", f"{size - 1} bytes for 1000 rows")
-        self.refuse([f"{size} 0", *lines[1:]], "ZF1508", "chunk 0 of column `c` has no rows")
+        self.refuse([f"{size} 0", *lines[1:]], "ZF2026", "a chunk without rows", "c.sizes:1")
+        self.refuse([*lines[:2], "# none", f"{size} 0", *lines[3:]], "a chunk without rows", "c.sizes:4")
         self.refuse([f"{size} 65537", *lines[1:]], "ZF1508", "`lz4` has at most 65536", "chunk: N")
         self.refuse(lines[:-1], "ZF2026", "the sizes add up to")
         self.refuse([*lines, "1 1"], "ZF2026", "not inside the file of chunks", f"c.sizes:{len(lines) + 1}")

@@ -19,33 +19,47 @@ static zf_status select_parts(zf_container *container, size_t *selected, size_t 
         ZF_TRY(zf_container_column(container, ++column, &info, error));
         for (size_t k = 0; k < *count; k++) {
             if (selected[k] == column)
-                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names a part of `%s` twice", name);
+                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names a part of `%.255s` twice", name);
         }
         selected[(*count)++] = column;
     }
     return ZF_OK;
 }
 
+zf_status zf_next_name(const char **list, char *name, zf_error *error) {
+    const char *at = *list;
+    size_t length = 0;
+    bool quoted = *at == '"';
+    for (at += quoted; quoted ? *at != 0 && (*at != '"' || *++at == '"') : *at != 0 && *at != ','; at++, length++)
+        if (length < ZF_NAME_ROOM - 1) name[length] = *at;
+    if (quoted && at[-1] != '"' && *at == 0)
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: a quote is open: `%.64s`", *list);
+    if (*at != 0 && *at != ',')
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: text behind a quoted name: `%.64s`", *list);
+    if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", *list);
+    if (length >= ZF_NAME_ROOM) // longer than any name in a container
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
+    name[length] = 0;
+    *list = *at == ',' ? at + 1 : NULL;
+    return ZF_OK;
+}
+
 /// Finds the columns that a list names, in its order.
 static zf_status select_named(zf_container *container, const char *names, size_t *selected, size_t *count, zf_error *error) {
-    for (const char *at = names; at;) {
-        size_t length = strcspn(at, ",");
-        char name[264]; // a part of lists has a longer one than its lists
-        if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", names);
-        if (length >= sizeof name) // longer than any name in a container
-            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
+    char name[ZF_NAME_ROOM];
+    while (names != NULL) {
+        ZF_TRY(zf_next_name(&names, name, error));
+        size_t length = strlen(name);
         zf_status found = zf_container_find(container, name, &selected[*count], error);
         if (found != ZF_OK && length >= 256) // the message would show its beginning, which may be another name
             return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
         ZF_TRY(found);
         for (size_t k = 0; k < *count; k++) {
             if (selected[k] == selected[*count])
-                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
+                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%.255s` twice", name);
         }
         (*count)++;
         ZF_TRY(select_parts(container, selected, count, name, error));
-        at = at[length] ? at + length + 1 : NULL;
     }
     return ZF_OK;
 }

@@ -15,6 +15,7 @@
 typedef struct benching {
     zf_session session;
     zf_measure_options options;
+    const zf_arguments *arguments;
     json_t *report;     ///< NULL: a table is printed
     zf_scratch scratch; ///< of generated containers
     int exit_status;
@@ -65,10 +66,11 @@ static void run_container(benching *b, const char *path, const char *names) {
     zf_container *container = NULL;
     zf_measure_reference *reference = NULL;
     size_t count = 0, *selected = NULL;
-    zf_status status = zf_container_open(b->session.context, path, &container, &error);
+    zf_open_options opening = zf_opening(b->arguments);
+    zf_status status = zf_container_open_file(b->session.context, path, &opening, &container, &error);
     if (status == ZF_OK) {
         selected = zf_selected_columns(container, names, &count, &error);
-        status = selected != NULL ? zf_measure_reference_open(path, &reference, &error) : error.status;
+        status = selected != NULL ? zf_measure_reference_open(path, &opening, &reference, &error) : error.status;
     }
     if (status == ZF_OK) {
         run_columns(b, container, reference, path, selected, count);
@@ -125,6 +127,8 @@ static int read_options(const zf_arguments *arguments, zf_measure_options *out) 
     if (arguments->operand_count == 0 && !generate) return usage("nothing to measure: give containers, or --generate NAMES");
     if (generate && zf_argument(arguments, "module")) return usage("--generate compiles its columns: use it without --module");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
+    if (zf_argument(arguments, "programs") && arguments->operand_count == 0)
+        return usage("--programs is for files that are encoded");
     if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {
         zf_print_line(stderr, "zfc bench: error[%s]: no generator `%.*s`; there are", ZFC_BAD_ARGUMENT,
                       (int)strcspn(unknown, ","), unknown);
@@ -155,7 +159,7 @@ static zf_status find_device(benching *b, const char *name, zf_error *error) {
 }
 
 int zf_run_bench(zf_arguments *arguments) {
-    benching b = {.exit_status = EXIT_GOOD};
+    benching b = {.arguments = arguments, .exit_status = EXIT_GOOD};
     int status = read_options(arguments, &b.options);
     zf_plan_request request = {.unfused = b.options.unfused, .unchecked = b.options.unchecked};
     if (status != EXIT_GOOD || !zf_session_open_with(arguments, &request, &b.session, &status)) return status;

@@ -232,7 +232,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
         status = zf_container_column(j->container, j->columns[i], &info, error);
         if (status == ZF_OK && info.part != ZF_LIST_NONE) status = no_text(&info, error);
         if (i > 0) zf_text_puts(&names, ",");
-        if (status == ZF_OK) zf_print_field(info.name, strlen(info.name), &names);
+        if (status == ZF_OK) zf_print_field(info.full_name, strlen(info.full_name), &names);
     }
     zf_text_puts(&names, "\n");
     if (status == ZF_OK && names.failed) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to print a header");

@@ -160,6 +160,11 @@ static bool read_metadata(const zf_arguments *arguments, zf_metadata *out, size_
             return false;
         }
         out[(*count)++] = (zf_metadata){key, equals + 1, strlen(equals + 1)};
+        for (size_t k = 0; k + 1 < *count; k++) {
+            if (strcmp(out[k].key, key) != 0) continue;
+            zf_report_usage("encode", "--metadata names `%.64s` twice", key);
+            return false;
+        }
     }
     return true;
 }
@@ -332,6 +337,8 @@ int zf_run_encode(zf_arguments *arguments) {
     options.metadata = metadata;
     int status = check_output(path, options.overwrite);
     if (status == EXIT_GOOD && !read_metadata(arguments, metadata, &options.metadata_count)) status = EXIT_BAD_USAGE;
+    if (status == EXIT_GOOD && options.format == 1 && zf_argument(arguments, "field") && !zf_argument(arguments, "quiet"))
+        fprintf(stderr, "zfc encode: note: version 1 keeps the names of columns, not those of --field\n");
     if (status == EXIT_GOOD) status = encode_with(arguments, &name, &intake, &options, path);
     free_metadata(metadata, options.metadata_count);
     return status;

@@ -18,6 +18,7 @@
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
+#include "zfc/verbs/inspect_programs.h"
 #include "zfc/verbs/kernel_forms.h"
 
 typedef struct target {
@@ -321,11 +322,16 @@ static zf_status load_algorithm(const zf_session *session, const char *name, zf_
 }
 
 // The program that a container carries.
-static zf_status load_container(const zf_session *session, const char *path, zf_container **container, zf_program **out,
-                                zf_error *error) {
+static zf_status load_container(const zf_arguments *arguments, const zf_session *session, const char *path,
+                                zf_container **container, zf_program **out, zf_error *error) {
     zf_text name = {0}, text = {0};
     size_t length;
-    ZF_TRY(zf_container_open(session->context, path, container, error));
+    ZF_TRY(zf_open_container(arguments, session->context, path, container, error));
+    if (zf_container_known_only(*container)) {
+        zf_file_programs programs;
+        ZF_TRY(zf_file_programs_read(*container, &programs, error));
+        zf_file_programs_free(&programs);
+    }
     const char *unit = zf_container_unit(*container, &length);
     zf_text_printf(&name, "%s.zf", zf_container_table(*container)); // as errors of decodes name it
     zf_lay_out_text(unit, length, &text);
@@ -343,6 +349,8 @@ int zf_run_explain(zf_arguments *arguments) {
     if (zf_program_name_split(arguments->operands[0], &name, &error) != ZF_OK) return zf_report("explain", &error);
     bool of_file = zf_is_container(name.path);
     if (!of_file && !zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
+    if (zf_argument(arguments, "programs") && !of_file)
+        return zf_report_usage("explain", "--programs is for files that are encoded, and this is a program");
     const char *stage = zf_argument(arguments, "emit");
     if (stage && zf_argument(arguments, "json")) {
         return zf_report_usage("explain", "--json goes without --emit: a stage is text of its own");
@@ -365,7 +373,7 @@ int zf_run_explain(zf_arguments *arguments) {
         loaded = load_algorithm(&session, name.path, &program, &error);
         name.name = "example";
     } else if (of_file) {
-        loaded = load_container(&session, name.path, &what.container, &program, &error);
+        loaded = load_container(arguments, &session, name.path, &what.container, &program, &error);
     } else {
         loaded = zf_program_load(session.compiler, name.path, &program, &error);
     }

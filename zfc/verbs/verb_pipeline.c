@@ -124,43 +124,36 @@ static zf_status open_files(piping *p, zf_error *error) {
     return check_output(p, p->svg, error);
 }
 
-static bool has_column(const zf_container *container, const char *name, size_t length) {
-    zf_error error;
-    for (size_t i = 0; i < zf_container_columns(container); i++) {
-        zf_column_info info = {0};
-        if (zf_container_column(container, i, &info, &error) == ZF_OK && strlen(info.name) == length &&
-            memcmp(info.name, name, length) == 0)
-            return true;
-    }
-    return false;
+static bool has_column(const zf_container *container, const char *name) {
+    size_t index;
+    return zf_container_find(container, name, &index, NULL) == ZF_OK;
 }
 
-/// Those of the names that a container has, in their order; `wanted` has room for all. Empty names stay, to be refused.
-static bool names_within(const char *names, const zf_container *container, char *wanted) {
-    bool any = false;
-    for (const char *at = names; at != NULL;) {
-        size_t length = strcspn(at, ",");
-        if (length == 0 || has_column(container, at, length)) {
-            if (any) *wanted++ = ',';
-            memcpy(wanted, at, length);
-            wanted += length;
-            any = true;
-        }
-        at = at[length] ? at + length + 1 : NULL;
+/// Those of the names that a container has, in their order; `wanted` has room for all.
+static zf_status names_within(const char *names, const zf_container *container, char *wanted, zf_error *error) {
+    char name[ZF_NAME_ROOM], *out = wanted;
+    while (names != NULL) {
+        const char *begin = names;
+        ZF_TRY(zf_next_name(&names, name, error));
+        if (!has_column(container, name)) continue;
+        if (out != wanted) *out++ = ',';
+        size_t length = names != NULL ? (size_t)(names - 1 - begin) : strlen(begin);
+        memcpy(out, begin, length);
+        out += length;
     }
-    *wanted = 0;
-    return any;
+    *out = 0;
+    return ZF_OK;
 }
 
 /// With several containers: a name must be that of a column of one of them at least.
 static zf_status check_names(const piping *p, zf_error *error) {
+    char name[ZF_NAME_ROOM];
     for (const char *at = p->container_count > 1 ? p->names : NULL; at != NULL;) {
-        size_t length = strcspn(at, ","), c = 0;
-        while (length > 0 && c < p->container_count && !has_column(p->containers[c], at, length)) c++;
-        if (length > 0 && c == p->container_count)
-            return zf_fail(error, ZF_ERR_USAGE, ZFC_NO_SUCH_COLUMN, "--columns: no container has a column `%.*s`",
-                           length < 64 ? (int)length : 64, at);
-        at = at[length] ? at + length + 1 : NULL;
+        size_t c = 0;
+        ZF_TRY(zf_next_name(&at, name, error));
+        while (c < p->container_count && !has_column(p->containers[c], name)) c++;
+        if (c == p->container_count)
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_NO_SUCH_COLUMN, "--columns: no container has a column `%.64s`", name);
     }
     return ZF_OK;
 }
@@ -241,7 +234,8 @@ static zf_status select_columns(piping *p, zf_error *error) {
         size_t count;
         const char *names = p->names;
         if (names != NULL && p->container_count > 1) { // of one, what it lacks is told of with what it has
-            if (!names_within(p->names, p->containers[c], wanted)) continue;
+            status = names_within(p->names, p->containers[c], wanted, error);
+            if (status != ZF_OK || *wanted == 0) continue;
             names = wanted;
         }
         size_t *selected = zf_selected_columns(p->containers[c], names, &count, error);

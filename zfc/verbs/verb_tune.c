@@ -24,6 +24,7 @@ static const double NEARLY_NONE = 1e-6; // seconds, where 0 is no limit
 typedef struct tune_session {
     zf_session session;
     zf_tune_operands operands;
+    zf_open_options opening; ///< of containers that are operands
     zf_tuner *tuner;
     zf_outputs outputs; ///< the file that --output names
     zf_sink output;
@@ -113,10 +114,11 @@ static zf_status tune_columns(tune_session *t, zf_container *container, const si
     return status;
 }
 
-static zf_status tune_container(tune_session *t, const char *path, const char *names, size_t later, zf_error *error) {
+static zf_status tune_container(tune_session *t, const char *path, const zf_open_options *opening, const char *names,
+                                size_t later, zf_error *error) {
     zf_container *container = NULL;
     size_t count = 0;
-    ZF_TRY(zf_container_open(t->session.context, path, &container, error));
+    ZF_TRY(zf_container_open_file(t->session.context, path, opening, &container, error));
     size_t *selected = zf_selected_columns(container, names, &count, error);
     zf_status status = selected != NULL ? ZF_OK : error->status;
     if (status == ZF_OK && zf_container_rows(container) == 0) status = zf_json_append(t->run.empty, zf_json_text(path), error);
@@ -134,7 +136,7 @@ static zf_status tune_program(tune_session *t, const zf_tune_operand *operand, c
     ZF_TRY(zf_scratch_make(&scratch, "tune", error));
     uint64_t rows = t->tuner->options.rows < MADE_ROWS ? t->tuner->options.rows : MADE_ROWS;
     zf_status status = zf_tune_make(operand->program, table, rows, scratch.container, error);
-    if (status == ZF_OK) status = tune_container(t, scratch.container, names, later, error);
+    if (status == ZF_OK) status = tune_container(t, scratch.container, NULL, names, later, error);
     zf_scratch_remove(&scratch);
     return status;
 }
@@ -150,7 +152,7 @@ static zf_status tune_operands(tune_session *t, const char *names, zf_error *err
         const zf_tune_operand *operand = &all->items[k];
         later -= columns[k];
         status = operand->is_program ? tune_program(t, operand, names, later, error)
-                                     : tune_container(t, operand->text, names, later, error);
+                                     : tune_container(t, operand->text, &t->opening, names, later, error);
     }
     free(columns);
     return status;
@@ -214,6 +216,11 @@ static int read_options(const zf_arguments *arguments, tune_session *t) {
 static zf_status run(tune_session *t, const zf_arguments *arguments, const zf_tuner_options *options, zf_error *error) {
     const char *output = zf_argument(arguments, "output");
     ZF_TRY(zf_tune_operands_read(t->session.compiler, arguments, &t->operands, error));
+    bool any_container = false;
+    for (size_t k = 0; k < t->operands.count; k++) any_container = any_container || !t->operands.items[k].is_program;
+    if (zf_argument(arguments, "programs") != NULL && !any_container)
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--programs is for files that are encoded, and no operand is one");
+    t->opening = zf_opening(arguments);
     if (output != NULL) ZF_TRY(zf_tune_operands_guard(&t->operands, options->known, output, error));
     zf_status status = zf_tuner_create(t->session.compiler, options, &t->tuner, error);
     if (status == ZF_ERR_USAGE) zf_fail_hint(error, status, "name a GPU by --device; `zfc devices` lists them");

@@ -24,6 +24,7 @@ typedef struct input {
     char *name;       ///< of the column
     const char *path; ///< of the chunks
     char *list;       ///< path of their sizes
+    bool listed;      ///< by --sizes
     zf_text bytes, text;
     zf_wrapped_chunk *chunks;
     size_t count, room;
@@ -73,6 +74,7 @@ static bool read_number(const char **at, uint64_t *out, bool *some) {
 static zf_status add_chunk(input *in, uint64_t offset, uint64_t bytes, uint64_t rows, size_t line, zf_error *error) {
     if (offset > in->bytes.length || bytes > in->bytes.length - offset)
         return bad_line(in, line, "a chunk that is not inside the file of chunks", error);
+    if (rows == 0) return bad_line(in, line, "a chunk without rows", error);
     if (in->count == in->room) {
         size_t room = 2 * in->room + 64;
         zf_wrapped_chunk *grown = realloc(in->chunks, room * sizeof *grown);
@@ -152,6 +154,8 @@ static int read_operands(const zf_arguments *arguments, input *inputs) {
             k++;
         if (equals == NULL || equals[1] == 0 || k == arguments->operand_count)
             return zf_report_usage("wrap", "--sizes needs COLUMN=FILE with a column among the operands, not `%.64s`", text);
+        if (inputs[k].listed) return zf_report_usage("wrap", "--sizes names `%.64s` twice", inputs[k].name);
+        inputs[k].listed = true;
         char *list = strdup(equals + 1);
         if (list == NULL) return no_memory();
         free(inputs[k].list);

@@ -359,8 +359,8 @@ ZF_API uint64_t zf_container_zones(const zf_container *container, size_t column)
 /// zf_decode_options.skip_zones is set, a decode fails (ZF1326) where whole zones of the rows wanted say something else than the
 /// rows. Any thread.
 ZF_API zf_status zf_container_zone(const zf_container *container, size_t column, uint64_t index, zf_zone *out, zf_error *error);
-/// Finds a column by its name or full name. An unknown name is ZF_ERR_USAGE (ZF1105), with the nearest name as a hint. Any
-/// thread.
+/// Finds a column by its full name, or by its name where no column has that full name. An unknown name is ZF_ERR_USAGE (ZF1105),
+/// with the nearest name as a hint. Any thread.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
 
 // ---- Modules --------------------------------------------------------------------------------------------------

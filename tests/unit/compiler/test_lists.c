@@ -593,7 +593,9 @@ static void test_full_names(void) {
     CHECK(container != NULL, "%s (%s)", error.message, error.place);
     if (container == NULL) return;
     CHECK(zf_container_find(container, "NN", &found, &error) == ZF_OK && found == 0, "column %zu", found);
-    CHECK(zf_container_find(container, "n.values", &found, &error) == ZF_OK && found == 1, "column %zu", found);
+    CHECK(zf_container_find(container, "n.values", &found, &error) == ZF_OK && found == 2, "column %zu", found);
+    CHECK(zf_container_find(container, "id", &found, &error) == ZF_OK && found == 2, "column %zu", found);
+    CHECK(zf_container_find(container, "n.valid", &found, &error) == ZF_ERR_USAGE, "column %zu", found);
     uint8_t *names_at = file.bytes + file.index + container->index.at_sections + 8; // behind the section's length
     zf_container_close(container);
     static const uint8_t of_lists[] = {2, 0, 0, 0, 'N', 'N', 0, 0, 0, 0}, of_values[] = {0, 0, 0, 0, 2, 0, 0, 0, 'N', 'N'};
