@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { ZF_ARROW_NULLABLE = 2 }; ///< of `flags`
+enum { ZF_ARROW_ORDERED = 1, ZF_ARROW_NULLABLE = 2 }; ///< of `flags`
 
 typedef struct ArrowSchema {
     const char *format;

@@ -11,75 +11,109 @@
 
 // ---- Fields ---------------------------------------------------------------------------------------------------
 
-static bool set_one(zf_py_field *out, PyObject *name, PyObject *format, bool nullable) {
-    PyObject *bytes = PyUnicode_AsUTF8String(name);
-    PyObject *letters = bytes == NULL ? NULL : PyUnicode_AsUTF8String(format);
+/// Copies text and metadata; false with an exception set.
+static bool set_texts(zf_py_field *out, PyObject *name, PyObject *format, const char *metadata, Py_ssize_t bytes) {
+    PyObject *called = PyUnicode_AsUTF8String(name);
+    PyObject *letters = called == NULL ? NULL : PyUnicode_AsUTF8String(format);
     const char *text = letters == NULL ? NULL : PyBytes_AsString(letters);
-    out->nullable = nullable;
-    out->child = NULL;
-    out->name = text == NULL ? NULL : strdup(PyBytes_AsString(bytes));
     bool fits = text != NULL && strlen(text) < sizeof out->format;
     if (fits) strcpy(out->format, text);
     if (text != NULL && !fits) PyErr_SetString(PyExc_ValueError, "the format of a type is too long");
-    if (text != NULL && out->name == NULL) PyErr_NoMemory();
+    if (fits) out->name = strdup(PyBytes_AsString(called));
+    if (fits && metadata != NULL) {
+        out->metadata = malloc((size_t)bytes + 1);
+        out->metadata_bytes = (size_t)bytes;
+        if (out->metadata != NULL) memcpy(out->metadata, metadata, (size_t)bytes);
+    }
+    bool made = fits && out->name != NULL && (metadata == NULL || out->metadata != NULL);
+    if (fits && !made) PyErr_NoMemory();
     Py_XDECREF(letters);
-    Py_XDECREF(bytes);
-    if (fits && out->name != NULL) return true;
-    free(out->name);
-    out->name = NULL;
-    return false;
+    Py_XDECREF(called);
+    return made;
 }
 
-bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable, PyObject *child) {
-    PyObject *child_name, *child_format;
-    int child_nullable;
-    if (!set_one(out, name, format, nullable)) return false;
-    if (child == Py_None) return true;
+/// The field of a tuple in memory of its own, or NULL for None. False with an exception set.
+static bool set_inner(zf_py_field **out, PyObject *tuple) {
+    *out = NULL;
+    if (tuple == Py_None) return true;
     zf_py_field *made = calloc(1, sizeof *made);
-    if (made == NULL)
+    if (made == NULL) {
         PyErr_NoMemory();
-    else if (PyArg_ParseTuple(child, "UUp", &child_name, &child_format, &child_nullable) &&
-             set_one(made, child_name, child_format, child_nullable)) {
-        out->child = made;
+    } else if (zf_py_field_set(made, tuple)) {
+        *out = made;
         return true;
     }
     free(made);
+    return false;
+}
+
+bool zf_py_field_set(zf_py_field *out, PyObject *tuple) {
+    PyObject *name, *format, *child, *dictionary;
+    const char *metadata;
+    Py_ssize_t bytes;
+    long long flags;
+    *out = (zf_py_field){0};
+    if (!PyTuple_Check(tuple)) {
+        PyErr_SetString(PyExc_TypeError, "a field is a tuple");
+        return false;
+    }
+    if (PyArg_ParseTuple(tuple, "UULz#OO", &name, &format, &flags, &metadata, &bytes, &child, &dictionary)) {
+        out->flags = flags;
+        if (set_texts(out, name, format, metadata, bytes) && set_inner(&out->child, child) &&
+            set_inner(&out->dictionary, dictionary))
+            return true;
+    }
     zf_py_field_clear(out);
     return false;
 }
 
-bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from) {
-    *out = *from;
-    out->name = strdup(from->name);
-    out->child = NULL;
-    bool made = out->name != NULL;
-    if (made && from->child != NULL) {
-        out->child = calloc(1, sizeof *out->child);
-        if (out->child == NULL) PyErr_NoMemory();
-        made = out->child != NULL && zf_py_field_copy(out->child, from->child);
-    } else if (!made) {
-        PyErr_NoMemory();
+/// Whether there was memory.
+static bool copy_field(zf_py_field *out, const zf_py_field *from);
+
+static bool copy_inner(zf_py_field **out, const zf_py_field *from) {
+    *out = NULL;
+    if (from == NULL) return true;
+    *out = calloc(1, sizeof **out);
+    return *out != NULL && copy_field(*out, from);
+}
+
+static bool copy_field(zf_py_field *out, const zf_py_field *from) {
+    *out = (zf_py_field){.flags = from->flags, .name = strdup(from->name), .metadata_bytes = from->metadata_bytes};
+    memcpy(out->format, from->format, sizeof out->format);
+    if (from->metadata != NULL) {
+        out->metadata = malloc(from->metadata_bytes + 1);
+        if (out->metadata != NULL) memcpy(out->metadata, from->metadata, from->metadata_bytes);
     }
-    if (made) return true;
-    free(out->child);
-    out->child = NULL;
+    return out->name != NULL && (out->metadata != NULL) == (from->metadata != NULL) && copy_inner(&out->child, from->child) &&
+           copy_inner(&out->dictionary, from->dictionary);
+}
+
+bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from) {
+    if (copy_field(out, from)) return true;
     zf_py_field_clear(out);
+    PyErr_NoMemory();
     return false;
 }
 
 void zf_py_field_clear(zf_py_field *field) {
     free(field->name);
-    field->name = NULL;
+    free(field->metadata);
     if (field->child != NULL) zf_py_field_clear(field->child);
     free(field->child);
-    field->child = NULL;
+    if (field->dictionary != NULL) zf_py_field_clear(field->dictionary);
+    free(field->dictionary);
+    *field = (zf_py_field){0};
 }
 
 void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]) {
-    strcpy(out, field->format);
-    if (storage == NULL || storage->offset_width != 8) return;
-    if (strcmp(out, "u") == 0) strcpy(out, "U");
-    if (strcmp(out, "z") == 0) strcpy(out, "Z");
+    memcpy(out, field->format, ZF_PY_FORMAT);
+    if (storage == NULL) return;
+    if (storage->dictionary != NULL) {
+        out[0] = "CSILcsil"[storage->element];
+        out[1] = 0;
+    }
+    if (storage->offset_width != 8 || storage->views != NULL) return;
+    if (strcmp(out, "u") == 0 || strcmp(out, "z") == 0) out[0] = out[0] == 'u' ? 'U' : 'Z';
     if (strcmp(out, "+l") == 0) strcpy(out, "+L");
 }
 
@@ -91,6 +125,10 @@ static void release_schema(ArrowSchema *schema) {
         free(schema->children[k]);
     }
     free(schema->children);
+    if (schema->dictionary != NULL) {
+        if (schema->dictionary->release != NULL) schema->dictionary->release(schema->dictionary);
+        free(schema->dictionary);
+    }
     free((char *)schema->format);
     free((char *)schema->name);
     free((char *)schema->metadata);
@@ -98,9 +136,8 @@ static void release_schema(ArrowSchema *schema) {
 }
 
 /// `children` of them are made, without contents.
-static bool fill_schema(ArrowSchema *out, const char *format, const char *name, bool nullable, int64_t children) {
-    *out = (ArrowSchema){
-        .format = strdup(format), .name = strdup(name), .flags = nullable ? ZF_ARROW_NULLABLE : 0, .release = release_schema};
+static bool fill_schema(ArrowSchema *out, const char *format, const char *name, int64_t flags, int64_t children) {
+    *out = (ArrowSchema){.format = strdup(format), .name = strdup(name), .flags = flags, .release = release_schema};
     bool made = out->format != NULL && out->name != NULL;
     if (children > 0) out->children = calloc((size_t)children, sizeof *out->children);
     made = made && (children == 0 || out->children != NULL);
@@ -114,14 +151,31 @@ static bool fill_schema(ArrowSchema *out, const char *format, const char *name, 
     return false;
 }
 
+/// `metadata`: NULL: none. Whether there was memory.
+static bool set_metadata(ArrowSchema *out, const char *metadata, size_t bytes) {
+    if (metadata == NULL) return true;
+    char *copy = malloc(bytes + 1);
+    if (copy != NULL) memcpy(copy, metadata, bytes);
+    out->metadata = copy;
+    return copy != NULL;
+}
+
 static bool fill_field(ArrowSchema *out, const zf_py_field *field, const zf_py_storage *storage) {
     char format[ZF_PY_FORMAT];
     zf_py_format_of(field, storage, format);
-    if (!fill_schema(out, format, field->name, field->nullable, field->child != NULL ? 1 : 0)) return false;
-    if (field->child == NULL) return true;
-    if (fill_field(out->children[0], field->child, storage != NULL ? storage->child : NULL)) return true;
-    release_schema(out);
-    return false;
+    if (!fill_schema(out, format, field->name, field->flags, field->child != NULL ? 1 : 0)) return false;
+    bool made = set_metadata(out, field->metadata, field->metadata_bytes);
+    if (made && field->child != NULL) made = fill_field(out->children[0], field->child, storage != NULL ? storage->child : NULL);
+    if (made && field->dictionary != NULL) {
+        ArrowSchema *entries = calloc(1, sizeof *entries);
+        made = entries != NULL && fill_field(entries, field->dictionary, storage != NULL ? storage->dictionary : NULL);
+        if (made)
+            out->dictionary = entries;
+        else
+            free(entries);
+    }
+    if (!made) release_schema(out);
+    return made;
 }
 
 static void free_schema_capsule(PyObject *capsule) {
@@ -153,14 +207,15 @@ PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *st
 typedef struct held_array {
     void *storage;
     void (*release)(void *storage);
-    const void *buffers[3];
-    ArrowArray child, *children[1]; ///< of lists
+    const void *buffers[3], **more; ///< `more`: in place of `buffers`, where an array has more of them
+    ArrowArray inner, *children[1]; ///< the values of lists, or a dictionary
 } held_array;
 
 static void release_array(ArrowArray *array) {
     held_array *held = array->private_data;
-    if (held->child.release != NULL) held->child.release(&held->child);
+    if (held->inner.release != NULL) held->inner.release(&held->inner);
     held->release(held->storage);
+    free(held->more);
     free(held);
     array->release = NULL;
 }
@@ -183,27 +238,52 @@ void zf_py_array_add(ArrowArray *array, const void *buffer) {
 
 ArrowArray *zf_py_array_child(ArrowArray *array) {
     held_array *held = array->private_data;
-    held->children[0] = &held->child;
+    held->children[0] = &held->inner;
     array->children = held->children;
     array->n_children = 1;
-    return &held->child;
+    return &held->inner;
+}
+
+ArrowArray *zf_py_array_dictionary(ArrowArray *array) {
+    array->dictionary = &((held_array *)array->private_data)->inner;
+    return array->dictionary;
 }
 
 static void release_storage(void *storage) { zf_py_storage_release(storage); }
+
+/// The buffers of an array of views: validity, views, characters in pieces that the views' offsets reach, sizes of the pieces.
+static bool add_views(ArrowArray *out, const zf_py_storage *storage) {
+    held_array *held = out->private_data;
+    int64_t pieces = zf_py_view_pieces((int64_t)storage->values_bytes);
+    const void **buffers = calloc((size_t)pieces + 3, sizeof(void *));
+    if (buffers == NULL) return false;
+    buffers[0] = storage->null_count > 0 ? storage->validity : NULL;
+    buffers[1] = storage->views;
+    for (int64_t k = 0; k < pieces; k++) buffers[2 + k] = (const char *)storage->values + k * ZF_PY_VIEW_PIECE;
+    buffers[2 + pieces] = storage->view_sizes;
+    held->more = buffers;
+    out->buffers = buffers;
+    out->n_buffers = pieces + 3;
+    return true;
+}
 
 static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
     if (!zf_py_array_hold(out, zf_py_storage_hold(storage), release_storage)) return false;
     out->length = storage->rows;
     out->null_count = storage->null_count;
-    zf_py_array_add(out, storage->null_count > 0 ? storage->validity : NULL);
-    if (storage->offsets != NULL) zf_py_array_add(out, storage->offsets);
-    if (storage->child == NULL) {
-        zf_py_array_add(out, storage->values);
-        return true;
+    if (storage->nothing) return true;
+    bool made = true;
+    if (storage->views != NULL) {
+        made = add_views(out, storage);
+    } else {
+        zf_py_array_add(out, storage->null_count > 0 ? storage->validity : NULL);
+        if (storage->offsets != NULL) zf_py_array_add(out, storage->offsets);
+        if (storage->child == NULL) zf_py_array_add(out, storage->values);
     }
-    if (fill_array(zf_py_array_child(out), storage->child)) return true;
-    out->release(out);
-    return false;
+    if (made && storage->child != NULL) made = fill_array(zf_py_array_child(out), storage->child);
+    if (made && storage->dictionary != NULL) made = fill_array(zf_py_array_dictionary(out), storage->dictionary);
+    if (!made) out->release(out);
+    return made;
 }
 
 static void free_array_capsule(PyObject *capsule) {
@@ -276,17 +356,12 @@ static table *make_table(Py_ssize_t count, bool data, PyObject *metadata) {
 }
 
 static bool fill_table_schema(ArrowSchema *out, const table *t) {
-    if (!fill_schema(out, "+s", "", false, (int64_t)t->count)) return false;
+    if (!fill_schema(out, "+s", "", 0, (int64_t)t->count)) return false;
     bool made = true;
     for (size_t k = 0; made && k < t->count; k++) {
         made = fill_field(out->children[k], &t->fields[k], t->storages == NULL ? NULL : t->storages[k]);
     }
-    if (made && t->metadata != NULL) {
-        char *copy = malloc(t->metadata_bytes + 1);
-        if (copy != NULL) memcpy(copy, t->metadata, t->metadata_bytes);
-        out->metadata = copy;
-        made = copy != NULL;
-    }
+    made = made && set_metadata(out, t->metadata, t->metadata_bytes);
     if (!made) release_schema(out);
     return made;
 }
@@ -390,17 +465,21 @@ PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments) {
     return NULL;
 }
 
-PyObject *zf_py_export_schema(PyObject *arguments) {
+PyObject *zf_py_export_schema(PyTypeObject *column_type, PyTypeObject *device_type, PyObject *arguments) {
     PyObject *fields, *metadata;
     if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &fields, &metadata)) return NULL;
-    table *t = make_table(PyTuple_Size(fields), false, metadata);
+    Py_ssize_t count = PyTuple_Size(fields);
+    table *t = make_table(count, true, metadata);
     if (t == NULL) return NULL;
     bool made = true;
-    for (Py_ssize_t k = 0; made && k < PyTuple_Size(fields); k++) {
-        PyObject *name, *format, *child;
-        int nullable;
-        made = PyArg_ParseTuple(PyTuple_GetItem(fields, k), "UUpO", &name, &format, &nullable, &child) &&
-               zf_py_field_set(&t->fields[k], name, format, nullable, child);
+    for (Py_ssize_t k = 0; made && k < count; k++) {
+        PyObject *field = PyTuple_GetItem(fields, k);
+        if (PyObject_TypeCheck(field, column_type))
+            made = zf_py_column_take(column_type, field, &t->fields[k], &t->storages[k]);
+        else if (PyObject_TypeCheck(field, device_type))
+            made = zf_py_device_column_field(field, &t->fields[k]);
+        else
+            made = zf_py_field_set(&t->fields[k], field);
         t->count += made;
     }
     ArrowSchema *schema = made ? calloc(1, sizeof *schema) : NULL;

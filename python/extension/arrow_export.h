@@ -9,23 +9,26 @@
 
 enum { ZF_PY_FORMAT = 128 }; ///< room for a format: those of timestamps hold a zone
 
-/// A column's name and type. It owns the name and the child.
+/// A column's name and type. It owns all that it points at.
 typedef struct zf_py_field {
     char *name;
-    char format[ZF_PY_FORMAT];
-    bool nullable;
-    struct zf_py_field *child; ///< of lists: their values; NULL: none
+    char format[ZF_PY_FORMAT]; ///< of dictionaries that of the indices
+    int64_t flags;             ///< of an ArrowSchema
+    char *metadata;            ///< in Arrow's encoding; NULL: none
+    size_t metadata_bytes;
+    struct zf_py_field *child;      ///< of lists: their values; NULL: none
+    struct zf_py_field *dictionary; ///< its entries; NULL: none
 } zf_py_field;
 
-/// Copies a name, a format and a flag to `*out`, and of lists those of the values: `child` is a tuple (name, format, nullable),
-/// or None. False with an exception set. Free with zf_py_field_clear.
-bool zf_py_field_set(zf_py_field *out, PyObject *name, PyObject *format, bool nullable, PyObject *child);
+/// Copies a tuple (name, format, flags, metadata, child, dictionary) to `*out`: bytes in Arrow's encoding or None, and of lists
+/// and dictionaries the same of their values and entries, or None. False with an exception set. Free with zf_py_field_clear.
+bool zf_py_field_set(zf_py_field *out, PyObject *tuple);
 /// A copy; false with an exception set.
 bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from);
 void zf_py_field_clear(zf_py_field *field);
 
 /// The format of a column's storage: that of its field, but for strings of more than 2 GiB of characters and lists of more than
-/// 2^31 - 1 values, whose offsets are 64 bits.
+/// 2^31 - 1 values, whose offsets are 64 bits, and for dictionaries that have more entries than the field's indices count.
 void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]);
 
 /// Returns a capsule "arrow_schema" of one field; NULL with an exception set.
@@ -35,15 +38,16 @@ PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *st
 bool zf_py_array_hold(ArrowArray *out, void *storage, void (*release)(void *storage));
 /// Adds the next of at most three buffers to an array of zf_py_array_hold; NULL: there is none.
 void zf_py_array_add(ArrowArray *array, const void *buffer);
-/// Gives an array of zf_py_array_hold its child, to be filled, and returns it. It is released with the array.
+/// Gives an array of zf_py_array_hold its child, or its dictionary, to be filled, and returns it: one of them. It is released
+/// with the array.
 ArrowArray *zf_py_array_child(ArrowArray *array);
+ArrowArray *zf_py_array_dictionary(ArrowArray *array);
 /// Returns a capsule "arrow_array" of one column; NULL with an exception set.
 PyObject *zf_py_array_capsule(zf_py_storage *storage);
 
-/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples (name, format, nullable, child), as
-/// zf_py_field_set takes them; `metadata`:
-/// bytes in Arrow's encoding, or None.
-PyObject *zf_py_export_schema(PyObject *arguments);
+/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples as zf_py_field_set takes them, or objects
+/// of `column_type` or `device_type`; `metadata`: bytes in Arrow's encoding, or None.
+PyObject *zf_py_export_schema(PyTypeObject *column_type, PyTypeObject *device_type, PyObject *arguments);
 /// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of
 /// `rows` rows.
 PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments);

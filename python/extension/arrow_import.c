@@ -14,6 +14,8 @@ typedef enum arrow_layout {
     LISTS_32,
     LISTS_64,
     LISTS_FIXED, ///< `width` values in each
+    NOTHING,     ///< Arrow's type null
+    STRINGS_FIXED,
 } arrow_layout;
 
 /// Memory that grows.
@@ -27,9 +29,10 @@ struct zf_py_input {
     arrow_layout layout;
     size_t width; ///< bytes of an element in Arrow's array
     size_t index; ///< bytes of an index of a dictionary; 0: there is none
-    bool index_signed;
+    bool index_signed, ordered;
     size_t out_width; ///< bytes of an element for the encoder; 0: strings
     bool nullable;
+    bool hides_nulls; ///< rows of null lists: their values are left out, so they may be null
     const ArrowArray *array;
     room values, offsets, validity;
     zf_encode_column entries; ///< of the dictionary
@@ -54,18 +57,22 @@ static zf_status no_memory(const zf_py_input *input, zf_error *error) {
 
 // ---- Types ----------------------------------------------------------------------------------------------------
 
+static bool read_width(const char *digits, size_t *width) {
+    char *end;
+    long length = strtol(digits, &end, 10);
+    *width = (size_t)length;
+    return end > digits && *end == 0 && length >= 0 && length <= INT32_MAX;
+}
+
 /// The layout of lists, and of those of one length how long they are; false: no lists.
 static bool lists_of(const char *format, arrow_layout *out, size_t *width) {
-    char *end;
     if (strcmp(format, "+l") == 0 || strcmp(format, "+L") == 0) {
         *out = format[1] == 'l' ? LISTS_32 : LISTS_64;
         return true;
     }
     if (strncmp(format, "+w:", 3) != 0) return false;
-    long length = strtol(format + 3, &end, 10);
     *out = LISTS_FIXED;
-    *width = (size_t)length;
-    return end > format + 3 && *end == 0 && length >= 0 && length <= INT32_MAX;
+    return read_width(format + 3, width);
 }
 
 /// The layout of a format, and bytes of its elements; false: none of these.
@@ -93,6 +100,15 @@ static bool layout_of(const char *format, arrow_layout *out, size_t *width) {
         *width = 8;
         return true;
     }
+    if (strcmp(format, "n") == 0) {
+        *out = NOTHING;
+        *width = 1;
+        return true;
+    }
+    if (strncmp(format, "w:", 2) == 0) {
+        *out = STRINGS_FIXED;
+        return read_width(format + 2, width);
+    }
     int precision, scale, bits = 128;
     if (sscanf(format, "d:%d,%d,%d", &precision, &scale, &bits) < 2) return false;
     *out = DECIMAL;
@@ -108,7 +124,9 @@ static bool takes(const zf_column_type *type, const char *format, arrow_layout l
     case BITS: return type->element == ZF_BOOL;
     case OFFSETS_32:
     case OFFSETS_64:
-    case VIEWS: return type->element == ZF_STRING;
+    case VIEWS:
+    case STRINGS_FIXED: return type->element == ZF_STRING;
+    case NOTHING: return type->element == ZF_BOOL && type->nullable;
     case DECIMAL: {
         int precision = 0, scale = 0;
         if (sscanf(format, "d:%d,%d", &precision, &scale) != 2) return false;
@@ -169,6 +187,7 @@ zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_
     }
     if (schema->dictionary != NULL) {
         own.index = index_width(schema->format, &own.index_signed);
+        own.ordered = (schema->flags & ZF_ARROW_ORDERED) != 0;
         if (own.index == 0) {
             return zf_py_fail(error, ZF_ERR_USAGE, name, "indices of a dictionary have Arrow's type `%.64s`", schema->format);
         }
@@ -225,7 +244,7 @@ static zf_status take_validity(zf_py_input *input, int64_t at, int64_t rows, uin
         }
     }
     if (nulls == 0) return ZF_OK;
-    if (!input->nullable) {
+    if (!input->nullable && !input->hides_nulls) {
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
                           (unsigned long long)(row + (uint64_t)first));
     }
@@ -345,6 +364,17 @@ int64_t zf_py_input_fit(const zf_py_input *input, int64_t first, int64_t rows) {
     return rows;
 }
 
+/// Refuses null values of a list that is not null.
+static zf_status check_values(const zf_py_input *input, int64_t first, int64_t count, zf_error *error) {
+    const uint8_t *bits = input->array->null_count == 0 ? NULL : input->array->buffers[0];
+    for (int64_t k = first; bits != NULL && k < first + count; k++) {
+        if (!bit(bits, input->array->offset + k))
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
+                              (unsigned long long)k);
+    }
+    return ZF_OK;
+}
+
 /// Lists: their offsets from 0 on, and the values that they have.
 static zf_status take_lists(zf_py_input *input, int64_t at, int64_t rows, uint64_t row, zf_encode_column *out, zf_error *error) {
     if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
@@ -361,12 +391,38 @@ static zf_status take_lists(zf_py_input *input, int64_t at, int64_t rows, uint64
     }
     out->offsets = to;
     out->values = &input->items;
+    input->child->hides_nulls = false;
+    if (out->validity != NULL && input->layout == LISTS_FIXED && !input->child->nullable) {
+        for (int64_t k = 0; k < rows; k++) {
+            if (bit(out->validity, k)) ZF_TRY_PY(check_values(input->child, to[k] + begin, to[k + 1] - to[k], error));
+        }
+        input->child->hides_nulls = true;
+    }
     return zf_py_input_rows(input->child, begin, end - begin, (uint64_t)begin, &input->items, error);
 }
 
-/// Rows of the array itself, without its dictionary.
-static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
-                           zf_error *error) {
+static zf_status take_fixed_strings(zf_py_input *input, int64_t at, int64_t rows, zf_encode_column *out, zf_error *error) {
+    if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
+    int64_t *to = input->offsets.data;
+    for (int64_t k = 0; k <= rows; k++) to[k] = k * (int64_t)input->width;
+    out->values = (const char *)input->array->buffers[1] + (size_t)at * input->width;
+    out->offsets = to;
+    return ZF_OK;
+}
+
+/// Rows of Arrow's type null, as booleans.
+static zf_status take_nothing(zf_py_input *input, int64_t rows, zf_encode_column *out, zf_error *error) {
+    size_t bits = (size_t)(rows + 7) / 8;
+    if (!grow(&input->values, (size_t)rows + 1) || !grow(&input->validity, bits + 1)) return no_memory(input, error);
+    memset(input->values.data, 0, (size_t)rows);
+    memset(input->validity.data, 0, bits);
+    out->values = input->values.data;
+    out->validity = input->validity.data;
+    return ZF_OK;
+}
+
+static zf_status convert_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
+                              zf_error *error) {
     const ArrowArray *array = input->array;
     int64_t at = array->offset + first;
     static const int64_t zeros[2] = {0};
@@ -374,6 +430,7 @@ static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint
     *out = (zf_encode_column){.values = lists ? (const void *)&input->items : zeros,
                               .offsets = lists || input->out_width == 0 ? zeros : NULL};
     if (rows == 0) return ZF_OK;
+    if (input->layout == NOTHING) return take_nothing(input, rows, out, error);
     ZF_TRY_PY(take_validity(input, at, rows, row, &out->validity, error));
     switch (input->layout) {
     case FIXED: out->values = (const char *)array->buffers[1] + (size_t)at * input->width; return ZF_OK;
@@ -385,12 +442,35 @@ static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint
     case LISTS_32:
     case LISTS_64:
     case LISTS_FIXED: return take_lists(input, at, rows, row, out, error);
+    case STRINGS_FIXED: return take_fixed_strings(input, at, rows, out, error);
+    case NOTHING: break;
     }
     return ZF_OK;
 }
 
+/// Rows of the array itself, without its dictionary.
+static zf_status take_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
+                           zf_error *error) {
+    ZF_TRY_PY(convert_rows(input, first, rows, row, out, error));
+    if (!input->nullable) out->validity = NULL; // nulls that null lists hide
+    return ZF_OK;
+}
+
 static int64_t buffers_of(arrow_layout layout) {
-    return layout == OFFSETS_32 || layout == OFFSETS_64 || layout == VIEWS ? 3 : layout == LISTS_FIXED ? 1 : 2;
+    switch (layout) {
+    case OFFSETS_32:
+    case OFFSETS_64:
+    case VIEWS: return 3;
+    case LISTS_FIXED: return 1;
+    case NOTHING: return 0;
+    default: return 2;
+    }
+}
+
+/// Whether an array may lack the buffer behind its validity.
+static bool lacks_buffer(const zf_py_input *input, const ArrowArray *array) {
+    return array->length == 0 || input->layout == LISTS_FIXED || (input->dictionary == NULL && input->layout == NOTHING) ||
+           (input->dictionary == NULL && input->layout == STRINGS_FIXED && input->width == 0);
 }
 
 /// The offsets of a dictionary's strings. The encoder sees those of the rows alone.
@@ -408,8 +488,7 @@ static zf_status check_entries(const zf_py_input *input, int64_t count, zf_error
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
     bool dictionary = input->dictionary != NULL;
     if (array->length < 0 || array->offset < 0 || array->n_buffers < (dictionary ? 2 : buffers_of(input->layout)) ||
-        dictionary != (array->dictionary != NULL) ||
-        (array->length > 0 && input->layout != LISTS_FIXED && array->buffers[1] == NULL) ||
+        dictionary != (array->dictionary != NULL) || (!lacks_buffer(input, array) && array->buffers[1] == NULL) ||
         (input->child != NULL && (array->n_children != 1 || array->children[0] == NULL))) {
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "an array of the Arrow data is not of the type that its schema has");
     }
@@ -419,6 +498,14 @@ zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_erro
     ZF_TRY_PY(zf_py_input_begin(input->dictionary, array->dictionary, error));
     ZF_TRY_PY(take_rows(input->dictionary, 0, array->dictionary->length, 0, &input->entries, error));
     return input->out_width > 0 ? ZF_OK : check_entries(input, array->dictionary->length, error);
+}
+
+bool zf_py_input_entries(const zf_py_input *input, zf_py_entries *out, bool *ordered) {
+    if (input->child != NULL) input = input->child;
+    if (input->dictionary == NULL) return false;
+    *out = (zf_py_entries){&input->entries, input->array->dictionary->length, input->out_width};
+    *ordered = input->ordered;
+    return true;
 }
 
 static int64_t index_at(const zf_py_input *input, int64_t at) {

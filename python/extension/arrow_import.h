@@ -20,6 +20,16 @@ void zf_py_input_free(zf_py_input *input);
 
 /// Begins an array: its dictionary is converted once. It must not be released while it is converted.
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error);
+/// The entries of the dictionary of the array that was begun.
+typedef struct zf_py_entries {
+    const zf_encode_column *rows;
+    int64_t count;
+    size_t width; ///< bytes of an entry; 0: strings
+} zf_py_entries;
+
+/// Finds the entries of the array that was begun, or of the values of its lists; false: it has no dictionary. They are valid
+/// until another array is begun. `ordered`: whether the type says that their order means something.
+bool zf_py_input_entries(const zf_py_input *input, zf_py_entries *out, bool *ordered);
 /// Returns how many rows from `first` on are converted at once: `rows`, or fewer where their lists have many values.
 int64_t zf_py_input_fit(const zf_py_input *input, int64_t first, int64_t rows);
 /// Converts `rows` rows of the array from `first` on, its offset aside. `*out` is valid until the next call. `row`: the number of

@@ -22,29 +22,32 @@ static const char *letter_of(DLDataType type) {
     return letters[type.code][log];
 }
 
-/// A view of one dimension, read-only: other consumers share the memory.
-static int fill_view(PyObject *owner, void *data, Py_ssize_t count, DLDataType type, Py_buffer *view, int flags) {
+/// A read-only view, for other consumers share the memory: of one dimension, or of `width` elements in each row.
+static int fill_view(PyObject *owner, void *data, Py_ssize_t count, Py_ssize_t width, DLDataType type, Py_buffer *view,
+                     int flags) {
     view->obj = NULL;
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
         PyErr_SetString(PyExc_BufferError, "the memory of a column is read-only");
         return -1;
     }
-    Py_ssize_t *shape = malloc(2 * sizeof *shape);
+    Py_ssize_t *shape = malloc(4 * sizeof *shape), size = type.bits / 8;
     if (shape == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     shape[0] = count;
-    shape[1] = type.bits / 8;
+    shape[1] = width;
+    shape[2] = width > 0 ? width * size : size;
+    shape[3] = size;
     *view = (Py_buffer){.buf = data,
                         .obj = Py_NewRef(owner),
-                        .len = count * (type.bits / 8),
-                        .itemsize = type.bits / 8,
+                        .len = count * shape[2],
+                        .itemsize = size,
                         .readonly = 1,
-                        .ndim = 1,
+                        .ndim = width > 0 && (flags & PyBUF_ND) == PyBUF_ND ? 2 : 1,
                         .format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? (char *)letter_of(type) : NULL,
                         .shape = (flags & PyBUF_ND) == PyBUF_ND ? shape : NULL,
-                        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? shape + 1 : NULL,
+                        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? shape + 2 : NULL,
                         .internal = shape};
     return 0;
 }
@@ -73,7 +76,7 @@ static void buffer_dealloc(PyObject *self) {
 
 static int buffer_view(PyObject *self, Py_buffer *view, int flags) {
     const buffer_object *b = (buffer_object *)self;
-    return fill_view(self, b->data, b->count, b->type, view, flags);
+    return fill_view(self, b->data, b->count, 0, b->type, view, flags);
 }
 
 static Py_ssize_t buffer_length(PyObject *self) { return ((buffer_object *)self)->count; }
@@ -87,13 +90,13 @@ static zf_status copy(const void *storage, void *to, const void *from, size_t by
 }
 static const zf_py_sharing on_host_sharing = {hold, release, copy};
 
-static zf_py_tensor tensor_of(zf_py_storage *storage, void *data, int64_t count, DLDataType type) {
-    return (zf_py_tensor){storage, &on_host_sharing, data, count, type, {ZF_DL_CPU, 0}, NULL};
+static zf_py_tensor tensor_of(zf_py_storage *storage, void *data, int64_t count, int64_t width, DLDataType type) {
+    return (zf_py_tensor){storage, &on_host_sharing, data, count, width, type, {ZF_DL_CPU, 0}, NULL};
 }
 
 static PyObject *buffer_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const buffer_object *b = (buffer_object *)self;
-    const zf_py_tensor tensor = tensor_of(b->storage, b->data, b->count, b->type);
+    const zf_py_tensor tensor = tensor_of(b->storage, b->data, b->count, 0, b->type);
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -164,25 +167,39 @@ bool zf_py_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field,
     return true;
 }
 
-static bool check_plain(const column_object *c) {
-    if (!zf_py_plain_numbers(c->field.format)) {
+/// The storage and the field of a column's numbers: its own, or of lists of one length those of their values. NULL with an
+/// exception set.
+static const zf_py_storage *find_numbers(const column_object *c, const zf_py_field **field) {
+    const zf_py_storage *s = c->storage;
+    *field = &c->field;
+    if (s->dictionary != NULL) {
+        PyErr_Format(PyExc_BufferError, "column %s is a dictionary: its memory is in .values, of indices, and .dictionary",
+                     c->field.name);
+        return NULL;
+    }
+    if (s->child != NULL && s->width > 0 && s->child->dictionary == NULL && zf_py_plain_numbers(c->field.child->format)) {
+        s = s->child;
+        *field = c->field.child;
+    }
+    if (!zf_py_plain_numbers((*field)->format)) {
         PyErr_Format(PyExc_BufferError, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s",
                      c->field.name, c->field.format, c->storage->offsets != NULL ? " and .offsets" : "");
-        return false;
+        return NULL;
     }
-    if (c->storage->null_count > 0) {
-        PyErr_Format(PyExc_BufferError, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name,
-                     (long long)c->storage->null_count);
-        return false;
-    }
-    return true;
+    int64_t nulls = c->storage->null_count > 0 ? c->storage->null_count : s->null_count;
+    if (nulls == 0) return s;
+    PyErr_Format(PyExc_BufferError, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name,
+                 (long long)nulls);
+    return NULL;
 }
 
 static int column_view(PyObject *self, Py_buffer *view, int flags) {
     const column_object *c = (column_object *)self;
     view->obj = NULL;
-    if (!check_plain(c)) return -1;
-    return fill_view(self, c->storage->values, c->storage->rows, zf_py_type_of_column(c->field.format, c->storage->element), view,
+    const zf_py_field *field;
+    const zf_py_storage *s = find_numbers(c, &field);
+    if (s == NULL) return -1;
+    return fill_view(self, s->values, c->storage->rows, c->storage->width, zf_py_type_of_column(field->format, s->element), view,
                      flags);
 }
 
@@ -190,9 +207,11 @@ static Py_ssize_t column_length(PyObject *self) { return ((column_object *)self)
 
 static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const column_object *c = (column_object *)self;
-    if (!check_plain(c)) return NULL;
+    const zf_py_field *field;
+    const zf_py_storage *s = find_numbers(c, &field);
+    if (s == NULL) return NULL;
     const zf_py_tensor tensor =
-        tensor_of(c->storage, c->storage->values, c->storage->rows, zf_py_type_of_column(c->field.format, c->storage->element));
+        tensor_of(c->storage, s->values, c->storage->rows, c->storage->width, zf_py_type_of_column(field->format, s->element));
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -226,16 +245,26 @@ static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DL
     return (PyObject *)b;
 }
 
+/// The values of lists, or the entries of a dictionary, as a Column.
+static PyObject *inner_column(PyObject *self, const zf_py_field *from, zf_py_storage *storage) {
+    zf_py_field field;
+    if (!zf_py_field_copy(&field, from)) return NULL;
+    return zf_py_column_new(Py_TYPE(self), ((column_object *)self)->buffer_type, &field, zf_py_storage_hold(storage));
+}
+
 static PyObject *column_values(PyObject *self, void *closure) {
     (void)closure;
     const column_object *c = (column_object *)self;
-    if (c->storage->child != NULL) {
-        zf_py_field field;
-        if (!zf_py_field_copy(&field, c->field.child)) return NULL;
-        return zf_py_column_new(Py_TYPE(self), c->buffer_type, &field, zf_py_storage_hold(c->storage->child));
-    }
+    if (c->storage->child != NULL) return inner_column(self, c->field.child, c->storage->child);
     DLDataType type = zf_py_type_of_column(c->field.format, c->storage->element);
     return new_buffer(c, c->storage->values, c->storage->values_bytes, type);
+}
+
+static PyObject *column_dictionary(PyObject *self, void *closure) {
+    (void)closure;
+    const column_object *c = (column_object *)self;
+    if (c->storage->dictionary == NULL) return Py_NewRef(Py_None);
+    return inner_column(self, c->field.dictionary, c->storage->dictionary);
 }
 
 static PyObject *column_validity(PyObject *self, void *closure) {
@@ -271,14 +300,20 @@ static PyObject *column_null_count(PyObject *self, void *closure) {
 
 static PyObject *column_nullable(PyObject *self, void *closure) {
     (void)closure;
-    return PyBool_FromLong(((column_object *)self)->field.nullable);
+    return PyBool_FromLong((((column_object *)self)->field.flags & ZF_ARROW_NULLABLE) != 0);
+}
+
+static size_t bytes_of(const zf_py_storage *s) {
+    return s->values_bytes + s->offsets_bytes + s->validity_bytes + (s->views != NULL ? (size_t)s->rows * 16 : 0);
 }
 
 static PyObject *column_bytes(PyObject *self, void *closure) {
     (void)closure;
     size_t bytes = 0;
-    for (const zf_py_storage *s = ((column_object *)self)->storage; s != NULL; s = s->child)
-        bytes += s->values_bytes + s->offsets_bytes + s->validity_bytes;
+    for (const zf_py_storage *s = ((column_object *)self)->storage; s != NULL; s = s->child) {
+        bytes += bytes_of(s);
+        if (s->dictionary != NULL) bytes += bytes_of(s->dictionary);
+    }
     return PyLong_FromSize_t(bytes);
 }
 
@@ -299,11 +334,13 @@ static PyGetSetDef column_members[] = {
     {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
     {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},
     {"values", column_values, NULL,
-     "Elements, also those of nulls, which are 0; bits of booleans; characters of strings; of lists a Column of their values.",
+     "Elements, also those of nulls, which are 0; bits of booleans; characters of strings; indices of dictionaries; of lists a "
+     "Column of their values. None for Arrow's type null.",
      NULL},
+    {"dictionary", column_dictionary, NULL, "The entries of a dictionary, a Column; None for other columns.", NULL},
     {"validity", column_validity, NULL, "A bitmap, lowest bit first, 1 for a value; None where the type has no nulls.", NULL},
-    {"offsets", column_offsets, NULL, "Strings and lists: rows + 1 offsets into the characters or values; None for others.",
-     NULL},
+    {"offsets", column_offsets, NULL,
+     "Strings and lists: rows + 1 offsets into the characters or values; None for others, and for rows of one length.", NULL},
     {0},
 };
 

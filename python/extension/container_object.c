@@ -284,32 +284,38 @@ static PyObject *container_sizes(PyObject *self, PyObject *arguments) {
 
 static zf_status decode_column(void *user, zf_error *error) { return zf_py_decode_run(user, error); }
 
-/// Arguments (class, column, first row, rows, threads, name, format, nullable, child, wide, bytes): a Column. `child`: of lists
-/// the (name, format, nullable) of their values, else None; `wide` and `bytes` are then the values'.
+/// Arguments (class, column, first row, rows, threads, field, entries): a Column. `field`: as zf_py_field_set takes it;
+/// `entries`: those of a dictionary that the file keeps, bytes or None.
 static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
-    PyObject *type, *name, *format, *child;
+    PyObject *type, *tuple;
     unsigned long long first, rows;
-    int nullable, wide, bytes;
-    zf_py_decode d = {.options = {ZF_INIT(zf_decode_options)}};
-    if (!PyArg_ParseTuple(arguments, "O!nKKIUUpOpp", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &name,
-                          &format, &nullable, &child, &wide, &bytes))
+    const char *entries;
+    Py_ssize_t entries_bytes;
+    zf_py_field field;
+    zf_py_decode d = {.options = {ZF_INIT(zf_decode_options)}, .field = &field};
+    if (!PyArg_ParseTuple(arguments, "O!nKKIOz#", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &tuple,
+                          &entries, &entries_bytes))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, c->types->column)) {
         PyErr_SetString(PyExc_TypeError, "the class of columns must be one of Column");
         return NULL;
     }
-    if (!begin(c)) return NULL;
+    if (!zf_py_field_set(&field, tuple)) return NULL;
+    if (!begin(c)) {
+        zf_py_field_clear(&field);
+        return NULL;
+    }
+    d.entries = entries;
+    d.entries_bytes = (size_t)entries_bytes;
     d.container = c->container;
     d.options.some_rows = first != 0 || rows != zf_container_rows(c->container);
     d.options.row_begin = first;
     d.options.row_count = rows;
-    d.wide = wide;
-    d.bytes = bytes;
     bool good = call(c, decode_column, &d);
     end(c);
-    zf_py_field field;
-    if (!good || !zf_py_field_set(&field, name, format, nullable, child)) {
+    if (!good) {
+        zf_py_field_clear(&field);
         zf_py_storage_release(d.out);
         return NULL;
     }
@@ -395,13 +401,13 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
     PyObject *list = PyList_New(0);
     for (size_t k = 0; k < read->count; k++) {
         zf_py_device_storage *storage = read->columns[k].out;
-        PyObject *name, *format, *child, *memory, *column;
-        int nullable;
+        PyObject *tuple, *memory, *column;
+        Py_ssize_t width;
         zf_py_field field;
         if (list != NULL &&
-            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpOO", &read->columns[k].column, &name, &format,
-                             &nullable, &child, &memory) &&
-            zf_py_field_set(&field, name, format, nullable, child)) {
+            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nOOn", &read->columns[k].column, &tuple, &memory,
+                             &width) &&
+            zf_py_field_set(&field, tuple)) {
             column =
                 zf_py_device_column_new(c->types->device_column, c->types->device_buffer, c->types->make_error, &field, storage);
         } else {
@@ -417,9 +423,9 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
     return list;
 }
 
-/// Arguments (device, stream, its owner, columns, first row, rows, threads): a list of DeviceColumns. `columns`: (column, name,
-/// format, nullable, child, memory); `child` as zf_py_field_set takes it, `memory` is None, or of each part None or (address,
-/// bytes, owner).
+/// Arguments (device, stream, its owner, columns, first row, rows, threads): a list of DeviceColumns. `columns`: (column,
+/// field, memory, width); `field` as zf_py_field_set takes it, `memory` is None, or of each part None or (address, bytes, owner),
+/// `width` that of zf_py_gpu_column.
 static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
     PyObject *columns, *owner;
@@ -434,10 +440,11 @@ static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
     read.options.threads = threads;
     bool good = true;
     for (size_t k = 0; good && k < read.count; k++) {
-        PyObject *name, *format, *child, *memory;
-        int nullable;
-        good = PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nUUpOO", &read.columns[k].column, &name, &format,
-                                &nullable, &child, &memory);
+        PyObject *tuple, *memory;
+        Py_ssize_t width;
+        good =
+            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nOOn", &read.columns[k].column, &tuple, &memory, &width);
+        read.columns[k].width = good ? width : 0;
         if (good && memory != Py_None) {
             read.allocated = true;
             good = take_given(memory, &read.columns[k]);

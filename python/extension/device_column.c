@@ -14,9 +14,10 @@ static zf_status copy(const void *storage, void *to, const void *from, size_t by
 }
 static const zf_py_sharing on_gpu_sharing = {hold, release, copy};
 
-static zf_py_tensor tensor_of(zf_py_device_storage *storage, uint64_t at, int64_t count, DLDataType type, PyObject *make_error) {
-    return (zf_py_tensor){storage,   &on_gpu_sharing, (void *)(uintptr_t)at, count, type, {ZF_DL_CUDA, storage->gpu->number},
-                          make_error};
+static zf_py_tensor tensor_of(zf_py_device_storage *storage, uint64_t at, int64_t count, int64_t width, DLDataType type,
+                              PyObject *make_error) {
+    return (zf_py_tensor){
+        storage, &on_gpu_sharing, (void *)(uintptr_t)at, count, width, type, {ZF_DL_CUDA, storage->gpu->number}, make_error};
 }
 
 static PyObject *device_of(const zf_py_device_storage *storage) {
@@ -24,10 +25,12 @@ static PyObject *device_of(const zf_py_device_storage *storage) {
 }
 
 /// __cuda_array_interface__, version 3. No stream: the rows are there.
-static PyObject *interface_of(uint64_t at, int64_t count, DLDataType type) {
+static PyObject *interface_of(uint64_t at, int64_t count, int64_t width, DLDataType type) {
     const char kind = type.code == ZF_DL_INT ? 'i' : type.code == ZF_DL_UINT ? 'u' : 'f';
-    return Py_BuildValue("{s:(L),s:N,s:(KO),s:i,s:O,s:O}", "shape", (long long)count, "typestr",
-                         PyUnicode_FromFormat("%c%c%d", type.bits == 8 ? '|' : '<', kind, type.bits / 8), "data",
+    return Py_BuildValue("{s:N,s:N,s:(KO),s:i,s:O,s:O}", "shape",
+                         width > 0 ? Py_BuildValue("(LL)", (long long)count, (long long)width)
+                                   : Py_BuildValue("(L)", (long long)count),
+                         "typestr", PyUnicode_FromFormat("%c%c%d", type.bits == 8 ? '|' : '<', kind, type.bits / 8), "data",
                          (unsigned long long)at, Py_False, "version", 3, "strides", Py_None, "stream", Py_None);
 }
 
@@ -71,7 +74,7 @@ static Py_ssize_t buffer_length(PyObject *self) { return (Py_ssize_t)((buffer_ob
 
 static PyObject *buffer_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const buffer_object *b = (buffer_object *)self;
-    const zf_py_tensor tensor = tensor_of(b->storage, b->at, b->count, b->type, b->make_error);
+    const zf_py_tensor tensor = tensor_of(b->storage, b->at, b->count, 0, b->type, b->make_error);
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -83,7 +86,7 @@ static PyObject *buffer_device(PyObject *self, PyObject *none) {
 static PyObject *buffer_interface(PyObject *self, void *closure) {
     (void)closure;
     const buffer_object *b = (buffer_object *)self;
-    return interface_of(b->at, b->count, b->type);
+    return interface_of(b->at, b->count, 0, b->type);
 }
 
 static PyObject *buffer_bit(PyObject *self, void *closure) {
@@ -138,6 +141,7 @@ PyObject *zf_py_device_column_new(PyTypeObject *type, PyTypeObject *buffer_type,
     }
     self->storage = storage;
     self->field = *field;
+    if (storage->child != NULL && storage->width == 0) strcpy(self->field.format, "+L"); // also where the type has one length
     self->buffer_type = (PyTypeObject *)Py_NewRef((PyObject *)buffer_type);
     self->make_error = Py_NewRef(make_error);
     return (PyObject *)self;
@@ -162,18 +166,26 @@ static bool count_nulls(zf_py_device_storage *storage, PyObject *make_error, int
     return false;
 }
 
-/// Refuses a column that is no tensor, by an exception of `kind`.
-static bool check_plain(const column_object *c, PyObject *kind) {
-    if (!zf_py_plain_numbers(c->field.format)) {
+/// The storage and the field of a column's numbers: its own, or of lists of one length those of their values. Refuses others by
+/// an exception of `kind`; then NULL.
+static zf_py_device_storage *find_numbers(const column_object *c, const zf_py_field **field, PyObject *kind) {
+    zf_py_device_storage *s = c->storage;
+    *field = &c->field;
+    if (s->width > 0 && zf_py_plain_numbers(c->field.child->format)) {
+        s = s->child;
+        *field = c->field.child;
+    }
+    if (!zf_py_plain_numbers((*field)->format)) {
         PyErr_Format(kind, "column %s has Arrow's type `%s`, which is no number: its memory is in .values%s", c->field.name,
                      c->field.format, c->storage->parts[ZF_PY_OFFSETS].allocated != 0 ? " and .offsets" : "");
-        return false;
+        return NULL;
     }
-    int64_t nulls;
-    if (!count_nulls(c->storage, c->make_error, &nulls)) return false;
-    if (nulls == 0) return true;
-    PyErr_Format(kind, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name, (long long)nulls);
-    return false;
+    int64_t nulls, inner;
+    if (!count_nulls(c->storage, c->make_error, &nulls) || !count_nulls(s, c->make_error, &inner)) return NULL;
+    if (nulls + inner == 0) return s;
+    PyErr_Format(kind, "column %s has %lld nulls: its memory is in .values and .validity", c->field.name,
+                 (long long)(nulls > 0 ? nulls : inner));
+    return NULL;
 }
 
 /// Counts nulls, and refuses a column that is no Arrow array; false with an exception set.
@@ -197,6 +209,10 @@ bool zf_py_device_column_take(PyTypeObject *type, PyObject *object, zf_py_field 
     if (!check_arrow(c) || !zf_py_field_copy(field, &c->field)) return false;
     *storage = zf_py_device_storage_hold(c->storage);
     return true;
+}
+
+bool zf_py_device_column_field(PyObject *object, zf_py_field *field) {
+    return zf_py_field_copy(field, &((column_object *)object)->field);
 }
 
 static PyObject *column_schema(PyObject *self, PyObject *none) {
@@ -235,9 +251,11 @@ static DLDataType type_of(const column_object *c) { return zf_py_type_of_column(
 
 static PyObject *column_dlpack(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const column_object *c = (column_object *)self;
-    if (!check_plain(c, PyExc_BufferError)) return NULL;
-    const zf_py_device_storage *s = c->storage;
-    const zf_py_tensor tensor = tensor_of(c->storage, s->parts[ZF_PY_VALUES].at, s->rows, type_of(c), c->make_error);
+    const zf_py_field *field;
+    const zf_py_device_storage *s = find_numbers(c, &field, PyExc_BufferError);
+    if (s == NULL) return NULL;
+    const zf_py_tensor tensor = tensor_of(c->storage, s->parts[ZF_PY_VALUES].at, c->storage->rows, c->storage->width,
+                                          zf_py_type_of_column(field->format, s->element), c->make_error);
     return zf_py_dlpack(&tensor, arguments, keywords);
 }
 
@@ -249,8 +267,11 @@ static PyObject *column_device(PyObject *self, PyObject *none) {
 static PyObject *column_interface(PyObject *self, void *closure) {
     (void)closure;
     const column_object *c = (column_object *)self;
-    if (!check_plain(c, PyExc_AttributeError)) return NULL; // so that hasattr says whether there is one
-    return interface_of(c->storage->parts[ZF_PY_VALUES].at, c->storage->rows, type_of(c));
+    const zf_py_field *field;
+    const zf_py_device_storage *s = find_numbers(c, &field, PyExc_AttributeError); // so that hasattr says whether there is one
+    if (s == NULL) return NULL;
+    return interface_of(s->parts[ZF_PY_VALUES].at, c->storage->rows, c->storage->width,
+                        zf_py_type_of_column(field->format, s->element));
 }
 
 static PyObject *new_buffer(const column_object *c, int part, DLDataType type) {
@@ -299,7 +320,7 @@ static PyObject *column_format(PyObject *self, void *closure) {
 
 static PyObject *column_nullable(PyObject *self, void *closure) {
     (void)closure;
-    return PyBool_FromLong(((column_object *)self)->field.nullable);
+    return PyBool_FromLong((((column_object *)self)->field.flags & ZF_ARROW_NULLABLE) != 0);
 }
 
 static PyObject *column_null_count(PyObject *self, void *closure) {

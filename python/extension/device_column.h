@@ -14,5 +14,7 @@ PyObject *zf_py_device_column_new(PyTypeObject *type, PyTypeObject *buffer_type,
 /// Copies the field of a DeviceColumn, and holds its storage, whose nulls are counted; false with an exception set, also for an
 /// object of another type than `type`, and for a column that Arrow has no place for.
 bool zf_py_device_column_take(PyTypeObject *type, PyObject *object, zf_py_field *field, zf_py_device_storage **storage);
+/// Copies the field of a DeviceColumn; false with an exception set.
+bool zf_py_device_column_field(PyObject *object, zf_py_field *field);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct held_tensor {
         DLManagedTensor plain;
         DLManagedTensorVersioned versioned;
     } tensor;
-    int64_t shape, stride;
+    int64_t shape[2], strides[2];
     void *storage; ///< NULL: the copy
     const zf_py_sharing *sharing;
     void *copy;
@@ -68,7 +68,7 @@ static bool fits_stream(const zf_py_tensor *from, PyObject *stream) {
 
 /// Copies the elements to memory of the host, without the GIL; NULL with an exception set.
 static void *copy_to_host(const zf_py_tensor *from) {
-    size_t bytes = (size_t)from->count * from->type.bits / 8;
+    size_t bytes = (size_t)(from->width > 0 ? from->count * from->width : from->count) * from->type.bits / 8;
     void *copy = aligned_alloc(64, (bytes / 64 + 1) * 64);
     if (copy == NULL) return PyErr_NoMemory();
     zf_error error;
@@ -121,14 +121,16 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
         held->storage = from->storage;
         held->sharing = from->sharing;
     }
-    held->shape = from->count;
-    held->stride = 1;
+    held->shape[0] = from->count;
+    held->shape[1] = from->width;
+    held->strides[0] = from->width > 0 ? from->width : 1;
+    held->strides[1] = 1;
     const DLTensor tensor = {.data = copied ? held->copy : from->data,
                              .device = to,
-                             .ndim = 1,
+                             .ndim = from->width > 0 ? 2 : 1,
                              .dtype = from->type,
-                             .shape = &held->shape,
-                             .strides = &held->stride};
+                             .shape = held->shape,
+                             .strides = held->strides};
     PyObject *capsule;
     if (major >= 1) {
         // Consumers on GPUs know no read-only tensors, and refuse or ignore the flag.

@@ -1,4 +1,4 @@
-// Columns of numbers as DLPack tensors of one dimension.
+// Columns of numbers as DLPack tensors of one dimension, lists of one length as those of two.
 #ifndef ZF_PYTHON_DLPACK_H
 #define ZF_PYTHON_DLPACK_H
 
@@ -15,12 +15,13 @@ typedef struct zf_py_sharing {
     zf_status (*copy)(const void *storage, void *to, const void *from, size_t bytes, zf_error *error);
 } zf_py_sharing;
 
-/// A tensor to be: `count` elements at `data`, which lie in `storage`, on `device`.
+/// A tensor to be: `count` rows at `data`, which lie in `storage`, on `device`.
 typedef struct zf_py_tensor {
     void *storage;
     const zf_py_sharing *sharing;
     void *data;
     int64_t count;
+    int64_t width; ///< elements of a row; 0: one, and one dimension
     DLDataType type;
     DLDevice device;
     PyObject *make_error; ///< for errors of `copy`; borrowed

@@ -47,6 +47,7 @@ typedef struct zf_py_device_storage {
     int64_t rows;
     _Atomic int64_t null_count; ///< -1: not counted yet
     zf_element element;
+    int64_t width; ///< lists of one length: values of each, and no offsets; else 0
     zf_py_device_part parts[ZF_PY_PARTS];
     struct zf_py_device_storage *child; ///< lists: the values, with a reference; NULL: none
 } zf_py_device_storage;

@@ -136,7 +136,7 @@ static zf_status bring(const zf_py_gpu_read *read, zf_py_device_part *part, cons
 
 /// Decodes the ends of lists on the GPU, checks them on the host, and brings the offsets back. `p` becomes the piece of the
 /// values.
-static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, uint64_t rows, void *offsets,
+static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, uint64_t rows, int64_t width, int64_t *offsets,
                              uint8_t *validity, zf_error *error) {
     zf_py_device_storage *s = p->storage;
     zf_list_values of = {ZF_INIT(zf_list_values)};
@@ -146,9 +146,12 @@ static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *
     ZF_TRY_PY(zf_decode_lists(read->container, p->column, "cpu", &p->options, &buffers, &of, NULL, error));
     s->element = ZF_I64;
     s->rows = (int64_t)rows;
-    ZF_TRY_PY(bring(read, &s->parts[ZF_PY_OFFSETS], offsets, offsets_bytes, error));
-    if (validity != NULL) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_VALIDITY], validity, validity_bytes, error));
     atomic_store(&s->null_count, validity != NULL ? zf_py_count_nulls(validity, s->rows) : 0);
+    bool of_one_length = width > 0 && atomic_load(&s->null_count) == 0; // null lists have no values
+    for (uint64_t k = 0; of_one_length && k < rows; k++) of_one_length = offsets[k + 1] - offsets[k] == width;
+    s->width = of_one_length ? width : 0;
+    if (!of_one_length) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_OFFSETS], offsets, offsets_bytes, error));
+    if (validity != NULL) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_VALIDITY], validity, validity_bytes, error));
     s->child = zf_py_device_storage_new(gpu, read->stream);
     if (s->child == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
     *p = (piece){.column = p->column + (validity != NULL ? 2 : 1), .options = read->options, .storage = s->child};
@@ -158,16 +161,17 @@ static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *
     return ZF_OK;
 }
 
-static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, const zf_column_info *info, zf_error *error) {
+static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, const zf_column_info *info, int64_t width,
+                            zf_error *error) {
     zf_column_info next = {ZF_INIT(zf_column_info)};
     ZF_TRY_PY(zf_container_column(read->container, p->column + 1, &next, error));
     uint64_t rows = p->options.some_rows ? p->options.row_count : info->rows;
     bool nullable = next.part == ZF_LIST_VALIDITY;
-    void *offsets = rows < SIZE_MAX / 16 ? malloc((rows + 1) * 8) : NULL;
+    int64_t *offsets = rows < SIZE_MAX / 16 ? malloc((rows + 1) * 8) : NULL;
     uint8_t *validity = nullable ? malloc(rows / 8 + 1) : NULL;
     zf_status status =
         offsets != NULL && (!nullable || validity != NULL)
-            ? begin_lists(read, gpu, p, rows, offsets, validity, error)
+            ? begin_lists(read, gpu, p, rows, width, offsets, validity, error)
             : zf_py_fail(error, ZF_ERR_MEMORY, info->full_name, "no memory for %llu rows", (unsigned long long)rows);
     free(offsets);
     free(validity);
@@ -204,7 +208,7 @@ static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_
     column->out = zf_py_device_storage_new(gpu, read->stream);
     if (column->out == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
     piece p = {.column = column->column, .options = read->options, .storage = column->out};
-    if (info.part == ZF_LIST_ENDS) ZF_TRY_PY(take_lists(read, gpu, &p, &info, error));
+    if (info.part == ZF_LIST_ENDS) ZF_TRY_PY(take_lists(read, gpu, &p, &info, column->width, error));
     return lay_out(read, gpu, column->given, &p, request, error);
 }
 

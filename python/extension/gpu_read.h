@@ -7,6 +7,7 @@
 /// One column to be read.
 typedef struct zf_py_gpu_column {
     size_t column;                        ///< of the container
+    int64_t width;                        ///< lists of this many values, where all are: they need no offsets; 0: other lists
     zf_py_device_part given[ZF_PY_PARTS]; ///< memory of the caller's allocator: `allocated`, `room`, `owner`
     uint64_t bytes[ZF_PY_PARTS];          ///< out: that each part takes
     zf_py_device_storage *out;            ///< out: one reference

@@ -29,8 +29,7 @@ static PyObject *export_device_stream(PyObject *module, PyObject *arguments) {
 }
 
 static PyObject *export_schema(PyObject *module, PyObject *arguments) {
-    (void)module;
-    return zf_py_export_schema(arguments);
+    return zf_py_export_schema(types_of(module)->column, types_of(module)->device_column, arguments);
 }
 
 #ifdef ZF_PY_COUNT_STORAGES

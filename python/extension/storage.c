@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "python/extension/extension.h"
+#include "python/extension/arrow_export.h"
+#include "python/extension/tensor_type.h"
 #include "python/extension/utf8.h"
 
 #ifdef ZF_PY_COUNT_STORAGES
@@ -28,13 +30,15 @@ void zf_py_storage_release(zf_py_storage *storage) {
     free(storage->values);
     free(storage->offsets);
     free(storage->validity);
+    free(storage->views);
+    free(storage->view_sizes);
     zf_py_storage_release(storage->child);
+    zf_py_storage_release(storage->dictionary);
     free(storage);
     went();
 }
 
-/// Memory for `bytes` bytes, at least 64, a multiple of 64, whose last 64 bytes are zero: consumers may read whole vectors.
-static void *take(size_t bytes) {
+void *zf_py_storage_memory(size_t bytes) {
     if (bytes > SIZE_MAX - 64) return NULL;
     size_t room = (bytes / 64 + (bytes % 64 != 0 || bytes == 0)) * 64;
     char *memory = aligned_alloc(64, room);
@@ -49,19 +53,166 @@ int64_t zf_py_count_nulls(const uint8_t *validity, int64_t rows) {
     return rows - valid;
 }
 
-/// 128-bit integers in place of 64-bit ones: Arrow's decimal128.
-static zf_status widen(zf_py_storage *s, zf_error *error) {
-    if ((size_t)s->rows > SIZE_MAX / 32) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for decimals");
-    int64_t *to = take((size_t)s->rows * 16);
-    if (to == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for decimals");
+// ---- Decoding -------------------------------------------------------------------------------------------------
+
+/// Refuses strings that are not UTF-8.
+static zf_status check_text(const zf_py_decode *d, const zf_py_storage *s, zf_error *error) {
+    int64_t row = zf_py_utf8_fault(s->values, s->offsets, s->rows);
+    if (row < 0) return ZF_OK;
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    uint64_t number = (d->options.some_rows ? d->options.row_begin : 0) + (uint64_t)row;
+    char place[256];
+    snprintf(place, sizeof place, "%.80s, column %.80s, row %llu", zf_container_path(d->container), info.full_name,
+             (unsigned long long)number);
+    zf_py_fail(error, ZF_ERR_INPUT, place, "a string is not UTF-8");
+    snprintf(error->hint, sizeof error->hint, "`binary=True` of `read` takes strings as bytes");
+    return ZF_ERR_INPUT;
+}
+
+static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void *workspace, zf_error *error) {
+    zf_py_storage *s = d->out;
+    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
+                                       .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
+    ZF_TRY_PY(zf_decode(d->container, d->column, "cpu", &d->options, &buffers, NULL, error));
+    if (s->validity != NULL) s->null_count = zf_py_count_nulls(s->validity, s->rows);
+    if (s->element != ZF_STRING) return ZF_OK;
+    s->values_bytes = (size_t)((const int64_t *)s->offsets)[s->rows]; // `values` of a range is an upper bound
+    const char *format = (d->field->dictionary != NULL ? d->field->dictionary : d->field)->format;
+    bool text = strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
+    return text ? check_text(d, s, error) : ZF_OK;
+}
+
+zf_py_storage *zf_py_storage_new(uint64_t rows, zf_element element) {
+    zf_py_storage *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    atomic_init(&s->references, 1);
+    came();
+    s->rows = (int64_t)rows;
+    s->element = element;
+    return s;
+}
+
+/// Decodes lists: their offsets and validity, then the values that they have.
+static zf_status decode_rows(zf_py_decode *d, zf_error *error);
+
+static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
+    zf_column_info next = {ZF_INIT(zf_column_info)};
+    zf_list_values of = {ZF_INIT(zf_list_values)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column + 1, &next, error));
+    bool nullable = next.part == ZF_LIST_VALIDITY;
+    zf_py_storage *s = d->out;
+    s->offset_width = 8;
+    s->offsets_bytes = ((size_t)rows + 1) * 8;
+    s->offsets = rows < SIZE_MAX / 16 ? zf_py_storage_memory(s->offsets_bytes) : NULL;
+    s->validity_bytes = nullable ? ((size_t)rows + 7) / 8 : 0;
+    if (nullable && s->offsets != NULL) s->validity = zf_py_storage_memory(s->validity_bytes);
+    if (s->offsets == NULL || (nullable && s->validity == NULL))
+        return zf_py_fail(error, ZF_ERR_MEMORY, next.full_name, "no memory for %llu rows", (unsigned long long)rows);
+    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
+                                       .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
+    ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
+    if (nullable) s->null_count = zf_py_count_nulls(s->validity, s->rows);
+    zf_py_decode values = *d;
+    values.field = d->field->child;
+    values.column += nullable ? 2 : 1;
+    values.options.some_rows = true;
+    values.options.row_begin = of.row_begin;
+    values.options.row_count = of.row_count;
+    ZF_TRY_PY(decode_rows(&values, error));
+    s->child = values.out;
+    return ZF_OK;
+}
+
+/// Decodes a column as the library has it: offsets and decimals are 64 bits.
+static zf_status decode_rows(zf_py_decode *d, zf_error *error) {
+    zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    d->out = NULL;
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    ZF_TRY_PY(zf_decode_size(d->container, d->column, &d->options, &sizes, error));
+    uint64_t rows = d->options.some_rows ? d->options.row_count : info.rows;
+    zf_py_storage *s = zf_py_storage_new(rows, info.type.element);
+    if (s == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
+    if (info.part == ZF_LIST_ENDS) {
+        d->out = s;
+        zf_status status = decode_lists(d, rows, error);
+        if (status == ZF_OK) return ZF_OK;
+        zf_py_storage_release(s);
+        d->out = NULL;
+        return status;
+    }
+    s->offset_width = s->element == ZF_STRING ? 8 : 0;
+    s->values = zf_py_storage_memory(sizes.values);
+    s->values_bytes = sizes.values;
+    bool made = s->values != NULL;
+    if (s->element == ZF_STRING) {
+        s->offsets = zf_py_storage_memory(sizes.offsets);
+        s->offsets_bytes = sizes.offsets;
+        made = made && s->offsets != NULL;
+    }
+    if (info.type.nullable) {
+        s->validity = zf_py_storage_memory(sizes.validity);
+        s->validity_bytes = sizes.validity;
+        made = made && s->validity != NULL;
+    }
+    void *workspace = sizes.workspace > 0 && made ? zf_py_storage_memory(sizes.workspace) : NULL;
+    d->out = s;
+    zf_status status =
+        made && (workspace != NULL || sizes.workspace == 0)
+            ? decode_into(d, &sizes, workspace, error)
+            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows", (unsigned long long)rows);
+    free(workspace);
+    if (status == ZF_OK) return ZF_OK;
+    zf_py_storage_release(s);
+    d->out = NULL;
+    return status;
+}
+
+// ---- Arrow's layouts of decoded rows --------------------------------------------------------------------------
+
+int64_t zf_py_view_pieces(int64_t bytes) { return bytes / ZF_PY_VIEW_PIECE + (bytes % ZF_PY_VIEW_PIECE != 0); }
+
+static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
+
+static bool is_valid(const zf_py_storage *s, int64_t row) { return s->validity == NULL || bit(s->validity, row); }
+
+static zf_status no_memory(const zf_py_storage *s, zf_error *error) {
+    return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for %lld rows", (long long)s->rows);
+}
+
+/// A file may carry any schema: rows that its types do not have are refused, by the row's number or -1.
+static zf_status lies(const zf_py_decode *d, const char *format, int64_t row, zf_error *error) {
+    char place[256], number[40] = "";
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    if (row >= 0 && d->options.row_begin != UINT64_MAX)
+        snprintf(number, sizeof number, ", row %llu", (unsigned long long)(d->options.row_begin + (uint64_t)row));
+    snprintf(place, sizeof place, "%.80s, column %.80s%s", zf_container_path(d->container), info.full_name, number);
+    return zf_py_fail(error, ZF_ERR_INPUT, place,
+                      "the file's Arrow schema gives the column the type `%.64s`, which the rows do not have", format);
+}
+
+/// Integers of `bits` bits in place of 64-bit ones: Arrow's decimals.
+static zf_status resize_decimals(const zf_py_decode *d, zf_py_storage *s, const char *format, int bits, zf_error *error) {
+    size_t width = (size_t)bits / 8;
+    if (bits == 64) return ZF_OK;
+    if ((size_t)s->rows > SIZE_MAX / 64) return no_memory(s, error);
+    char *to = zf_py_storage_memory((size_t)s->rows * width);
+    if (to == NULL) return no_memory(s, error);
     const int64_t *from = s->values;
     for (int64_t k = 0; k < s->rows; k++) {
-        to[2 * k] = from[k];
-        to[2 * k + 1] = from[k] < 0 ? -1 : 0;
+        int64_t limbs[4] = {from[k]};
+        for (int limb = 1; limb < 4; limb++) limbs[limb] = from[k] < 0 ? -1 : 0;
+        if (bits == 32 && from[k] != (int32_t)from[k]) {
+            free(to);
+            return lies(d, format, k, error);
+        }
+        memcpy(to + (size_t)k * width, limbs, width); // the lowest byte first
     }
     free(s->values);
     s->values = to;
-    s->values_bytes = (size_t)s->rows * 16;
+    s->values_bytes = (size_t)s->rows * width;
     return ZF_OK;
 }
 
@@ -78,118 +229,402 @@ static void narrow_offsets(zf_py_storage *s) {
     s->offsets_bytes = ((size_t)s->rows + 1) * 4;
 }
 
-static zf_status finish_strings(zf_py_decode *d, zf_error *error) {
-    zf_py_storage *s = d->out;
-    const int64_t *wide = s->offsets;
-    int64_t end = wide[s->rows];
-    s->values_bytes = (size_t)end; // `values` of a range is an upper bound
-    if (!d->bytes) {
-        int64_t row = zf_py_utf8_fault(s->values, wide, s->rows);
-        if (row >= 0) {
-            zf_column_info info = {ZF_INIT(zf_column_info)};
-            ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
-            uint64_t number = (d->options.some_rows ? d->options.row_begin : 0) + (uint64_t)row;
-            char place[256];
-            snprintf(place, sizeof place, "%.80s, column %.80s, row %llu", zf_container_path(d->container), info.full_name,
-                     (unsigned long long)number);
-            zf_py_fail(error, ZF_ERR_INPUT, place, "a string is not UTF-8");
-            snprintf(error->hint, sizeof error->hint, "`binary=True` of `read` takes strings as bytes");
-            return ZF_ERR_INPUT;
+static void drop_offsets(zf_py_storage *s) {
+    free(s->offsets);
+    s->offsets = NULL;
+    s->offset_width = 0;
+    s->offsets_bytes = 0;
+}
+
+static zf_status make_views(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_error *error) {
+    enum { INLINE = 12 };
+    int64_t pieces = zf_py_view_pieces((int64_t)s->values_bytes);
+    const int64_t *offsets = s->offsets;
+    if ((size_t)s->rows > SIZE_MAX / 32) return no_memory(s, error);
+    s->views = zf_py_storage_memory((size_t)s->rows * 16);
+    s->view_sizes = calloc((size_t)pieces + 1, sizeof *s->view_sizes);
+    if (s->views == NULL || s->view_sizes == NULL) return no_memory(s, error);
+    for (int64_t k = 0; k < pieces; k++) s->view_sizes[k] = (int64_t)s->values_bytes - k * ZF_PY_VIEW_PIECE;
+    for (int64_t k = 0; k < s->rows; k++) {
+        struct {
+            int32_t size, prefix, piece, offset;
+        } view = {0};
+        int64_t size = offsets[k + 1] - offsets[k];
+        const char *from = (const char *)s->values + offsets[k];
+        char *to = (char *)s->views + 16 * k;
+        if (size > INT32_MAX) return lies(d, format, k, error);
+        view.size = (int32_t)size;
+        if (size > INLINE) {
+            memcpy(&view.prefix, from, sizeof view.prefix);
+            view.piece = (int32_t)(offsets[k] / ZF_PY_VIEW_PIECE);
+            view.offset = (int32_t)(offsets[k] % ZF_PY_VIEW_PIECE);
+        }
+        memcpy(to, &view, sizeof view);
+        if (size <= INLINE) memcpy(to + 4, from, (size_t)size);
+    }
+    return ZF_OK;
+}
+
+/// Strings of one length, those of nulls too, behind each other.
+static zf_status pack_strings(const zf_py_decode *d, zf_py_storage *s, const char *format, int64_t width, zf_error *error) {
+    const int64_t *offsets = s->offsets;
+    for (int64_t k = 0; k < s->rows; k++) {
+        if (is_valid(s, k) && offsets[k + 1] - offsets[k] != width) return lies(d, format, k, error);
+    }
+    if (s->null_count > 0) {
+        if (width > 0 && s->rows > INT64_MAX / 2 / width) return no_memory(s, error);
+        char *to = zf_py_storage_memory((size_t)(s->rows * width));
+        if (to == NULL) return no_memory(s, error);
+        for (int64_t k = 0; k < s->rows; k++) {
+            if (is_valid(s, k))
+                memcpy(to + k * width, (const char *)s->values + offsets[k], (size_t)width);
+            else
+                memset(to + k * width, 0, (size_t)width);
+        }
+        free(s->values);
+        s->values = to;
+        s->values_bytes = (size_t)(s->rows * width);
+    }
+    drop_offsets(s);
+    s->width = width;
+    return ZF_OK;
+}
+
+static zf_status make_nothing(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_error *error) {
+    if (s->null_count != s->rows) return lies(d, format, -1, error);
+    free(s->values);
+    free(s->validity);
+    s->values = s->validity = NULL;
+    s->values_bytes = s->validity_bytes = 0;
+    s->nothing = true;
+    return ZF_OK;
+}
+
+/// The bytes of an element; 0 for booleans and strings.
+static size_t element_bytes(zf_element element) {
+    return element == ZF_BOOL || element == ZF_STRING ? 0 : zf_py_type_of(element).bits / 8;
+}
+
+/// Copies row `from` of `s` to row `to` of `out`, which has offsets up to there.
+static void copy_row(zf_py_storage *out, int64_t to, const zf_py_storage *s, int64_t from) {
+    size_t bytes = element_bytes(s->element);
+    if (s->element == ZF_BOOL) {
+        ((uint8_t *)out->values)[to / 8] |= (uint8_t)(bit(s->values, from) << to % 8);
+    } else if (s->element == ZF_STRING) {
+        const int64_t *offsets = s->offsets;
+        ((int64_t *)out->offsets)[to + 1] = offsets[from + 1];
+    } else {
+        memcpy((char *)out->values + (size_t)to * bytes, (const char *)s->values + (size_t)from * bytes, bytes);
+    }
+    if (out->validity != NULL) ((uint8_t *)out->validity)[to / 8] |= (uint8_t)(is_valid(s, from) << to % 8);
+}
+
+/// Gives null lists of one length values, which are null or 0: Arrow has them.
+static zf_status fill_null_lists(zf_py_storage *lists, zf_error *error) {
+    zf_py_storage *s = lists->child;
+    int64_t width = lists->width;
+    if (width > 0 && lists->rows > INT64_MAX / 32 / width) return no_memory(lists, error);
+    int64_t rows = lists->rows * width;
+    zf_py_storage *out = zf_py_storage_new((uint64_t)rows, s->element);
+    if (out == NULL) return no_memory(lists, error);
+    lists->child = out;
+    bool text = s->element == ZF_STRING;
+    out->values_bytes = text                    ? s->values_bytes
+                        : s->element == ZF_BOOL ? ((size_t)rows + 7) / 8
+                                                : (size_t)rows * element_bytes(s->element);
+    out->validity_bytes = s->validity != NULL ? ((size_t)rows + 7) / 8 : 0;
+    out->offsets_bytes = text ? ((size_t)rows + 1) * 8 : 0;
+    out->offset_width = text ? 8 : 0;
+    if (text) {
+        out->values = s->values;
+        s->values = NULL;
+        out->offsets = zf_py_storage_memory(out->offsets_bytes);
+    } else {
+        out->values = zf_py_storage_memory(out->values_bytes);
+    }
+    if (s->validity != NULL) out->validity = zf_py_storage_memory(out->validity_bytes);
+    bool made = out->values != NULL && (out->offsets != NULL || !text) && (out->validity != NULL || s->validity == NULL);
+    if (made) {
+        if (!text) memset(out->values, 0, out->values_bytes);
+        if (out->validity != NULL) memset(out->validity, 0, out->validity_bytes);
+        if (text) memset(out->offsets, 0, 8);
+    }
+    for (int64_t list = 0, from = 0, to = 0; made && list < lists->rows; list++) {
+        for (int64_t k = 0; k < width; k++, to++) {
+            if (is_valid(lists, list))
+                copy_row(out, to, s, from++);
+            else if (text)
+                ((int64_t *)out->offsets)[to + 1] = ((int64_t *)out->offsets)[to];
         }
     }
-    if (end <= INT32_MAX) narrow_offsets(s);
+    if (made && out->validity != NULL) out->null_count = zf_py_count_nulls(out->validity, rows);
+    zf_py_storage_release(s);
+    return made ? ZF_OK : no_memory(lists, error);
+}
+
+static zf_status pack_lists(const zf_py_decode *d, zf_py_storage *s, const char *format, int64_t width, zf_error *error) {
+    const int64_t *offsets = s->offsets;
+    for (int64_t k = 0; k < s->rows; k++) {
+        if (offsets[k + 1] - offsets[k] != (is_valid(s, k) ? width : 0)) return lies(d, format, k, error);
+    }
+    drop_offsets(s);
+    s->width = width;
+    return s->null_count > 0 ? fill_null_lists(s, error) : ZF_OK;
+}
+
+// ---- Dictionaries ---------------------------------------------------------------------------------------------
+
+__extension__ typedef unsigned __int128 zf_py_product;
+
+/// Entries of a dictionary, found by their bytes.
+typedef struct entry_table {
+    uint64_t seed[2]; ///< random: whoever makes a file cannot choose entries that meet in one slot
+    uint32_t *slots;  ///< number of an entry + 1; 0: none
+    size_t slot_count;
+    char *bytes;
+    int64_t *offsets; ///< entries + 1
+    size_t bytes_room, offsets_room, count;
+} entry_table;
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    zf_py_product product = (zf_py_product)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t hash_of(const entry_table *t, const char *bytes, size_t size) {
+    uint64_t hash = t->seed[0] ^ size, word;
+    for (; size > 8; size -= 8, bytes += 8) {
+        memcpy(&word, bytes, 8);
+        hash = mix(hash ^ word, t->seed[1]);
+    }
+    word = 0;
+    memcpy(&word, bytes, size);
+    return mix(mix(hash ^ word, t->seed[1]), t->seed[0]);
+}
+
+static bool reserve(void **memory, size_t *room, size_t wanted) {
+    if (wanted <= *room) return true;
+    size_t more = wanted + wanted / 2 + 64;
+    void *grown = realloc(*memory, more);
+    if (grown == NULL) return false;
+    *memory = grown;
+    *room = more;
+    return true;
+}
+
+static size_t slot_of(const entry_table *t, const char *bytes, size_t size) {
+    size_t at = (size_t)hash_of(t, bytes, size) & (t->slot_count - 1);
+    for (; t->slots[at] != 0; at = (at + 1) & (t->slot_count - 1)) {
+        int64_t begin = t->offsets[t->slots[at] - 1], end = t->offsets[t->slots[at]];
+        if ((size_t)(end - begin) == size && memcmp(t->bytes + begin, bytes, size) == 0) break;
+    }
+    return at;
+}
+
+/// Twice as many slots; whether there was memory.
+static bool more_slots(entry_table *t) {
+    uint32_t *slots = calloc(t->slot_count * 2, sizeof *slots);
+    if (slots == NULL) return false;
+    free(t->slots);
+    t->slots = slots;
+    t->slot_count *= 2;
+    for (size_t k = 0; k < t->count; k++)
+        t->slots[slot_of(t, t->bytes + t->offsets[k], (size_t)(t->offsets[k + 1] - t->offsets[k]))] = (uint32_t)k + 1;
+    return true;
+}
+
+/// Adds an entry behind the others, also one that is there already: then the first has the slot. Whether there was memory.
+static bool add_entry(entry_table *t, const char *bytes, size_t size) {
+    size_t used = (size_t)t->offsets[t->count];
+    if (t->count >= UINT32_MAX - 1 || !reserve((void **)&t->bytes, &t->bytes_room, used + size + 1) ||
+        !reserve((void **)&t->offsets, &t->offsets_room, (t->count + 2) * 8))
+        return false;
+    memcpy(t->bytes + used, bytes, size);
+    t->offsets[t->count + 1] = (int64_t)(used + size);
+    size_t slot = slot_of(t, bytes, size);
+    t->count++;
+    if (t->slots[slot] == 0) t->slots[slot] = (uint32_t)t->count;
+    return t->count * 2 < t->slot_count || more_slots(t);
+}
+
+static bool begin_entries(entry_table *t) {
+    *t = (entry_table){.slot_count = 64};
+    t->slots = calloc(t->slot_count, sizeof *t->slots);
+    if (t->slots == NULL || !reserve((void **)&t->offsets, &t->offsets_room, 8) ||
+        !reserve((void **)&t->bytes, &t->bytes_room, 1))
+        return false;
+    t->offsets[0] = 0;
+    if (getentropy(t->seed, sizeof t->seed) != 0) t->seed[0] = (uint64_t)(uintptr_t)t->slots; // never where Linux has it
+    return true;
+}
+
+static void free_entries(entry_table *t) {
+    free(t->slots);
+    free(t->bytes);
+    free(t->offsets);
+}
+
+/// Adds the entries that the file keeps.
+static zf_status take_kept(const zf_py_decode *d, const zf_py_storage *s, entry_table *t, zf_error *error) {
+    const char *at = d->entries;
+    size_t left = d->entries_bytes, bytes = s->element == ZF_BOOL ? 1 : element_bytes(s->element);
+    uint64_t count = 0;
+    bool good = left >= 8;
+    if (good) memcpy(&count, at, 8);
+    const char *offsets = at + 8, *values = offsets;
+    left -= good ? 8 : 0;
+    if (s->element == ZF_STRING) {
+        good = good && count < left / 8;
+        values += good ? (count + 1) * 8 : 0;
+        left -= good ? (size_t)(count + 1) * 8 : 0;
+    } else {
+        good = good && count <= left / bytes && left == count * bytes;
+    }
+    int64_t begin = 0, end = 0;
+    for (uint64_t k = 0; good && k < count; k++) {
+        if (s->element == ZF_STRING) {
+            memcpy(&begin, offsets + k * 8, 8);
+            memcpy(&end, offsets + k * 8 + 8, 8);
+            good = begin >= 0 && end >= begin && (uint64_t)end <= left;
+        } else {
+            begin = (int64_t)(k * bytes);
+            end = begin + (int64_t)bytes;
+        }
+        if (good && !add_entry(t, values + begin, (size_t)(end - begin))) return no_memory(s, error);
+    }
+    return good ? ZF_OK
+                : zf_py_fail(error, ZF_ERR_INPUT, zf_container_path(d->container),
+                             "the entries of a dictionary that the file keeps are damaged");
+}
+
+/// The entries as rows of the dictionary, in the library's layout.
+static zf_py_storage *rows_of_entries(entry_table *t, zf_element element) {
+    zf_py_storage *out = zf_py_storage_new(t->count, element);
+    if (out == NULL) return NULL;
+    size_t used = (size_t)t->offsets[t->count];
+    out->values_bytes = element == ZF_BOOL ? (t->count + 7) / 8 : used;
+    out->values = zf_py_storage_memory(out->values_bytes);
+    bool made = out->values != NULL;
+    if (made && element == ZF_BOOL) {
+        memset(out->values, 0, out->values_bytes);
+        for (size_t k = 0; k < t->count; k++) ((uint8_t *)out->values)[k / 8] |= (uint8_t)((t->bytes[k] != 0) << k % 8);
+    } else if (made) {
+        memcpy(out->values, t->bytes, used);
+    }
+    if (made && element == ZF_STRING) {
+        out->offset_width = 8;
+        out->offsets_bytes = (t->count + 1) * 8;
+        out->offsets = zf_py_storage_memory(out->offsets_bytes);
+        made = out->offsets != NULL;
+        if (made) memcpy(out->offsets, t->offsets, out->offsets_bytes);
+    }
+    if (made) return out;
+    zf_py_storage_release(out);
+    return NULL;
+}
+
+/// The type of indices into `count` entries: that of the format, or a wider one.
+static zf_element index_element(const char *format, size_t count) {
+    static const char letters[] = "CSILcsil";
+    const char *found = strchr(letters, format[0]);
+    int number = found != NULL && format[0] != 0 ? (int)(found - letters) : ZF_I32;
+    bool is_signed = number >= ZF_I8;
+    while (number % 4 < 3 && count > (UINT64_C(1) << ((8 << number % 4) - is_signed))) number++;
+    return (zf_element)number;
+}
+
+static zf_status find_indices(const zf_py_storage *s, entry_table *t, uint32_t *codes, zf_error *error) {
+    size_t bytes = element_bytes(s->element);
+    const int64_t *offsets = s->offsets;
+    for (int64_t k = 0; k < s->rows; k++) {
+        codes[k] = 0;
+        if (!is_valid(s, k)) continue;
+        char flag = s->element == ZF_BOOL && bit(s->values, k);
+        const char *at =
+            s->element == ZF_BOOL ? &flag : (const char *)s->values + (s->element == ZF_STRING ? offsets[k] : k * (int64_t)bytes);
+        size_t size = s->element == ZF_BOOL ? 1 : s->element == ZF_STRING ? (size_t)(offsets[k + 1] - offsets[k]) : bytes;
+        size_t slot = slot_of(t, at, size);
+        if (t->slots[slot] == 0) {
+            codes[k] = (uint32_t)t->count;
+            if (!add_entry(t, at, size)) return no_memory(s, error);
+        } else {
+            codes[k] = t->slots[slot] - 1;
+        }
+    }
     return ZF_OK;
 }
 
-static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void *workspace, zf_error *error) {
-    zf_py_storage *s = d->out;
-    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
-                                       .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
-    ZF_TRY_PY(zf_decode(d->container, d->column, "cpu", &d->options, &buffers, NULL, error));
-    if (s->validity != NULL) s->null_count = zf_py_count_nulls(s->validity, s->rows);
-    if (s->element == ZF_STRING) return finish_strings(d, error);
-    return d->wide ? widen(s, error) : ZF_OK;
-}
-
-static zf_py_storage *new_storage(uint64_t rows, zf_element element) {
-    zf_py_storage *s = calloc(1, sizeof *s);
-    if (s == NULL) return NULL;
-    atomic_init(&s->references, 1);
-    came();
-    s->rows = (int64_t)rows;
+static zf_status encode_rows(const zf_py_decode *d, zf_py_storage *s, const char *format, entry_table *t, uint32_t *codes,
+                             zf_error *error) {
+    if (d->entries != NULL) ZF_TRY_PY(take_kept(d, s, t, error));
+    ZF_TRY_PY(find_indices(s, t, codes, error));
+    zf_element element = index_element(format, t->count);
+    size_t width = element_bytes(element);
+    char *indices = zf_py_storage_memory((size_t)s->rows * width);
+    if (indices == NULL) return no_memory(s, error);
+    for (int64_t k = 0; k < s->rows; k++) {
+        uint64_t index = codes[k];
+        memcpy(indices + (size_t)k * width, &index, width); // the lowest byte first
+    }
+    s->dictionary = rows_of_entries(t, s->element);
+    free(s->values);
+    drop_offsets(s);
+    s->values = indices;
+    s->values_bytes = (size_t)s->rows * width;
     s->element = element;
-    return s;
+    return s->dictionary != NULL ? ZF_OK : no_memory(s, error);
 }
 
-/// Decodes lists: their offsets and validity, then the values that they have.
-static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
-    zf_column_info next = {ZF_INIT(zf_column_info)};
-    zf_list_values of = {ZF_INIT(zf_list_values)};
-    ZF_TRY_PY(zf_container_column(d->container, d->column + 1, &next, error));
-    bool nullable = next.part == ZF_LIST_VALIDITY;
-    zf_py_storage *s = d->out;
-    s->offset_width = 8;
-    s->offsets_bytes = ((size_t)rows + 1) * 8;
-    s->offsets = rows < SIZE_MAX / 16 ? take(s->offsets_bytes) : NULL;
-    s->validity_bytes = nullable ? ((size_t)rows + 7) / 8 : 0;
-    if (nullable && s->offsets != NULL) s->validity = take(s->validity_bytes);
-    if (s->offsets == NULL || (nullable && s->validity == NULL))
-        return zf_py_fail(error, ZF_ERR_MEMORY, next.full_name, "no memory for %llu rows", (unsigned long long)rows);
-    const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
-                                       .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
-    ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
-    if (nullable) s->null_count = zf_py_count_nulls(s->validity, s->rows);
-    if (of.row_count <= INT32_MAX) narrow_offsets(s);
-    zf_py_decode values = *d;
-    values.column += nullable ? 2 : 1;
-    values.options.some_rows = true;
-    values.options.row_begin = of.row_begin;
-    values.options.row_count = of.row_count;
-    ZF_TRY_PY(zf_py_decode_run(&values, error));
-    s->child = values.out;
-    return ZF_OK;
+/// Indices into a dictionary in place of rows: entries that the file keeps first, then others in the order in which rows have
+/// them.
+static zf_status encode_dictionary(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_error *error) {
+    entry_table t;
+    uint32_t *codes = (size_t)s->rows < SIZE_MAX / 8 ? malloc((size_t)s->rows * sizeof *codes + 1) : NULL;
+    zf_status status = begin_entries(&t) && codes != NULL ? encode_rows(d, s, format, &t, codes, error) : no_memory(s, error);
+    free_entries(&t);
+    free(codes);
+    return status;
+}
+
+// ---- All layouts ----------------------------------------------------------------------------------------------
+
+/// Gives rows the layout of their field.
+static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_field *field, zf_error *error) {
+    const char *format = field->format;
+    int precision, scale, bits = 128;
+    if (s->child != NULL) {
+        if (format[1] == 'w')
+            ZF_TRY_PY(pack_lists(d, s, format, strtol(format + 3, NULL, 10), error));
+        else if (format[1] == 'l' && ((const int64_t *)s->offsets)[s->rows] <= INT32_MAX)
+            narrow_offsets(s);
+        zf_py_decode values = *d;
+        values.column += field->flags & ZF_ARROW_NULLABLE ? 2 : 1;
+        values.options.row_begin = UINT64_MAX; // unknown
+        return lay_out(&values, s->child, field->child, error);
+    }
+    if (field->dictionary != NULL) {
+        ZF_TRY_PY(encode_dictionary(d, s, format, error));
+        return lay_out(d, s->dictionary, field->dictionary, error);
+    }
+    switch (format[0]) {
+    case 'u':
+    case 'z':
+        if (((const int64_t *)s->offsets)[s->rows] <= INT32_MAX) narrow_offsets(s);
+        return ZF_OK;
+    case 'v': return make_views(d, s, format, error);
+    case 'w': return pack_strings(d, s, format, strtol(format + 2, NULL, 10), error);
+    case 'n': return make_nothing(d, s, format, error);
+    case 'd':
+        return sscanf(format, "d:%d,%d,%d", &precision, &scale, &bits) >= 2 ? resize_decimals(d, s, format, bits, error) : ZF_OK;
+    default: return ZF_OK;
+    }
 }
 
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
-    zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
-    zf_column_info info = {ZF_INIT(zf_column_info)};
-    d->out = NULL;
-    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
-    ZF_TRY_PY(zf_decode_size(d->container, d->column, &d->options, &sizes, error));
-    uint64_t rows = d->options.some_rows ? d->options.row_count : info.rows;
-    zf_py_storage *s = new_storage(rows, info.type.element);
-    if (s == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
-    if (info.part == ZF_LIST_ENDS) {
-        d->out = s;
-        zf_status status = decode_lists(d, rows, error);
-        if (status == ZF_OK) return ZF_OK;
-        zf_py_storage_release(s);
-        d->out = NULL;
-        return status;
-    }
-    s->offset_width = s->element == ZF_STRING ? 8 : 0;
-    s->values = take(sizes.values);
-    s->values_bytes = sizes.values;
-    bool made = s->values != NULL;
-    if (s->element == ZF_STRING) {
-        s->offsets = take(sizes.offsets);
-        s->offsets_bytes = sizes.offsets;
-        made = made && s->offsets != NULL;
-    }
-    if (info.type.nullable) {
-        s->validity = take(sizes.validity);
-        s->validity_bytes = sizes.validity;
-        made = made && s->validity != NULL;
-    }
-    void *workspace = sizes.workspace > 0 && made ? take(sizes.workspace) : NULL;
-    d->out = s;
-    zf_status status =
-        made && (workspace != NULL || sizes.workspace == 0)
-            ? decode_into(d, &sizes, workspace, error)
-            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows", (unsigned long long)rows);
-    free(workspace);
+    ZF_TRY_PY(decode_rows(d, error));
+    zf_status status = lay_out(d, d->out, d->field, error);
     if (status == ZF_OK) return ZF_OK;
-    zf_py_storage_release(s);
+    zf_py_storage_release(d->out);
     d->out = NULL;
     return status;
 }

@@ -13,32 +13,49 @@
 typedef struct zf_py_storage {
     atomic_size_t references;
     int64_t rows, null_count;
-    zf_element element;
+    zf_element element;                                 ///< of dictionaries that of the indices
     int offset_width;                                   ///< strings and lists: 4 or 8, else 0
+    int64_t width;                                      ///< of rows of one length: their bytes, or values; else 0
+    bool nothing;                                       ///< Arrow's type null: there are no buffers
     void *values, *offsets, *validity;                  ///< aligned to 64; `offsets`, `validity` may be NULL
     size_t values_bytes, offsets_bytes, validity_bytes; ///< that hold data
+    void *views;                                        ///< views of strings: 16 bytes a row, aligned to 64; NULL: none
+    int64_t *view_sizes;                                ///< bytes of each piece of the characters
     struct zf_py_storage *child;                        ///< lists: the values, with a reference; NULL: none
+    struct zf_py_storage *dictionary;                   ///< its entries, with a reference; NULL: none
 } zf_py_storage;
+
+#define ZF_PY_VIEW_PIECE (INT64_C(1) << 30) ///< characters between the beginnings of two buffers of an array of views
+/// Returns the number of buffers that characters take.
+int64_t zf_py_view_pieces(int64_t bytes);
+
+struct zf_py_field;
 
 /// A decode, and the form of its result.
 typedef struct zf_py_decode {
     zf_container *container;
     size_t column;
     zf_decode_options options;
-    bool bytes; ///< strings are bytes: they need not be UTF-8
-    bool wide;  ///< values of decimals become 128 bits. In a decode of lists both are for their values
+    const struct zf_py_field *field; ///< the Arrow type that the rows become
+    const void *entries; ///< the entries that a dictionary begins with, as zf_py_input_entries returns them; NULL: none
+    size_t entries_bytes;
     zf_py_storage *out;
 } zf_py_decode;
 
-/// Decodes a column into new memory, `d->out`, with one reference. Without the GIL.
+/// Decodes a column into new memory, `d->out`, with one reference, in the layout of its field. Without the GIL.
 ///
-/// Offsets of strings and lists become 32 bits where those suffice. The values of lists are those that the rows have. Errors:
-/// those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8.
+/// Offsets of utf8, binary and lists become 32 bits where those suffice. The values of lists are those that the rows have.
+/// Errors: those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8, and for rows that the field's type does not have.
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 
 /// Returns how many of the first `rows` bits of a bitmap are 0.
 int64_t zf_py_count_nulls(const uint8_t *validity, int64_t rows);
 
+/// Returns a storage without memory, with one reference; NULL: no memory.
+zf_py_storage *zf_py_storage_new(uint64_t rows, zf_element element);
+/// Returns memory for `bytes` bytes, at least 64, a multiple of 64, whose last 64 bytes are zero: consumers may read whole
+/// vectors. Free it with `free`; NULL: no memory.
+void *zf_py_storage_memory(size_t bytes);
 zf_py_storage *zf_py_storage_hold(zf_py_storage *storage);
 /// Any thread, with or without the GIL. NULL: nothing.
 void zf_py_storage_release(zf_py_storage *storage);

@@ -1,10 +1,13 @@
 #include "python/extension/stream_object.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "python/extension/arrow_import.h"
 #include "python/extension/program_object.h"
+
+#define ZF_PY_DICTIONARY_KEY "zipflow:dictionary:" ///< before the number of a column: the key of its entries
 
 enum { PIECE = 1 << 20 }; ///< rows of a batch that are converted at once
 
@@ -112,6 +115,13 @@ typedef struct found_column {
     bool lists;
 } found_column;
 
+/// The entries of a dictionary that the file keeps: their number (8 bytes), of strings their number + 1 offsets (8 bytes each,
+/// the first is 0), and their bytes.
+typedef struct kept_entries {
+    char key[48], *bytes;
+    size_t size;
+} kept_entries;
+
 /// A file that is written. Its strings belong to the arguments of `write`.
 typedef struct writing {
     ArrowArrayStream *stream;
@@ -119,7 +129,8 @@ typedef struct writing {
     zf_program *program;
     const char *path;
     zf_encode_options options;
-    zf_metadata *metadata;
+    zf_metadata *metadata; ///< the caller's, and behind them the entries of dictionaries
+    kept_entries *kept;    ///< by column
     zf_encode_column *columns;
     int64_t *children; ///< by column: of the stream
     zf_py_input **inputs;
@@ -127,7 +138,7 @@ typedef struct writing {
     zf_encode_stats *stats; ///< by column of the program's table, each part of lists being one
     size_t count;
     zf_table_writer *writer;
-    bool done;
+    bool started, done;
 } writing;
 
 static zf_status find_column(const writing *w, const char *name, found_column *out, zf_error *error) {
@@ -157,10 +168,105 @@ static zf_status start(writing *w, zf_error *error) {
         ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &found->type,
                                   found->lists ? &found->values : NULL, &w->inputs[k], error));
     }
+    return ZF_OK;
+}
+
+// ---- Dictionaries ---------------------------------------------------------------------------------------------
+
+/// Entries of one column, and of all together, that a file keeps at most: opening reads them.
+enum { ENTRIES_MOST = 1 << 20, ALL_ENTRIES_MOST = 1 << 23 };
+
+static bool is_entry(const zf_py_entries *from, int64_t k) {
+    const uint8_t *valid = from->rows->validity;
+    return valid == NULL || (valid[k / 8] >> k % 8 & 1) != 0;
+}
+
+/// Copies the entries that are not null to `*out`, in the form of kept_entries. No more than ENTRIES_MOST: then `bytes` is NULL.
+static zf_status copy_entries(const zf_py_entries *from, kept_entries *out, zf_error *error) {
+    const zf_encode_column *rows = from->rows;
+    uint64_t count = 0, bytes = 0;
+    for (int64_t k = 0; k < from->count; k++) {
+        if (!is_entry(from, k)) continue;
+        count++;
+        bytes += from->width > 0 ? from->width : (uint64_t)(rows->offsets[k + 1] - rows->offsets[k]) + 8;
+    }
+    *out = (kept_entries){.size = (from->width > 0 ? 8u : 16u) + bytes};
+    if (bytes > ENTRIES_MOST) return ZF_OK;
+    out->bytes = malloc(out->size);
+    if (out->bytes == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for the entries of a dictionary");
+    memcpy(out->bytes, &count, 8);
+    char *offsets = out->bytes + 8, *values = from->width > 0 ? offsets : offsets + (count + 1) * 8;
+    int64_t end = 0;
+    if (from->width == 0) memcpy(offsets, &end, 8);
+    for (int64_t k = 0; k < from->count; k++) {
+        if (!is_entry(from, k)) continue;
+        int64_t begin = from->width > 0 ? k * (int64_t)from->width : rows->offsets[k];
+        size_t size = from->width > 0 ? from->width : (size_t)(rows->offsets[k + 1] - begin);
+        memcpy(values + end, (const char *)rows->values + begin, size);
+        end += (int64_t)size;
+        if (from->width == 0) memcpy(offsets += 8, &end, 8);
+    }
+    return ZF_OK;
+}
+
+/// Keeps the entries of the first batch's dictionaries: whoever reads the file gets them in their order, unused ones too.
+static zf_status keep_entries(writing *w, const ArrowArray *batch, zf_error *error) {
+    size_t all = 0;
+    for (size_t k = 0; batch != NULL && k < w->count; k++) {
+        zf_py_entries entries;
+        bool ordered;
+        const char *name = w->columns[k].full_name;
+        ZF_TRY_PY(zf_py_input_begin(w->inputs[k], batch->children[w->children[k]], error));
+        if (!zf_py_input_entries(w->inputs[k], &entries, &ordered)) continue;
+        kept_entries *kept = &w->kept[k];
+        ZF_TRY_PY(copy_entries(&entries, kept, error));
+        if (kept->bytes == NULL || all + kept->size > ALL_ENTRIES_MOST) {
+            free(kept->bytes);
+            kept->bytes = NULL;
+            if (!ordered) continue;
+            return zf_py_fail(error, ZF_ERR_UNSUPPORTED, name,
+                              "an ordered dictionary has %zu bytes of entries, and a file keeps %d", kept->size, ENTRIES_MOST);
+        }
+        all += kept->size;
+        snprintf(kept->key, sizeof kept->key, "%s%zu", ZF_PY_DICTIONARY_KEY, k);
+        w->metadata[w->options.metadata_count++] = (zf_metadata){.key = kept->key, .value = kept->bytes, .bytes = kept->size};
+    }
+    return ZF_OK;
+}
+
+/// Refuses a batch with a dictionary whose entries have another order than those that the file keeps.
+static zf_status check_order(const writing *w, size_t column, zf_error *error) {
+    zf_py_entries entries;
+    bool ordered;
+    const kept_entries *kept = &w->kept[column];
+    if (!zf_py_input_entries(w->inputs[column], &entries, &ordered) || !ordered) return ZF_OK;
+    kept_entries now;
+    ZF_TRY_PY(copy_entries(&entries, &now, error));
+    uint64_t count = 0, most = 0;
+    bool same = now.bytes != NULL && now.size <= kept->size;
+    if (same) {
+        memcpy(&count, now.bytes, 8);
+        memcpy(&most, kept->bytes, 8);
+        size_t offsets = entries.width > 0 ? 0 : 8 * (size_t)(count + 1),
+               skipped = entries.width > 0 ? 0 : 8 * (size_t)(most + 1);
+        same = count <= most && memcmp(now.bytes + 8, kept->bytes + 8, offsets) == 0 &&
+               memcmp(now.bytes + 8 + offsets, kept->bytes + 8 + skipped, now.size - 8 - offsets) == 0;
+    }
+    free(now.bytes);
+    if (same) return ZF_OK;
+    return zf_py_fail(error, ZF_ERR_UNSUPPORTED, w->columns[column].full_name,
+                      "an ordered dictionary has other entries, or another order, than in the first batch");
+}
+
+// ---- Batches --------------------------------------------------------------------------------------------------
+
+/// `batch`: the first one, or NULL.
+static zf_status create(writing *w, const ArrowArray *batch, zf_error *error) {
+    ZF_TRY_PY(keep_entries(w, batch, error));
     return zf_table_writer_create(w->program, NULL, w->columns, w->count, &w->options, w->path, &w->writer, error);
 }
 
-static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
+static zf_status check_batch(const writing *w, const ArrowArray *batch, zf_error *error) {
     if (batch->n_children != w->schema->n_children || batch->length < 0 || batch->offset < 0) {
         return zf_py_fail(error, ZF_ERR_INPUT, "", "a batch of the Arrow stream is not of the type that its schema has");
     }
@@ -176,7 +282,14 @@ static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
             return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
                               "a batch of the Arrow stream has columns of different lengths");
         }
-        ZF_TRY_PY(zf_py_input_begin(w->inputs[k], array, error));
+    }
+    return ZF_OK;
+}
+
+static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
+    for (size_t k = 0; k < w->count; k++) {
+        ZF_TRY_PY(zf_py_input_begin(w->inputs[k], batch->children[w->children[k]], error));
+        ZF_TRY_PY(check_order(w, k, error));
     }
     for (int64_t from = 0, rows; from < batch->length; from += rows) {
         rows = batch->length - from < PIECE ? batch->length - from : PIECE;
@@ -196,15 +309,21 @@ static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
 
 /// Reads and encodes one batch; after the last one the file is complete.
 static zf_status step(writing *w, zf_error *error) {
-    if (w->writer == NULL) return start(w, error);
+    if (!w->started) {
+        w->started = true;
+        return start(w, error);
+    }
     ArrowArray batch = {0};
     int failed = w->stream->get_next(w->stream, &batch);
     if (failed != 0) return fail_stream(w->stream, failed, error);
     if (batch.release == NULL) {
         w->done = true;
+        if (w->writer == NULL) ZF_TRY_PY(create(w, NULL, error));
         return zf_table_writer_finish(w->writer, w->stats, error);
     }
-    zf_status status = append(w, &batch, error);
+    zf_status status = check_batch(w, &batch, error);
+    if (status == ZF_OK && w->writer == NULL) status = create(w, &batch, error);
+    if (status == ZF_OK) status = append(w, &batch, error);
     batch.release(&batch);
     return status;
 }
@@ -240,6 +359,8 @@ static void free_writing(writing *w) {
     free(w->found);
     free(w->stats);
     free(w->metadata);
+    for (size_t k = 0; w->kept != NULL && k < w->count; k++) free(w->kept[k].bytes);
+    free(w->kept);
 }
 
 static PyObject *write_all(const stream_object *s, writing *w) {
@@ -294,9 +415,10 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.found = calloc(w.count + 1, sizeof *w.found);
     w.stats = calloc(zf_program_columns(w.program, NULL) + 1, sizeof *w.stats);
     if (w.stats != NULL) w.stats[0].size = sizeof *w.stats;
-    w.metadata = calloc((size_t)PyTuple_Size(pairs) + 1, sizeof *w.metadata);
-    bool made =
-        w.columns != NULL && w.children != NULL && w.inputs != NULL && w.found != NULL && w.stats != NULL && w.metadata != NULL;
+    w.metadata = calloc((size_t)PyTuple_Size(pairs) + w.count + 1, sizeof *w.metadata);
+    w.kept = calloc(w.count + 1, sizeof *w.kept);
+    bool made = w.kept != NULL && w.columns != NULL && w.children != NULL && w.inputs != NULL && w.found != NULL &&
+                w.stats != NULL && w.metadata != NULL;
     w.options.overwrite = overwrite;
     w.options.rows_per_block = rows;
     w.options.zones = (size_t)zones;

@@ -154,6 +154,20 @@ def test_lists(tmp_path_factory, rows):
         del kept
 
 
+@pytest.mark.parametrize("rows", [slice(0, 20_011), slice(990, 12_100)])
+def test_embeddings(tmp_path_factory, rows):
+    """Lists of one length have two dimensions, where they lie."""
+    kind = pa.list_(pa.field("v", pa.float32(), nullable=False), 24)
+    wanted = np.random.default_rng(7).integers(-8, 8, (20_011, 24)).astype("f4")
+    data = pa.FixedSizeListArray.from_arrays(pa.array(wanted.ravel()), type=kind)
+    at = tmp_path_factory.mktemp("embeddings") / "e.zfd"
+    zf.write_table(pa.table([data], schema=pa.schema([pa.field("e", kind, nullable=False)])), at, rows_per_block=4095)
+    column = zf.open(at).read(rows=rows, device="cuda:0")["e"]
+    tensor, array = torch.from_dlpack(column), cupy.asarray(column)
+    assert tensor.shape == (rows.stop - rows.start, 24) and tensor.data_ptr() == array.data.ptr == column.values.__cuda_array_interface__["data"][0]
+    assert (tensor.cpu().numpy() == wanted[rows]).all() and (cupy.asnumpy(array) == wanted[rows]).all()
+
+
 def test_first_minute(numbers):
     """torch and CuPy take a column where it is."""
     column = zf.open(numbers).read(["steps"], device="cuda:0")["steps"]

@@ -198,6 +198,40 @@ def test_lists(tmp_path):
         f.read(["n"], device="cuda:0", allocator=lambda n, s: Memory(n))
 
 
+def test_lists_of_one_length(tmp_path):
+    """Embeddings: two dimensions and no offsets; where a list is null or lacks values, lists of any length."""
+    value = pa.field("v", pa.float32(), nullable=False)
+    schema = pa.schema([pa.field("e", pa.list_(value, 4), nullable=False), pa.field("some", pa.list_(value, 4)), pa.field("text", pa.list_(pa.string(), 1))])
+    rows = [[k, 1, 2, 3] for k in range(3000)]
+    zf.write_table(pa.table([rows, [None if k == 2999 else row for k, row in enumerate(rows)], [["a"]] * 3000], schema=schema), tmp_path / "e.zfd", rows_per_block=999)
+    f = zf.open(tmp_path / "e.zfd")
+    g, part = f.read(device="cuda:0"), f.read(rows=slice(990, 2110), device="cuda:0")
+    assert [c.format for c in g.columns] == ["+w:4", "+L", "+w:1"] and [c.format for c in part.columns] == ["+w:4", "+w:4", "+w:1"]
+    for column, count in ((g["e"], 3000), (part["e"], 1120), (part["some"], 1120)):
+        interface = column.__cuda_array_interface__
+        assert interface["shape"] == (count, 4) and interface["typestr"] == "<f4" and column.offsets is None and len(column) == count
+        assert interface["data"] == column.values.__cuda_array_interface__["data"] and len(column.values) == 4 * count
+        assert np.from_dlpack(column, device="cpu").shape == (count, 4)
+        one, kept = device_arrays.array_of(column)
+        assert one.array.n_buffers == 1 and one.array.length == count and one.array.children[0].contents.length == 4 * count
+        del kept
+    assert pa.schema(part).field("e").type == pa.list_(value, 4) and pa.schema(g).field("some").type == pa.large_list(value)
+    for column in (g["some"], g["text"]):
+        assert not hasattr(column, "__cuda_array_interface__")
+        with pytest.raises(BufferError, match=column.name):
+            column.__dlpack__()
+
+
+def test_plain_layouts(tmp_path):
+    """Types that a GPU has in plain layouts."""
+    words = pa.array(["a", None, "b"])
+    table = pa.table({"d": words.dictionary_encode(), "v": words.cast(pa.string_view()), "w": pa.array([b"ab", None, b"cd"], pa.binary(2)), "n": pa.nulls(3)})
+    zf.write_table(table.replace_schema_metadata({"k": "v"}), tmp_path / "t.zfd")
+    g = zf.open(tmp_path / "t.zfd").read(device="cuda:0")
+    assert [c.format for c in g.columns] == ["U", "U", "Z", "b"]
+    assert pa.schema(g) == pa.schema({"d": pa.large_string(), "v": pa.large_string(), "w": pa.large_binary(), "n": pa.bool_()}) and pa.schema(g).metadata == {b"k": b"v"}
+
+
 def test_allocator(path):
     """Memory of an allocator is used as it is, and kept by its last user."""
     f = zf.open(path)

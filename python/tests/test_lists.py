@@ -59,7 +59,7 @@ def test_sizes_slices_batches_and_ranges(tmp_path):
 
 
 def test_other_layouts(trip):
-    """Large lists, lists of one length and dictionaries of values come back as lists of any length, of values."""
+    """Large lists, lists of one length, and lists of entries of a dictionary."""
     rows = lists([1, 2], 50)
     fixed = [None if k % 4 == 1 else [k, None] for k in range(50)]
     table = pa.table({"large": pa.array(rows, pa.large_list(pa.int16())), "fixed": pa.array(fixed, pa.list_(pa.int16(), 2)),
@@ -69,7 +69,7 @@ def test_other_layouts(trip):
     for some in (table, table.slice(3, 40)):
         out = trip(some)
         out.validate(full=True)
-        assert out.schema.field("large").type == out.schema.field("fixed").type == out.schema.field("coded").type == pa.list_(pa.int16())
+        assert out.schema.equals(some.schema)
         assert all(out[name].to_pylist() == some[name].to_pylist() for name in table.column_names)
 
 
@@ -129,7 +129,7 @@ def test_a_program(tmp_path):
     assert error.place == "a.values" and "row 2 is null" in str(error)
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.list_(pa.int32())), pa.list_(pa.struct([("a", pa.int32())])), pa.list_(pa.null()), pa.list_view(pa.int8())], ids=str)
+@pytest.mark.parametrize("kind", [pa.list_(pa.list_(pa.int32())), pa.list_(pa.struct([("a", pa.int32())])), pa.list_view(pa.int8())], ids=str)
 def test_refused(tmp_path, kind):
     error = caught(zf.UnsupportedError, zf.write_table, pa.table({"pairs": pa.nulls(2, kind)}), tmp_path / "t.zfd")
     assert error.place == "pairs" and "pairs" in str(error)

@@ -16,25 +16,23 @@ class Field:
     """A column of a file: its name, its type, and how it is stored."""
 
     __slots__ = ("name", "identifier", "_number", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
-                 "_element", "_logical", "_zones", "_child", "_values")
+                 "dictionary", "_zones", "_values", "_arrow", "_entries")
 
-    def __init__(self, number, parts, formats):
-        """number: its first column. parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the values."""
+    def __init__(self, number, parts, kept, entries):
+        """number: its first column. parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the
+        values. kept: what the file's schema says of it, or None. entries: those that the file keeps of a dictionary, or None."""
         self._number = number
-        (self.identifier, self.name, element, self._logical, precision, scale, self.nullable, self.type, self.codec, self.blocks,
+        (self.identifier, self.name, _, _, _, _, self.nullable, self.type, self.codec, self.blocks,
          self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, part, self.rows) = parts[0]
-        self._element = _types.ELEMENTS[element]
-        form = formats.get(self.name)
-        self._child = self._values = None
+        self._arrow, self._entries = _types.field_of(self.name, parts, kept), entries
+        self.format = self._arrow[1]
+        self.dictionary = self._arrow[5] and self._arrow[5][1]
+        self._values = None
         if part == _ENDS:
-            self.format, self._child, self._values = "+l", _types.list_child(parts[-1], form), parts[-1]
-            self._logical = parts[-1][3]
+            self._values = parts[-1]
             self.nullable = len(parts) == 3
             self.codec += "".join(f", {'values' if facts[-2] == _VALUES else 'validity'}: {facts[8]}" for facts in parts[1:])
             self.plain_bytes, self.stored_bytes = (sum(facts[k] for facts in parts) for k in (11, 12))
-            return
-        plain = _types.arrow_format(self._element, self._logical, precision, scale)
-        self.format = _types.restore(plain, self._element, self._logical, scale, form)
 
     @property
     def ratio(self):
@@ -78,8 +76,7 @@ class Schema:
         raise refuse(ColumnError, f"the file has no column {key!r}", hint=f"it has {', '.join(self.names) or 'none'}")
 
     def __arrow_c_schema__(self):
-        fields = tuple((field.name, field.format, field.nullable, field._child) for field in self._fields)
-        return _runtime.export_schema(fields, self._metadata)
+        return _runtime.export_schema(tuple(field._arrow for field in self._fields), self._metadata)
 
     def __repr__(self):
         return "\n".join(f"{field.name}: {field.type} = {field.codec}" for field in self._fields)
@@ -122,19 +119,21 @@ class File:
             source = _reader(source)
         container = _runtime.open(owner, source, name.replace(b"\0", b"?"), self._kind, self._programs == "known")
         table, rows, size, schema, metadata = container.facts()
-        columns, formats = container.columns(), {}
+        columns, kept = container.columns(), {}
         if schema is not None:
             from . import _ipc
 
-            formats = _ipc.formats(schema, len(columns))
+            kept = _ipc.fields(schema, len(columns))
         grouped = []
         for number, facts in enumerate(columns):
             if facts[-2] > _ENDS:
                 grouped[-1][1].append(facts)
             else:
                 grouped.append((number, [facts]))
-        fields = [Field(number, parts, formats) for number, parts in grouped]
-        pairs = [(key, value) for key, value in metadata]
+        entries = {key: value for key, value in metadata if key.startswith(_types.OWN_KEYS)}
+        pairs = [(key, value) for key, value in metadata if key not in entries]
+        fields = [Field(number, parts, kept.get(parts[0][1]), entries.get(f"{_types.OWN_KEYS}dictionary:{k}"))
+                  for k, (number, parts) in enumerate(grouped)]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
         self._open_in = container, owner
 
@@ -221,7 +220,7 @@ class File:
                  f"  codec    {field.codec}",
                  f"  rows     {field.rows:,} in {field.blocks:,} block{'s' * (field.blocks != 1)}, {per_block}",
                  f"  bytes    {field.plain_bytes:,} plain, {field.stored_bytes:,} stored: ratio {field.ratio:.2f}",
-                 f"  Arrow    `{field.format}`{', nullable' * field.nullable}"]
+                 f"  Arrow    `{field.format}`{f', dictionary of `{field.dictionary}`' if field.dictionary else ''}{', nullable' * field.nullable}"]
         if field._zones:
             lines.append(f"  zones    {field._zones:,}, of 65,536 rows")
         return "\n".join(lines)
@@ -259,7 +258,7 @@ class File:
 
     def _no_column(self, container, name):
         """The error of a name that no column has. The library's knows the nearest name; it counts the parts of lists as columns."""
-        lists = any(field._child is not None for field in self.schema)
+        lists = any(field._values is not None for field in self.schema)
         try:
             container.find(name)
         except ColumnError as error:
@@ -307,11 +306,8 @@ class File:
             return DeviceTable(_gpu.read(container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
         out = []
         for field in fields:
-            form, child = field.format, field._child
-            if binary and "u" in (form, child and child[1]):
-                form, child = "z" if child is None else form, child and (child[0], "z", child[2])
-            out.append(container.decode(Column, field._number, begin, count, threads, field.name, form, field.nullable,
-                                        child, field._logical == _types.DECIMAL, (child[1] if child else form) == "z"))
+            arrow = _types.as_bytes(field._arrow) if binary else field._arrow
+            out.append(container.decode(Column, field._number, begin, count, threads, arrow, field._entries))
         return Table(out, count, self.schema._metadata)
 
     # ---- Life
@@ -348,6 +344,7 @@ def _sizes(container, field, begin, count):
     if field._values is not None:  # ends, which become offsets
         of = container.sizes(number + 1 + field.nullable, 0, field._values[-1], 0)
         values, offsets, validity, workspace = sum(of[:3]), 8 * (count + 1), (count + 7) // 8 * field.nullable, max(workspace, of[3])
+    values = max(values, count * _types.row_length(field.format))  # rows of one length have it where they are null, too
     return {"values": values, "offsets": offsets, "validity": validity, "workspace": workspace}
 
 

@@ -33,27 +33,6 @@ def stream_handle(stream):
     return handle or _LEGACY
 
 
-def column_format(field, binary):
-    """The Arrow format of a column in a GPU's memory: 64-bit offsets, decimals of 64 bits."""
-    if field._child is not None:
-        return "+L"
-    if field.format in ("u", "z"):
-        return "Z" if binary or field.format == "z" else "U"
-    if field._logical == _types.DECIMAL:
-        return f"{field.format},64"
-    return field.format
-
-
-def column_child(field, binary):
-    """The child of a column of lists, or None."""
-    if field._child is None:
-        return None
-    name, form, nullable = field._child
-    if form in ("u", "z"):
-        form = "Z" if binary or form == "z" else "U"
-    return name, f"{form},64" if form.startswith("d:") else form, nullable
-
-
 def _allocate(allocator, nbytes, handle, name):
     """(address, bytes, owner) of memory of the caller's allocator."""
     if nbytes == 0:
@@ -79,7 +58,7 @@ def _allocate(allocator, nbytes, handle, name):
 
 def read(container, device, fields, begin, count, threads, stream, allocator, binary):
     """Decodes columns into a GPU's memory: a list of DeviceColumns."""
-    lists = next((field.name for field in fields if field._child is not None), None)
+    lists = next((field.name for field in fields if field._values is not None), None)
     if lists is not None and allocator is not None:
         raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
     handle = stream_handle(stream)
@@ -88,6 +67,6 @@ def read(container, device, fields, begin, count, threads, stream, allocator, bi
     if allocator is not None:
         sizes = container.gpu_sizes(device, numbers, begin, count)
         parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
-    columns = tuple((number, field.name, column_format(field, binary), field.nullable, column_child(field, binary), part)
-                    for number, field, part in zip(numbers, fields, parts))
+    there = [_types.on_gpu(_types.as_bytes(field._arrow) if binary else field._arrow) for field in fields]
+    columns = tuple((number, field, part, int(field[1][3:]) if field[1].startswith("+w:") else 0) for number, field, part in zip(numbers, there, parts))
     return container.decode_gpu(device, handle, stream, columns, begin, count, threads)

@@ -3,6 +3,8 @@
 The tables are those of Schema.fbs and Message.fbs (github.com/apache/arrow/tree/main/format); numbers below are their slots and types.
 """
 
+from . import _types
+
 _UNITS = "smun"
 _SIZES = {"b": 1, "h": 2, "i": 4, "q": 8}
 _V5, _SCHEMA = 4, 1
@@ -80,13 +82,13 @@ def _type(form, writer):
         return 2, {0: ("i", 8 << number // 2), 1: ("b", 1 - number % 2)}
     if form in "efg":
         return 3, {0: ("h", "efg".index(form))}
-    single = {"z": 4, "u": 5, "b": 6, "Z": 19, "U": 20, "vz": 23, "vu": 24}
+    single = {"n": 1, "z": 4, "u": 5, "b": 6, "Z": 19, "U": 20, "vz": 23, "vu": 24}
     if form in single:
         return single[form], {}
     if form in ("+l", "+L"):
         return 12 if form == "+l" else 21, {}
-    if form.startswith("+w:"):
-        return 16, {0: ("i", int(form[3:]))}
+    if form.startswith(("+w:", "w:")):
+        return 16 if form[0] == "+" else 15, {0: ("i", int(form.partition(":")[2]))}
     if form.startswith("d:"):
         numbers = [int(part) for part in form[2:].split(",")]
         return 7, {0: ("i", numbers[0]), 1: ("i", numbers[1]), 2: ("i", (numbers + [128])[2])}
@@ -118,10 +120,11 @@ def encode(fields, pairs):
 
 
 class _Reader:
-    """Reads a flatbuffer that anybody may have made: what lies outside of it is a ValueError."""
+    """Reads a flatbuffer that anybody may have made: what lies outside of it is a ValueError, and what is read many times, too."""
 
     def __init__(self, data):
         self.data = data
+        self.left = 2 * len(data)  # an honest message has no byte twice
 
     def number(self, place, size, signed=False):
         if place < 0 or place + size > len(self.data):
@@ -147,29 +150,44 @@ class _Reader:
         place = self.slot(table, number)
         return None if place is None else self.follow(place)
 
+    def spend(self, size):
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("the message is larger than it says")
+
     def text(self, table, number):
+        """Bytes of a text or of an array of bytes."""
         place = self.child(table, number)
         if place is None:
-            return ""
+            return b""
         size = self.number(place, 4)
         if place + 4 + size > len(self.data):
             raise ValueError("outside of the message")
-        return self.data[place + 4:place + 4 + size].decode()
+        self.spend(size + 8)
+        return self.data[place + 4:place + 4 + size]
 
-    def format(self, field):
-        """The format of a field's type; None for types that are not stored here."""
-        kind, table = self.scalar(field, 2, 1), self.child(field, 3)
-        if table is None:
-            return None
-        if kind in (12, 16, 21):
-            return self.lists(field)
+    def places(self, vector):
+        """Where the elements of a vector of tables are."""
+        count = self.number(vector, 4) if vector is not None else 0
+        self.spend(4 * count)
+        return [self.follow(vector + 4 + 4 * k) for k in range(count)]
+
+    def format(self, kind, table):
+        """The format of a type; None for types that a column says by itself, and those that are not stored here."""
+        single = {1: "n", 4: "z", 5: "u", 12: "+l", 19: "Z", 20: "U", 21: "+L", 23: "vz", 24: "vu"}
+        if kind in single or table is None:
+            return single.get(kind)
+        if kind == 2:
+            log = {8: 0, 16: 1, 32: 2, 64: 3}.get(self.scalar(table, 0, 4))
+            return None if log is None else "CcSsIiLl"[2 * log + (self.scalar(table, 1, 1) != 0)]
+        if kind in (15, 16):
+            return f"{'+' * (kind == 16)}w:{self.scalar(table, 0, 4)}"
+        if kind == 7:
+            precision, scale, bits = (self.scalar(table, k, 4, 128 if k == 2 else 0) for k in range(3))
+            return f"d:{precision},{scale}" + f",{bits}" * (bits != 128)
         unit = self.scalar(table, 0, 2, 1 if kind in (8, 9, 18) else 0)
         if kind == 3:
             return "efg"[unit] if 0 <= unit < 3 else None
-        if kind in (4, 19, 23):
-            return "z"
-        if kind == 7:
-            return f"d:{self.scalar(table, 0, 4)},{self.scalar(table, 1, 4)}"
         if kind == 8:
             return ("tdD", "tdm")[unit] if 0 <= unit < 2 else None
         if not 0 <= unit < 4:
@@ -177,22 +195,26 @@ class _Reader:
         if kind == 9:
             return f"tt{_UNITS[unit]}"
         if kind == 10:
-            return f"ts{_UNITS[unit]}:{self.text(table, 1)}"
+            return f"ts{_UNITS[unit]}:{self.text(table, 1).decode()}"
         return f"tD{_UNITS[unit]}" if kind == 18 else None
 
+    def field(self, place, depth=0):
+        """(format, name, flags, metadata, child, dictionary) of a field: as `field_of` takes it."""
+        self.spend(16)
+        form, name = self.format(self.scalar(place, 2, 1), self.child(place, 3)), self.text(place, 0).decode()
+        pairs = [(self.text(pair, 0), self.text(pair, 1)) for pair in self.places(self.child(place, 6))]
+        children = self.places(self.child(place, 5)) if form and form[0] == "+" else []
+        child = self.field(children[0], depth + 1) if len(children) == 1 and depth == 0 else None
+        flags, entries, coded = 2 * (self.scalar(place, 1, 1) != 0), None, self.child(place, 4)
+        if coded is not None:
+            entries, index = (form, "", 0, None, None, None), self.child(coded, 1)
+            form = "i" if index is None else self.format(2, index)
+            flags |= self.scalar(coded, 2, 1) != 0
+        return form, name, flags, _types.encode_metadata(pairs), child, entries
 
-    def lists(self, field):
-        """("+l", name of the values, format of the values) of a field of lists, which come back as lists of any length."""
-        children = self.child(field, 5)
-        if children is None or self.number(children, 4) != 1:
-            return None
-        values = self.follow(children + 4)
-        form = None if self.scalar(values, 2, 1) in (12, 16, 21) else self.format(values)
-        return "+l", self.text(values, 0), form
 
-
-def formats(message, most):
-    """{name: format} of the fields of a schema, where their types are more than a column of a file says by itself.
+def fields(message, most):
+    """{name: field} of a schema: what the columns of a file do not say by themselves.
 
     A message that is wrong, or has more than `most` fields, says nothing: {}.
     """
@@ -200,11 +222,9 @@ def formats(message, most):
     try:
         root = reader.follow(0)
         schema = reader.child(root, 2)
-        fields = reader.child(schema, 1) if reader.scalar(root, 1, 1) == _SCHEMA and schema is not None else None
-        count = reader.number(fields, 4) if fields is not None else 0
-        if count > most:
+        vector = reader.child(schema, 1) if reader.scalar(root, 1, 1) == _SCHEMA and schema is not None else None
+        if vector is None or reader.number(vector, 4) > most:
             return {}
-        places = [reader.follow(fields + 4 + 4 * k) for k in range(count)]
-        return {reader.text(place, 0): reader.format(place) for place in places}
+        return {field[1]: field for field in map(reader.field, reader.places(vector))}
     except ValueError:  # UnicodeDecodeError is one
         return {}

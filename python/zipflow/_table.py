@@ -17,13 +17,18 @@ class Column(_runtime.Column):
         """The column as a NumPy array.
 
         Numbers without nulls share the column's memory. Booleans, dates, timestamps and durations are copied, to bool, datetime64
-        and timedelta64 of their unit; nulls of the latter three are NaT. Zones are dropped: such timestamps are UTC. Raises
-        TypeError for other types, and for numbers and booleans with nulls: their memory is in `values` and `validity`.
+        and timedelta64 of their unit; nulls of the latter three are NaT. Zones are dropped: such timestamps are UTC. Lists of one
+        length of numbers have two dimensions, and BufferError where one is null. Raises TypeError for other types, and for numbers
+        and booleans with nulls: their memory is in `values` and `validity`.
         """
         import numpy
 
         kind = self.format
         nulls = self.null_count
+        if self.dictionary is not None:
+            raise TypeError(f"column {self.name} is a dictionary: take .values, of indices, and .dictionary, or pyarrow")
+        if kind.startswith("+w:"):
+            return numpy.asarray(memoryview(self))
         if kind == "b" and not nulls:
             return numpy.unpackbits(numpy.asarray(self.values), count=len(self), bitorder="little").view(bool)
         unit = {"tdD": "D", "tdm": "ms"}.get(kind) or (_types.UNITS[kind[2]] if kind[:2] in ("ts", "tD") else None)
@@ -41,15 +46,8 @@ class Column(_runtime.Column):
 
     def __repr__(self):
         nulls = f", {self.null_count:,} nulls" if self.null_count else ""
-        return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{nulls}>"
-
-
-def _child_of(column):
-    """The field of the values of lists, as export_schema takes it; None for other columns."""
-    if column.format not in ("+l", "+L"):
-        return None
-    values = column.values
-    return values.name, values.format, values.nullable
+        entries = f", {len(self.dictionary):,} entries of `{self.dictionary.format}`" if self.dictionary is not None else ""
+        return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{entries}{nulls}>"
 
 
 class _Columns:
@@ -124,8 +122,7 @@ class Table(_Columns):
         return _runtime.export_stream(tuple(self._columns.values()), self._rows, self._metadata)
 
     def __arrow_c_schema__(self):
-        fields = tuple((column.name, column.format, column.nullable, _child_of(column)) for column in self._columns.values())
-        return _runtime.export_schema(fields, self._metadata)
+        return _runtime.export_schema(tuple(self._columns.values()), self._metadata)
 
 
 class DeviceTable(_Columns):
@@ -156,5 +153,4 @@ class DeviceTable(_Columns):
         return _runtime.export_device_stream(tuple(self._columns.values()), self._rows, self._metadata, number)
 
     def __arrow_c_schema__(self):
-        fields = tuple((column.name, column.format, column.nullable, _child_of(column)) for column in self._columns.values())
-        return _runtime.export_schema(fields, self._metadata)
+        return _runtime.export_schema(tuple(self._columns.values()), self._metadata)

@@ -18,38 +18,108 @@ def arrow_format(element, logical, precision, scale):
     return _FORMATS[element]
 
 
+NULLABLE, ORDERED = 2, 1  # flags of a field
+OWN_KEYS = "zipflow:"  # how keys begin that a file keeps for the package: entries of dictionaries
+_ROOM = 100  # bytes of a format that _runtime has room for, and a zero and what it adds
+_DECIMALS = {"32": 9, "64": 18, "128": 38, "256": 38}  # bits and digits
+_SINGLE = {"i64": ("tdm", "ttu", "ttn"), "i32": ("tts", "ttm"), "u16": ("e",), "string": ("z", "U", "Z", "vu", "vz"), "bool": ("n",)}
+
+
+def _length(form, prefix):
+    """The length that a type of rows of one length has; None for other types."""
+    digits = form[len(prefix):]
+    fits = form.startswith(prefix) and digits.isascii() and digits.isdecimal() and len(digits) < 11 and int(digits) < 1 << 31
+    return int(digits) if fits else None
+
+
+def row_length(form):
+    """Bytes, or values, of each row of a type of rows of one length; 0 for others."""
+    return _length(form, "w:") or _length(form, "+w:") or 0
+
+
 def restore(plain, element, logical, scale, form):
-    """The format of a column whose file keeps the schema of its table: `form` where the column holds such values, else `plain`."""
-    if not isinstance(form, str) or not form.isprintable() or len(form.encode()) > 100:  # bytes: what _runtime has room for
+    """The format of a column whose file keeps the schema of its table: `form` where the column can hold such values, else `plain`."""
+    if not isinstance(form, str) or not form.isprintable() or len(form.encode()) > _ROOM:
         return plain
     if logical == DECIMAL:
-        precision, _, digits = form[2:].partition(",")
-        fits = form.startswith("d:") and digits == str(scale) and precision.isdecimal() and len(precision) < 3 and scale <= int(precision) <= 38
-        return form if fits and precision.isascii() and int(precision) > 0 else plain
+        precision, digits, bits = (form[2:].split(",") + ["128"])[:3] if form.count(",") in (1, 2) else ("", "", "")
+        fits = form.startswith("d:") and digits == str(scale) and precision.isdecimal() and precision.isascii() and len(precision) < 3
+        return form if fits and max(scale, 1) <= int(precision) <= _DECIMALS.get(bits, 0) else plain
     if logical == TIMESTAMP:
         return form if form.startswith("tsu:") else plain
     if logical:
         return plain
-    fits = {"i64": form[:2] in ("ts", "tD") or form in ("tdm", "ttu", "ttn"), "i32": form in ("tts", "ttm"), "u16": form == "e", "string": form == "z"}
-    return form if fits.get(element) else plain
+    fits = form in _SINGLE.get(element, ()) or element == "i64" and form[:2] in ("ts", "tD") or element == "string" and _length(form, "w:") is not None
+    return form if fits else plain
 
 
-def list_child(facts, form):
-    """The field (name, format, nullable) of the values of lists: `facts` are those of their column, `form` what a schema says of it."""
-    _, _, element, logical, precision, scale, nullable = facts[:7]
-    name, kept = form[1:] if isinstance(form, tuple) else ("item", None)
-    if not name.isprintable() or len(name.encode()) > 4096:
-        name = "item"
-    return name, restore(arrow_format(ELEMENTS[element], logical, precision, scale), ELEMENTS[element], logical, scale, kept), nullable
+def field_of(name, facts, kept):
+    """The field of a column: (name, format, flags, metadata, child, dictionary), as _runtime takes it.
+
+    facts: the library's, of each part of the column. kept: what the file's schema says of it, in the same form, with None for formats
+    that the column says by itself; None: nothing. A schema that says something else than the column has is not believed.
+    """
+    form, _, flags, metadata, child, entries = kept or (None, "", 0, None, None, None)
+    _, _, element, logical, precision, scale, nullable = facts[-1][:7]
+    element = ELEMENTS[element]
+    if facts[0][-2]:  # lists: the values are the last part
+        values = field_of(_text(child[1]) if child else "item", (facts[-1][:-2] + (0, 0),), child)
+        form = form if isinstance(form, str) and (form in ("+l", "+L") or _length(form, "+w:") is not None) else "+l"
+        return name, form, NULLABLE * (len(facts) == 3), metadata, values, None
+    plain, flag = arrow_format(element, logical, precision, scale), NULLABLE * bool(nullable)
+    if entries and isinstance(form, str) and len(form) == 1 and form in "cCsSiIlL":
+        entry = restore(plain, element, logical, scale, entries[0])
+        if entry != "n":
+            return name, form, flag | flags & ORDERED, metadata, None, ("", entry, NULLABLE, None, None, None)
+    if entries:
+        return name, plain, flag, None, None, None
+    form = restore(plain, element, logical, scale, form)
+    if form == "n":
+        form, flag = (form, flags & NULLABLE) if nullable else (plain, flag)
+    return name, form, flag, metadata, None, None
+
+
+def _text(name):
+    """A name that a schema has, where it fits."""
+    return name if name.isprintable() and len(name.encode()) <= 4096 else "item"
+
+
+_AS_BYTES = {"u": "z", "U": "Z", "vu": "vz"}
+
+
+def as_bytes(field):
+    """The field with bytes in place of text."""
+    name, form, flags, metadata, child, entries = field
+    if child or entries:
+        return name, form, flags, metadata if child else None, child and as_bytes(child), entries and as_bytes(entries)
+    return (name, _AS_BYTES[form], flags, None, None, None) if form in _AS_BYTES else field
+
+
+def on_gpu(field):
+    """The field as a GPU has it: offsets and decimals of 64 bits, values for dictionaries. Metadata stays where the type does."""
+    name, form, flags, metadata, child, entries = field
+    if entries:
+        return on_gpu((name, entries[1], flags & NULLABLE, None, None, None))
+    if child:
+        return name, form if form.startswith("+w:") else "+L", flags, metadata, on_gpu(child), None
+    if form in ("u", "U", "vu"):
+        there = "U"
+    elif form in ("z", "Z", "vz") or form.startswith("w:"):
+        there = "Z"
+    elif form.startswith("d:"):
+        there = ",".join(form.split(",")[:2]) + ",64"
+    else:
+        there = "b" if form == "n" else form
+    return name, there, flags if form != "n" else NULLABLE, metadata if there == form else None, None, None
 
 
 def encode_metadata(pairs):
-    """Arrow's encoding of keys and values; None where there are none."""
+    """Arrow's encoding of keys, text or bytes, and values; None where there are none."""
     if not pairs:
         return None
     parts = [len(pairs).to_bytes(4, "little")]
     for key, value in pairs:
-        for part in (key.encode(), value):
+        for part in (key.encode() if isinstance(key, str) else key, value):
             parts += len(part).to_bytes(4, "little"), part
     return b"".join(parts)
 

@@ -7,29 +7,30 @@ from ._errors import InputError, UnsupportedError, UsageError, refuse
 from ._program import Program
 
 # By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
-# Those of the second line are plain numbers, and come back by the schema that the file keeps.
+# Those of the second line are plain numbers, and come back by the schema that the file keeps, as null and binary do.
 _PLAIN = dict(zip("c C s S i I l L f g b u U z Z vu vz tdD".split(),
                   "i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 bool string string string string string string date32".split()))
-_PLAIN |= dict(zip("e tdm tts ttm ttu ttn tDs tDm tDu tDn".split(), "u16 i64 i32 i32 i64 i64 i64 i64 i64 i64".split()))
-_NAMES = {"n": "null", "e": "float16", "tdm": "date64", "+s": "struct", "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view",
-          "+m": "map", "+r": "run_end_encoded"}
+_PLAIN |= dict(zip("e tdm tts ttm ttu ttn tDs tDm tDu tDn n".split(), "u16 i64 i32 i32 i64 i64 i64 i64 i64 i64 bool".split()))
+_NAMES = dict(zip("c C s S i I l L e f g b u U z Z vu vz tdD tdm n +s +l +L +vl +vL +m +r".split(),
+                  "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool utf8 large_utf8 binary large_binary utf8_view "
+                  "binary_view date32 date64 null struct list large_list list_view large_list_view map run_end_encoded".split()))
 _RESERVED = frozenset("algorithm as break codec const continue else emit extern false fn for fully_parallel group_parallel if import in let loop "
                       "non_parallel null param per refuse require return state table true var while zf".split())
-_NULLABLE = 2  # flag of a field
 
 
-def _name_of(form):
+def _name_of(form, children=(), dictionary=None):
     """A type as Arrow calls it, for errors."""
-    if form in _NAMES:
-        return _NAMES[form]
+    if dictionary is not None:
+        return f"dictionary<values={_name_of(dictionary[0], dictionary[4])}, indices={_name_of(form)}>"
+    if form in _NAMES or form.startswith("+w:"):
+        name = _NAMES.get(form) or f"fixed_size_list[{form[3:]}]"
+        return name + f"<{', '.join(_name_of(*child[::4], child[5]) for child in children[:8])}>" * bool(children)
     if form.startswith("ts"):
         return f"timestamp[{_types.UNITS.get(form[2:3], '?')}{', tz=' * bool(form[4:])}{form[4:]}]"
     if form.startswith("tD"):
         return f"duration[{_types.UNITS.get(form[2:3], '?')}]"
     if form.startswith("tt"):
         return f"time[{_types.UNITS.get(form[2:3], '?')}]"
-    if form.startswith("+w:"):
-        return "fixed_size_list"
     if form.startswith("w:"):
         return f"fixed_size_binary[{form[2:]}]"
     if form.startswith("d:"):
@@ -41,27 +42,49 @@ def _name_of(form):
     return f"`{form}`"
 
 
+def _refused(field, hint="cast it, or leave the column out"):
+    form, name, _, _, children, dictionary = field
+    return refuse(UnsupportedError, f"column {name!r} has Arrow's type {_name_of(form, children, dictionary)}, which is not supported", name, hint)
+
+
 def _type_of(field):
     """The type of a field in a table, without its nulls. Refuses what has none."""
+    form, name, _, _, children, dictionary = field
+    if not _is_lists(form) or dictionary is not None:
+        return _flat_type(field)
+    if len(children) != 1 or _is_lists(children[0][0]) and children[0][5] is None:
+        raise _refused(field, "lists have flat values: cast it, or make a column of each level")
+    try:
+        return f"list<{_flat_type((children[0][0], name, *children[0][2:]))}{'?' * _is_nullable(children[0])}>"
+    except UnsupportedError as error:
+        raise _refused(field, error.hint) from None
+
+
+def _flat_type(field):
     import re  # here: it takes time that `import zipflow` need not
 
-    form, name, _, _, children, dictionary = field
+    form, name, _, _, _, dictionary = field
     if dictionary is not None:
-        form, children = dictionary[0], dictionary[4]
-    if _is_lists(form) and dictionary is None and len(children) == 1 and not _is_lists(children[0][0]):
-        return f"list<{_type_of((children[0][0], name, *children[0][2:]))}{'?' * bool(children[0][2] & _NULLABLE)}>"
+        if dictionary[0] == "n" or dictionary[5] is not None:
+            raise _refused(field)
+        form = dictionary[0]
     if form in _PLAIN:
         return _PLAIN[form]
+    if form.startswith("w:"):
+        return "string"
     if form.startswith("ts") and len(form.encode()) <= 100:
         return "timestamp" if form[2] == "u" else "i64"
-    hint = "cast it, or leave the column out"
     decimal = re.fullmatch(r"d:(\d+),(-?\d+)(?:,\d+)?", form)
     if decimal:
         precision, scale = int(decimal[1]), int(decimal[2])
         if 1 <= precision <= 38 and 0 <= scale <= min(precision, 18):
             return f"decimal({min(precision, 18)}, {scale})"
-        hint = "decimals have at most 38 digits, and 0 to 18 of them behind the point: cast it"
-    raise refuse(UnsupportedError, f"column {name!r} has Arrow's type {_name_of(form)}, which is not supported", name, hint)
+        raise _refused(field, "decimals have at most 38 digits, and 0 to 18 of them behind the point: cast it")
+    raise _refused(field, "make a column of each field of the struct" if form == "+s" else "cast it, or leave the column out")
+
+
+def _is_nullable(field):
+    return bool(field[2] & _types.NULLABLE) or field[0] == "n" and field[5] is None
 
 
 def _is_lists(form):
@@ -108,11 +131,11 @@ def _table_text(name, fields, identifiers, codecs):
 
     lines = ['import "defaults.zf";', f"table {name} {{"]
     for field, identifier in zip(fields, identifiers):
-        nullable = bool(field[2] & _NULLABLE)
+        nullable = _is_nullable(field)
         kind = _type_of(field)
         of_lists = kind.startswith("list<")
         values = kind[len("list<"):-1].rstrip("?") if of_lists else kind
-        values_nullable = bool(field[4][0][2] & _NULLABLE) if of_lists else nullable
+        values_nullable = _is_nullable(field[4][0]) if of_lists else nullable
         codec = codecs.get(field[1])
         if codec is None:
             codec = _codec_of(values, values_nullable)
@@ -212,6 +235,9 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     from . import _ipc
 
     pairs = tuple(_types.decode_metadata(metadata))
+    own = next((key for key, _ in pairs if key.startswith(_types.OWN_KEYS.encode())), None)
+    if own is not None:
+        raise refuse(UsageError, f"the schema's metadata has the key {own.decode(errors='replace')!r}: {_types.OWN_KEYS} begins keys of the package")
     schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
     stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
     return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}
