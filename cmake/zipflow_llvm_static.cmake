@@ -1,16 +1,9 @@
-# LLVM for programs that take it along (ZF_STATIC). Sets `zf_llvm_archives`, LLVM's archives with all that they need, and
-# `zf_llvm_libs`, what a target that uses LLVM links: the archives where it has the property ZF_LLVM_INSIDE, else one shared
-# library made from them, so that many programs packed together hold LLVM once.
-#
-# LLVM's CMake files are not asked: they want a development package of everything that any part of LLVM can use. Its
-# llvm-config gives the archives of the parts that codegen/ needs, and those use zlib and zstd only.
-execute_process(COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libfiles core passes orcjit native nvptx asmparser bitwriter
-  OUTPUT_VARIABLE zf_llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-separate_arguments(zf_llvm_archives UNIX_COMMAND "${zf_llvm_archives}")
-foreach(name z zstd)
-  find_library(zf_static_${name} lib${name}.a REQUIRED)
-  list(APPEND zf_llvm_archives ${zf_static_${name}})
-endforeach()
+# LLVM for programs that take it along (ZF_STATIC). Adds the C++ runtime to `zf_llvm_archives`, and sets `zf_llvm_libs`, what a
+# target that uses LLVM links: the archives where it has the property ZF_LLVM_INSIDE, else one shared library made from them, so
+# that many programs packed together hold LLVM once.
+if(NOT zf_llvm_archives)
+  message(FATAL_ERROR "ZF_STATIC needs the archives of LLVM, zlib and zstd (llvm-19-dev, zlib1g-dev, libzstd-dev)")
+endif()
 # libstdc++ by its file: a C compiler links, and `-lstdc++` would take the shared one.
 list(APPEND zf_llvm_archives -l:libstdc++.a -static-libgcc m dl)
 

@@ -362,17 +362,29 @@ def bench_columns(s):
     return bench(*[s.container(table) for table in TABLES])(s)
 
 
+def wheels(places):
+    """The paths of wheels; a place is a wheel, or a folder of wheels."""
+    found = []
+    for place in places:
+        path = needed(place, "script/wheel makes wheels in build/wheels")
+        found += sorted(path.glob("*.whl")) if path.is_dir() else [path]
+    if not found:
+        raise Failed(f"there is no wheel in {', '.join(places)}: script/wheel makes them")
+    return found
+
+
 def python(*watch, chosen="", limit=400):
-    """The wheel of --wheel beside torch and CuPy of this machine; `watch`: the words before Python."""
+    """The wheels of --wheel beside torch and CuPy of this machine; `watch`: the words before Python."""
 
     def step(s):
         if s.options.wheel is None:
-            raise Skipped("no wheel is given (--wheel): script/wheel makes one")
+            raise Skipped("no wheel is given (--wheel): script/wheel makes them")
         if not s.device.startswith("cuda"):
             raise Skipped("the device is not CUDA")
         site, said = s.tree / "site", s.tree / "python.xml"
         if not site.exists():
-            zipfile.ZipFile(needed(s.options.wheel, "script/wheel makes one")).extractall(site)
+            for wheel in [zipfile.ZipFile(path) for path in wheels(s.options.wheel)]:  # opened before one is unpacked
+                wheel.extractall(site)
         s.run(*[shutil.which(word) or word for word in watch], sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", said,
               *(["-k", chosen] if chosen else []), PACK / "python/tests/on_gpu.py", limit=limit,
               environment={"ZF_TEST_DEVICE": s.device, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
@@ -546,7 +558,8 @@ def main():
                         help="changed containers of the steps `hostile` and, a fifth, `hostile_strings` (default: 10000)")
     parser.add_argument("--sanitized", default=60, type=int,
                         help="mutated containers under compute-sanitizer, a quarter of them in the specialised form, too (default: 60)")
-    parser.add_argument("--wheel", help="the wheel of the Python package, for the steps `python`")
+    parser.add_argument("--wheel", action="append",
+                        help="a wheel of the Python package, or a folder of them (build/wheels), for the steps `python`; may be repeated")
     parser.add_argument("--budget", default=1800, type=float, help="seconds for everything (default: 1800)")
     parser.add_argument("--only", default="", help="only these steps, separated by commas: " + ", ".join(n for n, _ in STEPS))
     options = parser.parse_args()

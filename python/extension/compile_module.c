@@ -1,5 +1,7 @@
-// zipflow._compile: the compiler, on libzipflow-compile. It loads LLVM, so the package imports it at the first decode or encode.
+// zipflow._compile: the compiler, which calls the runtime inside zipflow._runtime (library.h). It loads LLVM, so the package
+// imports it at the first decode or encode.
 #include "python/extension/home.h"
+#include "python/extension/library.h"
 #include "python/extension/program_object.h"
 #include "python/extension/stream_object.h"
 #include "zipflow/compile.h"
@@ -49,8 +51,30 @@ static PyMethodDef functions[] = {
     {0},
 };
 
+/// Finds the functions of zipflow._runtime; false with an exception set.
+static bool bind_runtime(void) {
+    // By hand: PyCapsule_Import takes an attribute of the package, which a package under import lacks.
+    PyObject *runtime = PyImport_ImportModule("zipflow._runtime");
+    if (runtime == NULL) return false;
+    PyObject *capsule = PyObject_GetAttrString(runtime, "library");
+    const zf_py_library *library = capsule == NULL ? NULL : PyCapsule_GetPointer(capsule, ZF_PY_LIBRARY_CAPSULE);
+    bool bound = library != NULL && zf_py_library_bind(library);
+    if (!bound) {
+        PyErr_Clear();
+        PyErr_Format(
+            PyExc_ImportError,
+            "zipflow-runtime and zipflow-compile are of different builds: install both in version %s, which the compiler "
+            "has; the runtime has %.12s",
+            ZF_PY_VERSION, library == NULL ? "an earlier one" : library->text);
+    }
+    Py_XDECREF(capsule);
+    Py_DECREF(runtime);
+    return bound;
+}
+
 static int execute(PyObject *module) {
     zf_py_compile *state = state_of(module);
+    if (!bind_runtime()) return -1;
     state->program = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_program_spec, NULL);
     state->stream = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_stream_spec, NULL);
     state->make_error = zf_py_make_error();

@@ -1,8 +1,10 @@
-// zipflow._runtime: files, columns and their memory, on libzipflow. It loads neither LLVM nor a driver of a GPU.
+// zipflow._runtime: files, columns and their memory. The library's runtime is inside; neither LLVM nor a driver of a GPU is
+// loaded.
 #include "python/extension/column_object.h"
 #include "python/extension/container_object.h"
 #include "python/extension/device_column.h"
 #include "python/extension/home.h"
+#include "python/extension/library.h"
 
 static zf_py_types *types_of(PyObject *module) { return PyModule_GetState(module); }
 
@@ -66,8 +68,10 @@ static int execute(PyObject *module) {
         !make_type(module, &zf_py_device_column_spec, &types->device_column))
         return -1;
     types->make_error = zf_py_make_error();
-    if (types->make_error == NULL) return -1;
-    return PyModule_AddStringConstant(module, "library_version", zf_version());
+    PyObject *library = PyCapsule_New((void *)zf_py_library_table(), ZF_PY_LIBRARY_CAPSULE, NULL);
+    int failed = types->make_error == NULL || library == NULL || PyModule_AddObjectRef(module, "library", library) != 0;
+    Py_XDECREF(library);
+    return failed ? -1 : PyModule_AddStringConstant(module, "library_version", zf_version());
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {

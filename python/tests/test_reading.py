@@ -170,11 +170,11 @@ import zipflow as zf
 f = zf.open({str(file)!r})
 repr(f), f.schema, f.explain("number")
 def loaded(word): return any(word in line for line in open("/proc/self/maps"))
-assert not loaded("libLLVM") and not loaded("zipflow-compile") and not loaded("libcuda"), "the compiler"
+assert not loaded("libLLVM") and not loaded("_compile.abi3") and not loaded("libcuda"), "the compiler"
 heavy = {{"numpy", "pyarrow", "re", "ctypes", "typing", "inspect"}} & set(sys.modules)
 assert not heavy, heavy
 f.read(["number"])
-assert loaded("zipflow-compile") and not loaded("libcuda")
+assert loaded("_compile.abi3") and not loaded("libcuda")
 """
     subprocess.run([sys.executable, "-S", "-c", program], check=True)
 

@@ -19,14 +19,14 @@ def home():
 
 
 def with_compiler(owner):
-    """Gives a Home its compiler, which loads LLVM. Without zipflow._compile decodes say what they lack."""
+    """Gives a Home its compiler, which loads LLVM. Without zipflow-compile decodes say what they lack."""
     try:
         from . import _compile
     except ImportError as error:
-        if error.name != "zipflow._compile":
+        if error.name != "zipflow_compile":
             raise
         return
-    folder = os.path.join(os.path.dirname(__file__), "std")  # of a wheel; a build has it beside its libraries
+    folder = os.path.join(os.path.dirname(_compile.__file__), "std")  # of a wheel; a build has it beside its libraries
     with _lock:
         _compile.attach(owner._capsule(), os.fsencode(folder) if os.path.isdir(folder) else b"")
 

@@ -25,6 +25,7 @@ BEGIN {
     room("zfc",              "(zfc|tuner|measure|compiler|patterns|frontend|emulator|runtime|zipflow)/|codegen/codegen[.]h$|scheduler/search/search[.]h$",
                              "jansson[.]h|csv[.]h|xxhash[.]h")
     room("python",           "python/|zipflow/(zipflow|pipeline|compile)[.]h$", "Python[.]h")
+    room("python/packaging", "-", "malloc[.]h")
     # Kernels of the host and kernels of GPUs do not know each other; codegen/kernel knows neither.
     target = "codegen/(body|target|llvm)/|codegen/codegen[.]h$|patterns/|frontend/|" base
     room("codegen/kernel",   "codegen/kernel/|" target, "llvm-c/")

@@ -5,7 +5,7 @@ cmake=$1 source=$2 cc=$3 generator=$4
 tree=$(mktemp -d) || exit 2
 trap 'rm -rf "$tree"' EXIT
 run() { "$@" > "$tree/log" 2>&1 || { tail -n 40 "$tree/log"; echo "failed: $*"; exit 1; }; }
-run "$cmake" -S "$source" -B "$tree/build" -G "$generator" -DCMAKE_C_COMPILER="$cc" -DZF_COMPILER=OFF \
+run "$cmake" -S "$source" -B "$tree/build" -G "$generator" -DCMAKE_C_COMPILER="$cc" -DZF_COMPILER=OFF -DZF_PYTHON=OFF \
     -DCMAKE_INSTALL_LIBDIR=/opt/zipflow/lib -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DCMAKE_DISABLE_FIND_PACKAGE_FLEX=ON -DCMAKE_DISABLE_FIND_PACKAGE_BISON=ON
 run "$cmake" --build "$tree/build"
 [ -e "$tree/build/lib/libzipflow.so" ] || { echo "no libzipflow.so"; exit 1; }

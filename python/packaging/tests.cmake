@@ -1,0 +1,12 @@
+# Tests of packages; included by python/tests, which sets `python`.
+set(packaging ${CMAKE_SOURCE_DIR}/python/packaging)
+add_test(NAME python.library_def COMMAND ${python} -B ${packaging}/bridge.py ${CMAKE_BINARY_DIR})
+add_test(NAME python.audit_red COMMAND ${python} -B ${packaging}/audit_red.py ${CMAKE_C_COMPILER})
+if(TARGET zipflow-wheels)
+  add_test(NAME python.wheels_made COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target zipflow-wheels)
+  add_test(NAME python.wheels COMMAND ${python} -B ${packaging}/try_wheels.py ${CMAKE_BINARY_DIR}/wheels --build)
+  add_test(NAME python.sdist COMMAND ${python} -B ${packaging}/try_sdist.py ${CMAKE_BINARY_DIR}/wheels)
+  set_tests_properties(python.wheels_made PROPERTIES FIXTURES_SETUP wheels)
+  set_tests_properties(python.wheels python.sdist PROPERTIES FIXTURES_REQUIRED wheels)
+  set_tests_properties(python.wheels_made python.wheels python.sdist PROPERTIES TIMEOUT 300)
+endif()
