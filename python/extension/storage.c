@@ -300,17 +300,22 @@ static zf_status make_nothing(const zf_py_decode *d, zf_py_storage *s, const cha
     return ZF_OK;
 }
 
-/// The bytes of an element; 0 for booleans and strings.
+/// The bytes of a type's element; 0 for booleans and strings.
 static size_t element_bytes(zf_element element) {
     return element == ZF_BOOL || element == ZF_STRING ? 0 : zf_py_type_of(element).bits / 8;
 }
 
+/// The bytes of a row; 0 for booleans and strings with offsets.
+static size_t row_bytes(const zf_py_storage *s) {
+    return s->element == ZF_STRING && s->offsets == NULL ? (size_t)s->width : element_bytes(s->element);
+}
+
 /// Copies row `from` of `s` to row `to` of `out`, which has offsets up to there.
 static void copy_row(zf_py_storage *out, int64_t to, const zf_py_storage *s, int64_t from) {
-    size_t bytes = element_bytes(s->element);
+    size_t bytes = row_bytes(s);
     if (s->element == ZF_BOOL) {
         ((uint8_t *)out->values)[to / 8] |= (uint8_t)(bit(s->values, from) << to % 8);
-    } else if (s->element == ZF_STRING) {
+    } else if (s->offsets != NULL) {
         const int64_t *offsets = s->offsets;
         ((int64_t *)out->offsets)[to + 1] = offsets[from + 1];
     } else {
@@ -328,11 +333,16 @@ static zf_status fill_null_lists(zf_py_storage *lists, zf_error *error) {
     zf_py_storage *out = zf_py_storage_new((uint64_t)rows, s->element);
     if (out == NULL) return no_memory(lists, error);
     lists->child = out;
-    bool text = s->element == ZF_STRING;
-    out->values_bytes = text                    ? s->values_bytes
-                        : s->element == ZF_BOOL ? ((size_t)rows + 7) / 8
-                                                : (size_t)rows * element_bytes(s->element);
-    out->validity_bytes = s->validity != NULL ? ((size_t)rows + 7) / 8 : 0;
+    bool text = s->offsets != NULL;
+    bool nullable = s->validity != NULL || s->dictionary != NULL; // a dictionary may have no entry for them
+    out->width = s->width;
+    out->dictionary = s->dictionary;
+    s->dictionary = NULL;
+    if (text)
+        out->values_bytes = s->values_bytes;
+    else
+        out->values_bytes = s->element == ZF_BOOL ? ((size_t)rows + 7) / 8 : (size_t)rows * row_bytes(s);
+    out->validity_bytes = nullable ? ((size_t)rows + 7) / 8 : 0;
     out->offsets_bytes = text ? ((size_t)rows + 1) * 8 : 0;
     out->offset_width = text ? 8 : 0;
     if (text) {
@@ -342,8 +352,8 @@ static zf_status fill_null_lists(zf_py_storage *lists, zf_error *error) {
     } else {
         out->values = zf_py_storage_memory(out->values_bytes);
     }
-    if (s->validity != NULL) out->validity = zf_py_storage_memory(out->validity_bytes);
-    bool made = out->values != NULL && (out->offsets != NULL || !text) && (out->validity != NULL || s->validity == NULL);
+    if (nullable) out->validity = zf_py_storage_memory(out->validity_bytes);
+    bool made = out->values != NULL && (out->offsets != NULL || !text) && (out->validity != NULL || !nullable);
     if (made) {
         if (!text) memset(out->values, 0, out->values_bytes);
         if (out->validity != NULL) memset(out->validity, 0, out->validity_bytes);
@@ -593,14 +603,17 @@ static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_fi
     const char *format = field->format;
     int precision, scale, bits = 128;
     if (s->child != NULL) {
+        zf_py_decode values = *d;
+        values.column += field->flags & ZF_ARROW_NULLABLE ? 2 : 1;
+        values.options.row_begin = UINT64_MAX; // unknown
+        // Rows that null lists get are no strings of that length, and no entries.
+        bool first = field->child->dictionary != NULL || field->child->format[0] == 'w';
+        if (first) ZF_TRY_PY(lay_out(&values, s->child, field->child, error));
         if (format[1] == 'w')
             ZF_TRY_PY(pack_lists(d, s, format, strtol(format + 3, NULL, 10), error));
         else if (format[1] == 'l' && ((const int64_t *)s->offsets)[s->rows] <= INT32_MAX)
             narrow_offsets(s);
-        zf_py_decode values = *d;
-        values.column += field->flags & ZF_ARROW_NULLABLE ? 2 : 1;
-        values.options.row_begin = UINT64_MAX; // unknown
-        return lay_out(&values, s->child, field->child, error);
+        return first ? ZF_OK : lay_out(&values, s->child, field->child, error);
     }
     if (field->dictionary != NULL) {
         ZF_TRY_PY(encode_dictionary(d, s, format, error));

@@ -11,6 +11,19 @@ import zipflow as zf
 ROWS = 10_007  # no multiple of 8
 
 
+def values_of(kind):
+    """The type of the values of lists and dictionaries; of others their own."""
+    while pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return kind
+
+
+def plain(schema):
+    """Codecs that are compiled quickly, where codecs do not matter."""
+    text = ("string", "binary")
+    return {field.name: "plain(strings)" if any(word in str(values_of(field.type)) for word in text) else "plain" for field in schema}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory):
     """Compiled code is kept here, and not where users keep theirs."""
