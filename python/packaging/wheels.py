@@ -20,7 +20,7 @@ import metadata
 ROOT = metadata.ROOT
 # Debian's packages whose archives are linked into a module, with the licences that the wheel repeats.
 INSIDE = {"zipflow-runtime": ("libxxhash-dev",),
-          "zipflow-compile": ("llvm-19-dev", "libstdc++-12-dev", "zlib1g-dev", "libzstd-dev", "libxxhash-dev", "libmd-dev")}
+          "zipflow-compile": ("llvm-19-dev", "libstdc++-*-dev", "zlib1g-dev", "libzstd-dev", "libxxhash-dev", "libmd-dev")}
 COMPILER = '"""The compiler of zipflow, with LLVM and the library of codecs inside. Private: use zipflow, which finds it here."""\n'
 DATE = time.gmtime(1704067200)[:6]  # of every file: wheels of equal content are equal
 
@@ -43,10 +43,10 @@ def licenses(name, static):
     """{file: bytes}; static: with those of the libraries inside."""
     files = {"LICENSE": (ROOT / "LICENSE").read_bytes()}
     for package in INSIDE.get(name, ()) if static else ():
-        text = pathlib.Path("/usr/share/doc") / package / "copyright"
-        if not text.exists():
-            sys.exit(f"wheels: the licence of {package} is not in {text}, and the wheel must repeat it")
-        files[f"{package}.txt"] = text.read_bytes()
+        texts = sorted(pathlib.Path("/usr/share/doc").glob(f"{package}/copyright"))
+        if not texts:
+            sys.exit(f"wheels: the licence of {package} is not in /usr/share/doc/{package}/copyright, and the wheel must repeat it")
+        files[f"{package.replace('-*', '')}.txt"] = texts[-1].read_bytes()
     return files
 
 
