@@ -317,6 +317,10 @@ typedef struct table {
     char *metadata;                         ///< NULL: none
     size_t metadata_bytes;
     bool given; ///< the one batch
+    // A stream of many batches. A storage has the rows of its column from `begins` on; they end where the column's block does.
+    const zf_py_batches *batches; ///< NULL: there is one batch
+    int64_t at, *begins;
+    char failure[1024];
 } table;
 
 static void free_table(table *t) {
@@ -329,6 +333,9 @@ static void free_table(table *t) {
     free(t->storages);
     free(t->device_storages);
     free(t->metadata);
+    free(t->begins);
+    if (t->batches != NULL) t->batches->release(t->batches->user);
+    free((void *)t->batches);
     free(t);
 }
 
@@ -383,6 +390,16 @@ static void release_struct(ArrowArray *array) {
     array->release = NULL;
 }
 
+/// Rows of an array.
+static void take_part(ArrowArray *array, int64_t first, int64_t rows) {
+    if (array->null_count == array->length)
+        array->null_count = rows; // Arrow's type null, too
+    else if (array->null_count != 0 && rows != array->length)
+        array->null_count = -1;
+    array->offset += first;
+    array->length = rows;
+}
+
 static bool fill_struct(ArrowArray *out, const table *t) {
     held_struct *held = calloc(1, sizeof *held);
     if (held == NULL) return false;
@@ -396,6 +413,7 @@ static bool fill_struct(ArrowArray *out, const table *t) {
         held->count += made;
         made = made && (t->storages != NULL ? fill_array(held->children[k], t->storages[k])
                                             : zf_py_device_fill_array(held->children[k], t->device_storages[k]));
+        if (made && t->batches != NULL) take_part(held->children[k], t->at - t->begins[k], t->rows);
     }
     out->children = held->children;
     out->n_children = held->count;
@@ -404,12 +422,55 @@ static bool fill_struct(ArrowArray *out, const table *t) {
 }
 
 static int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) {
-    return fill_table_schema(out, stream->private_data) ? 0 : ENOMEM;
+    const table *t = stream->private_data;
+    if (t->batches == NULL) return fill_table_schema(out, t) ? 0 : ENOMEM;
+    table plain = *t;
+    plain.storages = NULL; // those of one batch
+    return fill_table_schema(out, &plain) ? 0 : ENOMEM;
+}
+
+/// Decodes the next rows of the columns that have none left.
+static zf_status decode_next(table *t, zf_error *error) {
+    int64_t end = t->batches->first + t->batches->rows;
+    for (size_t k = 0; k < t->count; k++) {
+        zf_py_storage **storage = &t->storages[k];
+        if (*storage == NULL || t->begins[k] + (*storage)->rows == t->at) {
+            zf_py_storage_release(*storage);
+            *storage = NULL;
+            ZF_TRY_PY(t->batches->decode(t->batches->user, k, &t->fields[k], t->at, storage, error));
+            t->begins[k] = t->at;
+            char format[ZF_PY_FORMAT];
+            zf_py_format_of(&t->fields[k], *storage, format);
+            if (strcmp(format, t->fields[k].format) != 0) {
+                return zf_py_fail(error, ZF_ERR_UNSUPPORTED, t->fields[k].name,
+                                  "rows of the column need the type `%s`, and the stream's is `%s`", format, t->fields[k].format);
+            }
+        }
+        if (t->begins[k] + (*storage)->rows < end) end = t->begins[k] + (*storage)->rows;
+    }
+    t->rows = end - t->at;
+    return ZF_OK;
+}
+
+static int next_batch(table *t, ArrowArray *out) {
+    zf_error error = {0};
+    if (t->at == t->batches->first + t->batches->rows) return 0;
+    zf_status status = decode_next(t, &error);
+    if (status != ZF_OK) {
+        const char *code = error.code;
+        snprintf(t->failure, sizeof t->failure, "%s%s%.400s%s%.300s%s", code, *code != 0 ? ": " : "", error.message,
+                 *error.place != 0 ? " (at " : "", error.place, *error.place != 0 ? ")" : "");
+        return status == ZF_ERR_MEMORY ? ENOMEM : status == ZF_ERR_IO ? EIO : EINVAL;
+    }
+    if (!fill_struct(out, t)) return ENOMEM;
+    t->at += t->rows;
+    return 0;
 }
 
 static int stream_next(ArrowArrayStream *stream, ArrowArray *out) {
     table *t = stream->private_data;
     *out = (ArrowArray){0};
+    if (t->batches != NULL) return next_batch(t, out);
     if (t->given) return 0;
     if (!fill_struct(out, t)) return ENOMEM;
     t->given = true;
@@ -417,8 +478,8 @@ static int stream_next(ArrowArrayStream *stream, ArrowArray *out) {
 }
 
 static const char *stream_error(ArrowArrayStream *stream) {
-    (void)stream;
-    return "no memory";
+    const table *t = stream->private_data;
+    return t->failure[0] != 0 ? t->failure : "no memory";
 }
 
 static void release_stream(ArrowArrayStream *stream) {
@@ -430,6 +491,21 @@ static void free_stream_capsule(PyObject *capsule) {
     ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
     if (stream->release != NULL) stream->release(stream);
     free(stream);
+}
+
+/// A capsule of a stream, which owns the table. NULL with an exception set.
+static PyObject *wrap_stream(table *t) {
+    ArrowArrayStream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        free_table(t);
+        return PyErr_NoMemory();
+    }
+    *stream = (ArrowArrayStream){stream_schema, stream_next, stream_error, release_stream, t};
+    PyObject *capsule = PyCapsule_New(stream, "arrow_array_stream", free_stream_capsule);
+    if (capsule != NULL) return capsule;
+    stream->release(stream);
+    free(stream);
+    return NULL;
 }
 
 PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments) {
@@ -452,16 +528,30 @@ PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments) {
             return NULL;
         }
     }
-    ArrowArrayStream *stream = calloc(1, sizeof *stream);
-    if (stream == NULL) {
-        free_table(t);
-        return PyErr_NoMemory();
+    return wrap_stream(t);
+}
+
+PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *metadata) {
+    Py_ssize_t count = PyTuple_Size(fields);
+    zf_py_batches *copy = malloc(sizeof *copy);
+    table *t = copy != NULL ? make_table(count, true, metadata) : NULL;
+    if (t == NULL) {
+        free(copy);
+        batches->release(batches->user);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    *stream = (ArrowArrayStream){stream_schema, stream_next, stream_error, release_stream, t};
-    PyObject *capsule = PyCapsule_New(stream, "arrow_array_stream", free_stream_capsule);
-    if (capsule != NULL) return capsule;
-    stream->release(stream);
-    free(stream);
+    *copy = *batches;
+    t->batches = copy;
+    t->at = batches->first;
+    t->begins = calloc((size_t)count + 1, sizeof *t->begins);
+    bool made = t->begins != NULL;
+    if (!made) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; made && k < count; k++) {
+        made = zf_py_field_set(&t->fields[k], PyTuple_GetItem(fields, k));
+        t->count += made;
+    }
+    if (made) return wrap_stream(t);
+    free_table(t);
     return NULL;
 }
 

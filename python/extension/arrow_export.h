@@ -51,6 +51,18 @@ PyObject *zf_py_export_schema(PyTypeObject *column_type, PyTypeObject *device_ty
 /// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of
 /// `rows` rows.
 PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments);
+/// Where the batches of a stream come from. The functions are called on any thread, one at a time, with or without the GIL.
+typedef struct zf_py_batches {
+    void *user;
+    int64_t first, rows; ///< of the stream
+    /// Decodes the rows of a column from `first` on to `*out`: as many as belong together, at least one.
+    zf_status (*decode)(void *user, size_t column, const zf_py_field *field, int64_t first, zf_py_storage **out, zf_error *error);
+    void (*release)(void *user);
+} zf_py_batches;
+
+/// Returns a capsule "arrow_array_stream" of the batches of `batches`, each as long as all columns have it decoded; NULL with an
+/// exception set. `fields`: a tuple, as zf_py_field_set takes each. Takes over `batches`, also after an error.
+PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *metadata);
 /// Arguments (columns, rows, metadata, number of the GPU): a capsule "arrow_device_array_stream" of one batch. `columns`: objects
 /// of `column_type`, a DeviceColumn.
 PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments);

@@ -224,7 +224,7 @@ static PyObject *column_schema(PyObject *self, PyObject *none) {
 static PyObject *column_array(PyObject *self, PyObject *arguments, PyObject *keywords) {
     static char name[] = "requested_schema", *names[] = {name, NULL};
     const column_object *c = (column_object *)self;
-    PyObject *requested = Py_None; // the stored type is what there is: a consumer converts it
+    PyObject *requested = Py_None; // the package's class honours it
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O:__arrow_c_array__", names, &requested)) return NULL;
     PyObject *schema = column_schema(self, NULL);
     PyObject *array = schema == NULL ? NULL : zf_py_array_capsule(c->storage);
@@ -232,6 +232,29 @@ static PyObject *column_array(PyObject *self, PyObject *arguments, PyObject *key
     Py_XDECREF(schema);
     Py_XDECREF(array);
     return both;
+}
+
+/// (format, name, flags, metadata or None, (child, ...), dictionary or None)
+static PyObject *column_type(PyObject *self, void *closure) {
+    (void)closure;
+    PyObject *capsule = column_schema(self, NULL);
+    PyObject *out = capsule != NULL ? zf_py_describe_schema(PyCapsule_GetPointer(capsule, "arrow_schema")) : NULL;
+    Py_XDECREF(capsule);
+    return out;
+}
+
+PyObject *zf_py_column_convert(PyTypeObject *type, PyObject *make_error, PyObject *arguments) {
+    PyObject *column, *tuple;
+    zf_py_field wanted;
+    if (!PyArg_ParseTuple(arguments, "O!O", type, &column, &tuple) || !zf_py_field_set(&wanted, tuple)) return NULL;
+    const column_object *c = (column_object *)column;
+    zf_py_storage *storage;
+    zf_error error;
+    zf_status status;
+    Py_BEGIN_ALLOW_THREADS status = zf_py_storage_convert(c->storage, &c->field, &wanted, &storage, &error);
+    Py_END_ALLOW_THREADS if (status == ZF_OK) return zf_py_column_new(Py_TYPE(column), c->buffer_type, &wanted, storage);
+    zf_py_field_clear(&wanted);
+    return zf_py_raise(make_error, &error);
 }
 
 static PyObject *new_buffer(const column_object *c, void *data, size_t bytes, DLDataType type) {
@@ -330,6 +353,7 @@ static PyMethodDef column_methods[] = {
 static PyGetSetDef column_members[] = {
     {"name", column_name, NULL, "The column's name.", NULL},
     {"format", column_format, NULL, "The column's type as a format string of Arrow's C data interface.", NULL},
+    {"_type", column_type, NULL, "The column's type, as zf_py_describe_schema returns it.", NULL},
     {"null_count", column_null_count, NULL, "The number of nulls.", NULL},
     {"nullable", column_nullable, NULL, "Whether the type has nulls.", NULL},
     {"nbytes", column_bytes, NULL, "Bytes of the column's buffers together.", NULL},

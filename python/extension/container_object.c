@@ -322,6 +322,148 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     return zf_py_column_new((PyTypeObject *)type, c->types->buffer, &field, d.out);
 }
 
+// ---- Batches --------------------------------------------------------------------------------------------------
+
+/// A column of a stream of batches.
+typedef struct stream_column {
+    size_t column;
+    const void *entries; ///< of `kept`
+    size_t entries_bytes;
+} stream_column;
+
+/// A stream of batches that reads a container.
+typedef struct reading {
+    container_object *c;
+    PyObject *kept, *capsule; ///< the columns, and a capsule of this. It lasts as long as the stream, and ends it with the GIL
+    unsigned threads;
+    uint64_t end;
+    stream_column *columns;
+} reading;
+
+static void end_reading(PyObject *capsule) {
+    reading *r = PyCapsule_GetPointer(capsule, NULL);
+    PyObject *container = (PyObject *)r->c;
+    end(r->c);
+    free(r->columns);
+    Py_XDECREF(r->kept);
+    free(r);
+    Py_DECREF(container);
+}
+
+static void release_reading(void *user) { zf_py_drop_later(((reading *)user)->capsule); }
+
+/// The rows from `first` on that are decoded together: to the end of a block, and about as many as MOST bytes hold.
+static zf_status find_window(const reading *r, const zf_py_decode *d, uint64_t first, uint64_t *rows, zf_error *error) {
+    const uint64_t MOST = UINT64_C(1) << 26;
+    zf_column_info info = {ZF_INIT(zf_column_info)}, part = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    uint64_t bytes = info.plain_bytes, n = r->end - first, begin, block;
+    ZF_TRY_PY(zf_container_block_of(d->container, d->column, first, &begin, &block, error));
+    if (n > begin + block - first) n = begin + block - first;
+    for (size_t k = d->column + 1; info.part == ZF_LIST_ENDS && k < zf_container_columns(d->container); k++) {
+        ZF_TRY_PY(zf_container_column(d->container, k, &part, error));
+        if (part.part == ZF_LIST_ENDS || part.part == ZF_LIST_NONE) break;
+        bytes += part.plain_bytes;
+    }
+    uint64_t mean = bytes / info.rows + 1;
+    if (n > MOST / mean) n = MOST / mean + 1;
+    for (; info.type.element == ZF_STRING && n > 1; n /= 2) {
+        zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
+        zf_decode_options options = d->options;
+        options.row_count = n;
+        ZF_TRY_PY(zf_decode_size(d->container, d->column, &options, &sizes, error));
+        if (sizes.values <= MOST) break;
+    }
+    *rows = n;
+    return ZF_OK;
+}
+
+typedef struct window {
+    const reading *r;
+    zf_py_decode d;
+} window;
+
+static zf_status decode_window(void *user, zf_error *error) {
+    window *w = user;
+    ZF_TRY_PY(find_window(w->r, &w->d, w->d.options.row_begin, &w->d.options.row_count, error));
+    return zf_py_decode_run(&w->d, error);
+}
+
+/// Decodes through a file object, which needs the GIL.
+static zf_status decode_with_reader(window *w, zf_error *error) {
+    if (!Py_IsInitialized())
+        return zf_py_fail(error, ZF_ERR_IO, "", "Python has ended, and the file is read through an object of it");
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *failed = NULL;
+    zf_status status = zf_py_reader_run(w->r->c->reader, decode_window, w, &failed, error);
+    if (failed != NULL && !PyErr_GivenExceptionMatches(failed, PyExc_Exception)) PyErr_SetInterrupt(); // KeyboardInterrupt
+    Py_XDECREF(failed);
+    PyGILState_Release(state);
+    return status;
+}
+
+static zf_status decode_batch(void *user, size_t column, const zf_py_field *field, int64_t first, zf_py_storage **out,
+                              zf_error *error) {
+    const reading *r = user;
+    const stream_column *from = &r->columns[column];
+    window w = {
+        .r = r,
+        .d = {.container = r->c->container,
+              .column = from->column,
+              .options = {ZF_INIT(zf_decode_options), .threads = r->threads, .some_rows = true, .row_begin = (uint64_t)first},
+              .field = field,
+              .entries = from->entries,
+              .entries_bytes = from->entries_bytes}};
+    if (zf_py_home_of(r->c->home)->process != (long)getpid())
+        return zf_py_fail(error, ZF_ERR_USAGE, "", "the stream was made before a fork: make it in the child");
+    ZF_TRY_PY(r->c->reader != NULL ? decode_with_reader(&w, error) : decode_window(&w, error));
+    *out = w.d.out;
+    return ZF_OK;
+}
+
+/// Arguments (columns, first row, rows, threads, metadata): a capsule of a stream of batches. `columns`: (column, field, entries)
+/// as `decode` takes them; `metadata`: bytes in Arrow's encoding, or None.
+static PyObject *container_batches(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns, *metadata;
+    unsigned long long first, rows;
+    unsigned threads;
+    if (!PyArg_ParseTuple(arguments, "O!KKIO", &PyTuple_Type, &columns, &first, &rows, &threads, &metadata)) return NULL;
+    Py_ssize_t count = PyTuple_Size(columns);
+    PyObject *fields = PyTuple_New(count);
+    reading *r = calloc(1, sizeof *r);
+    if (r != NULL) r->columns = calloc((size_t)count + 1, sizeof *r->columns);
+    bool made = fields != NULL && r != NULL && r->columns != NULL;
+    if (!made && fields != NULL) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; made && k < count; k++) {
+        PyObject *field;
+        Py_ssize_t bytes;
+        made = PyArg_ParseTuple(PyTuple_GetItem(columns, k), "nOz#", &r->columns[k].column, &field, &r->columns[k].entries,
+                                &bytes) &&
+               PyTuple_SetItem(fields, k, Py_NewRef(field)) == 0;
+        r->columns[k].entries_bytes = made ? (size_t)bytes : 0;
+    }
+    zf_py_drop_owners();
+    if (made && begin(c)) {
+        r->capsule = PyCapsule_New(r, NULL, end_reading);
+        if (r->capsule != NULL) {
+            r->c = (container_object *)Py_NewRef(self);
+            r->kept = Py_NewRef(columns);
+            r->threads = threads;
+            r->end = first + rows;
+            const zf_py_batches batches = {r, (int64_t)first, (int64_t)rows, decode_batch, release_reading};
+            PyObject *capsule = zf_py_export_batches(&batches, fields, metadata);
+            Py_DECREF(fields);
+            return capsule;
+        }
+        end(c);
+    }
+    Py_XDECREF(fields);
+    if (r != NULL) free(r->columns);
+    free(r);
+    return NULL;
+}
+
 // ---- Decoding to a GPU ----------------------------------------------------------------------------------------
 
 static zf_status find_gpu_sizes(void *user, zf_error *error) { return zf_py_gpu_read_sizes(user, error); }
@@ -505,6 +647,7 @@ static PyMethodDef methods[] = {
     {"gpu_sizes", container_gpu_sizes, METH_VARARGS, "Bytes that a decode to a GPU needs."},
     {"decode_gpu", container_decode_gpu, METH_VARARGS, "Columns, or some of their rows, in a GPU's memory."},
     {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
+    {"batches", container_batches, METH_VARARGS, "A capsule of an Arrow stream of columns, block by block."},
     {0},
 };
 

@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "python/extension/arrow_abi.h"
 #include "zipflow/zipflow.h"
 
 /// A function or a constant as the `void *` of a slot, which ISO C has no conversion for.
@@ -22,6 +23,9 @@ zf_status zf_py_fail(zf_error *error, zf_status status, const char *place, const
         if (zf_py_status != ZF_OK) return zf_py_status;                                                                          \
     } while (0)
 
+/// Returns (format, name, flags, metadata or None, (child, ...), dictionary or None) of a schema, children and dictionaries
+/// alike; NULL with an exception set.
+PyObject *zf_py_describe_schema(const ArrowSchema *schema);
 /// Imports zipflow._errors.make; NULL with an exception set.
 PyObject *zf_py_make_error(void);
 

@@ -76,7 +76,7 @@ static int drop_pending(void *none) {
 }
 
 /// Any thread. Where memory or the interpreter has ended, the object stays for ever.
-static void drop_later(PyObject *object) {
+void zf_py_drop_later(PyObject *object) {
     owner *one = object != NULL ? malloc(sizeof *one) : NULL;
     if (one == NULL) return;
     one->object = object;
@@ -112,12 +112,12 @@ void zf_py_device_storage_release(zf_py_device_storage *storage) {
     for (int p = 0; p < ZF_PY_PARTS; p++) {
         const zf_py_device_part *part = &storage->parts[p];
         if (part->owner != NULL)
-            drop_later(part->owner);
+            zf_py_drop_later(part->owner);
         else
             zf_device_release(gpu->context, gpu->name, storage->stream, part->allocated);
     }
     zf_py_device_storage_release(storage->child);
-    drop_later(storage->stream_owner);
+    zf_py_drop_later(storage->stream_owner);
     free(storage);
     atomic_fetch_sub(&gpu->columns, 1);
 }

@@ -62,6 +62,8 @@ zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint6
 /// Counts the nulls, once: copies the validity to the host. Without the GIL; waits for the storage's stream.
 zf_status zf_py_device_nulls(zf_py_device_storage *storage, int64_t *nulls, zf_error *error);
 
+/// Drops a reference later, on a thread with the GIL. Any thread, with or without the GIL. NULL: nothing.
+void zf_py_drop_later(PyObject *object);
 /// Drops owners whose storages were released. With the GIL; the interpreter calls it, too, when it comes to it.
 void zf_py_drop_owners(void);
 

@@ -34,6 +34,18 @@ static PyObject *export_schema(PyObject *module, PyObject *arguments) {
     return zf_py_export_schema(types_of(module)->column, types_of(module)->device_column, arguments);
 }
 
+static PyObject *convert(PyObject *module, PyObject *arguments) {
+    return zf_py_column_convert(types_of(module)->column, types_of(module)->make_error, arguments);
+}
+
+static PyObject *describe_schema(PyObject *module, PyObject *capsule) {
+    (void)module;
+    const ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (schema != NULL && schema->release != NULL) return zf_py_describe_schema(schema);
+    if (schema != NULL) PyErr_SetString(PyExc_ValueError, "the Arrow schema was taken by another consumer");
+    return NULL;
+}
+
 #ifdef ZF_PY_COUNT_STORAGES
 static PyObject *storages(PyObject *module, PyObject *none) {
     (void)module, (void)none;
@@ -49,6 +61,9 @@ static PyMethodDef functions[] = {
     {"export_device_stream", export_device_stream, METH_VARARGS,
      "export_device_stream(columns, rows, metadata, number): a capsule of Arrow's C device stream interface."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},
+    {"convert", convert, METH_VARARGS, "convert(column, field): a Column in another layout."},
+    {"describe_schema", describe_schema, METH_O,
+     "(format, name, flags, metadata, children, dictionary) of a capsule \"arrow_schema\"."},
 #ifdef ZF_PY_COUNT_STORAGES
     {"storages", storages, METH_NOARGS, "How many columns' memories the process holds."},
 #endif

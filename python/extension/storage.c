@@ -185,6 +185,8 @@ static zf_status no_memory(const zf_py_storage *s, zf_error *error) {
 static zf_status lies(const zf_py_decode *d, const char *format, int64_t row, zf_error *error) {
     char place[256], number[40] = "";
     zf_column_info info = {ZF_INIT(zf_column_info)};
+    if (d->container == NULL)
+        return zf_py_fail(error, ZF_ERR_INPUT, d->field->name, "the rows do not fit into Arrow's type `%.64s`", format);
     ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
     if (row >= 0 && d->options.row_begin != UINT64_MAX)
         snprintf(number, sizeof number, ", row %llu", (unsigned long long)(d->options.row_begin + (uint64_t)row));
@@ -639,5 +641,142 @@ zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error) {
     if (status == ZF_OK) return ZF_OK;
     zf_py_storage_release(d->out);
     d->out = NULL;
+    return status;
+}
+
+// ---- Other layouts of rows that were decoded ------------------------------------------------------------------
+
+/// A copy of `bytes` bytes, NULL for NULL. Whether there was memory.
+static bool copy_memory(void **out, const void *from, size_t bytes) {
+    *out = from != NULL ? zf_py_storage_memory(bytes) : NULL;
+    if (*out != NULL) memcpy(*out, from, bytes);
+    return *out != NULL || from == NULL;
+}
+
+static bool copy_offsets(zf_py_storage *out, const zf_py_storage *from) {
+    out->offset_width = 8;
+    out->offsets_bytes = ((size_t)from->rows + 1) * 8;
+    out->offsets = zf_py_storage_memory(out->offsets_bytes);
+    for (int64_t k = 0; out->offsets != NULL && k <= from->rows; k++) {
+        int64_t wide = k * from->width; // of strings of one length
+        int32_t narrow;
+        if (from->offset_width == 8) memcpy(&wide, (const char *)from->offsets + 8 * k, 8);
+        if (from->offset_width == 4) memcpy(&narrow, (const char *)from->offsets + 4 * k, 4);
+        ((int64_t *)out->offsets)[k] = from->offset_width == 4 ? narrow : wide;
+    }
+    return out->offsets != NULL;
+}
+
+/// Decimals of 64 bits, which each fits into.
+static bool copy_decimals(zf_py_storage *out, const zf_py_storage *from, size_t width) {
+    out->values_bytes = (size_t)from->rows * 8;
+    out->values = zf_py_storage_memory(out->values_bytes);
+    for (int64_t k = 0; out->values != NULL && k < from->rows; k++) {
+        int32_t half;
+        const char *at = (const char *)from->values + (size_t)k * width;
+        if (width == 4)
+            memcpy(&half, at, 4);
+        else
+            memcpy((int64_t *)out->values + k, at, 8);
+        if (width == 4) ((int64_t *)out->values)[k] = half;
+    }
+    return out->values != NULL;
+}
+
+/// Rows in the library's layout, from those of a plain field. Whether there was memory.
+static bool copy_plain(zf_py_storage *out, const zf_py_storage *from, const char *format) {
+    out->null_count = from->null_count;
+    out->validity_bytes = from->validity_bytes;
+    if (!copy_memory(&out->validity, from->validity, from->validity_bytes)) return false;
+    if (format[0] == 'd' && from->rows > 0) return copy_decimals(out, from, from->values_bytes / (size_t)from->rows);
+    out->values_bytes = from->values_bytes;
+    if (!copy_memory(&out->values, from->values, from->values_bytes)) return false;
+    return from->element != ZF_STRING || copy_offsets(out, from);
+}
+
+/// Entries in place of the indices of `from`; `entries` has them in the library's layout. Whether there was memory.
+static bool copy_entries(zf_py_storage *out, const zf_py_storage *from, const zf_py_storage *entries) {
+    size_t width = element_bytes(from->element), bytes = row_bytes(entries), end = 0;
+    const int64_t *offsets = entries->offsets;
+    bool made = copy_memory(&out->validity, from->validity, from->validity_bytes);
+    out->validity_bytes = from->validity_bytes;
+    out->null_count = from->null_count;
+    if (offsets != NULL) {
+        out->offset_width = 8;
+        out->offsets_bytes = ((size_t)from->rows + 1) * 8;
+        out->offsets = zf_py_storage_memory(out->offsets_bytes);
+        made = made && out->offsets != NULL;
+    }
+    for (int pass = offsets != NULL ? 0 : 1; made && pass < 2; pass++) { // sizes of strings, then bytes
+        if (pass == 1) {
+            out->values_bytes = offsets != NULL               ? end
+                                : entries->element == ZF_BOOL ? ((size_t)from->rows + 7) / 8
+                                                              : (size_t)from->rows * bytes;
+            out->values = zf_py_storage_memory(out->values_bytes);
+            made = out->values != NULL;
+            if (made) memset(out->values, 0, out->values_bytes);
+        }
+        end = 0;
+        for (int64_t k = 0; made && k < from->rows; k++) {
+            uint64_t index = 0;
+            memcpy(&index, (const char *)from->values + (size_t)k * width, width);
+            bool valid = is_valid(from, k);
+            size_t size = valid && offsets != NULL ? (size_t)(offsets[index + 1] - offsets[index]) : 0;
+            if (pass == 1 && offsets != NULL)
+                memcpy((char *)out->values + end, (const char *)entries->values + (valid ? offsets[index] : 0), size);
+            else if (pass == 1 && valid && entries->element == ZF_BOOL)
+                ((uint8_t *)out->values)[k / 8] |= (uint8_t)(bit(entries->values, (int64_t)index) << k % 8);
+            else if (pass == 1 && valid)
+                memcpy((char *)out->values + (size_t)k * bytes, (const char *)entries->values + (size_t)index * bytes, bytes);
+            if (offsets != NULL) ((int64_t *)out->offsets)[k] = (int64_t)end;
+            end += size;
+        }
+        if (made && offsets != NULL) ((int64_t *)out->offsets)[from->rows] = (int64_t)end;
+    }
+    return made;
+}
+
+/// Rows in the library's layout, with one reference; NULL: no memory.
+static zf_py_storage *undo_layout(const zf_py_storage *from, const zf_py_field *field) {
+    zf_py_storage *out = NULL;
+    bool made;
+    if (from->dictionary != NULL) {
+        zf_py_storage *entries = undo_layout(from->dictionary, field->dictionary);
+        out = entries != NULL ? zf_py_storage_new((uint64_t)from->rows, entries->element) : NULL;
+        made = out != NULL && copy_entries(out, from, entries);
+        zf_py_storage_release(entries);
+    } else {
+        out = zf_py_storage_new((uint64_t)from->rows, from->element);
+        made = out != NULL && copy_plain(out, from, field->format);
+    }
+    if (made) return out;
+    zf_py_storage_release(out);
+    return NULL;
+}
+
+zf_status zf_py_storage_convert(const zf_py_storage *from, const zf_py_field *field, const zf_py_field *wanted,
+                                zf_py_storage **out, zf_error *error) {
+    const zf_py_decode d = {.options = {ZF_INIT(zf_decode_options), .row_begin = UINT64_MAX}, .field = wanted};
+    zf_status status = ZF_OK;
+    if (from->child != NULL) { // the lists are as they were
+        *out = zf_py_storage_new((uint64_t)from->rows, from->element);
+        if (*out == NULL) return no_memory(from, error);
+        zf_py_storage *s = *out;
+        s->null_count = from->null_count;
+        s->width = from->width;
+        s->offset_width = from->offset_width;
+        s->offsets_bytes = from->offsets_bytes;
+        s->validity_bytes = from->validity_bytes;
+        status = copy_memory(&s->offsets, from->offsets, from->offsets_bytes) &&
+                         copy_memory(&s->validity, from->validity, from->validity_bytes)
+                     ? zf_py_storage_convert(from->child, field->child, wanted->child, &s->child, error)
+                     : no_memory(from, error);
+    } else {
+        *out = undo_layout(from, field);
+        status = *out != NULL ? lay_out(&d, *out, wanted, error) : no_memory(from, error);
+    }
+    if (status == ZF_OK) return ZF_OK;
+    zf_py_storage_release(*out);
+    *out = NULL;
     return status;
 }

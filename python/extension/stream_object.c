@@ -64,46 +64,9 @@ static void stream_dealloc(PyObject *self) {
 
 // ---- Schema ---------------------------------------------------------------------------------------------------
 
-/// Bytes of metadata in Arrow's encoding.
-static Py_ssize_t metadata_bytes(const char *metadata) {
-    int32_t pairs, size;
-    memcpy(&pairs, metadata, 4);
-    Py_ssize_t at = 4;
-    for (int32_t k = 0; k < 2 * pairs; k++) {
-        memcpy(&size, metadata + at, 4);
-        at += 4 + size;
-    }
-    return at;
-}
-
-/// (format, name, flags, metadata or None, (child, ...), dictionary or None)
-static PyObject *describe(const ArrowSchema *schema, int depth) {
-    if (depth > 64) {
-        PyErr_SetString(PyExc_ValueError, "the Arrow schema nests more than 64 types");
-        return NULL;
-    }
-    PyObject *children = PyTuple_New((Py_ssize_t)schema->n_children);
-    for (int64_t k = 0; children != NULL && k < schema->n_children; k++) {
-        PyObject *child = describe(schema->children[k], depth + 1);
-        if (child == NULL || PyTuple_SetItem(children, (Py_ssize_t)k, child) != 0) {
-            Py_DECREF(children);
-            children = NULL;
-        }
-    }
-    if (children == NULL) return NULL;
-    PyObject *dictionary = schema->dictionary != NULL ? describe(schema->dictionary, depth + 1) : Py_NewRef(Py_None);
-    if (dictionary == NULL) {
-        Py_DECREF(children);
-        return NULL;
-    }
-    Py_ssize_t bytes = schema->metadata != NULL ? metadata_bytes(schema->metadata) : 0;
-    return Py_BuildValue("(ssLy#NN)", schema->format, schema->name != NULL ? schema->name : "", (long long)schema->flags,
-                         schema->metadata != NULL ? schema->metadata : "", bytes, children, dictionary);
-}
-
 static PyObject *stream_schema(PyObject *self, PyObject *none) {
     (void)none;
-    return describe(&((stream_object *)self)->schema, 0);
+    return zf_py_describe_schema(&((stream_object *)self)->schema);
 }
 
 // ---- Writing --------------------------------------------------------------------------------------------------

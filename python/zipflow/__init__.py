@@ -10,11 +10,11 @@
 
 from ._errors import (CancelledError, ColumnError, DeviceError, ExistsError, FileError, InputError, InternalError, NoFileError, OutOfMemoryError,
                       PermissionDeniedError, UnsupportedError, UsageError, ZipflowError)
-from ._file import Field, File, Schema, open
+from ._file import Batches, Field, File, Schema, open
 from ._runtime import Buffer, DeviceBuffer, DeviceColumn, library_version as __version__
 from ._program import Program
 from ._table import Column, DeviceTable, Table
 from ._write import write_table
 
-__all__ = ["Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
+__all__ = ["Batches", "Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
            "NoFileError", "OutOfMemoryError", "PermissionDeniedError", "Program", "Schema", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]

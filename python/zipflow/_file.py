@@ -82,6 +82,33 @@ class Schema:
         return "\n".join(f"{field.name}: {field.type} = {field.codec}" for field in self._fields)
 
 
+class Batches:
+    """Columns, or some rows of them, as an Arrow stream that is decoded block by block, in the memory of about a block of each column.
+
+    Each call of `__arrow_c_stream__` begins a stream of its own, which keeps the file open: `pyarrow.RecordBatchReader.from_stream(b)`.
+    """
+
+    __slots__ = ("_file", "_fields", "_begin", "_count", "_threads")
+
+    def __init__(self, file, fields, begin, count, threads):
+        self._file, self._fields, self._begin, self._count, self._threads = file, fields, begin, count, threads
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        container, owner = self._file._opened()
+        _home.with_compiler(owner)
+        arrow = [arrow for _, arrow in self._fields]
+        wanted = _types.wanted_fields(requested_schema, [field[0] for field in arrow]) if requested_schema is not None else ()
+        arrow = list(map(_types.as_wanted, arrow, wanted)) if wanted else arrow
+        columns = tuple((field._number, form, field._entries) for (field, _), form in zip(self._fields, arrow))
+        return container.batches(columns, self._begin, self._count, self._threads, self._file.schema._metadata)
+
+    def __arrow_c_schema__(self):
+        return _runtime.export_schema(tuple(arrow for _, arrow in self._fields), self._file.schema._metadata)
+
+    def __repr__(self):
+        return f"<zipflow.Batches: {self._count:,} rows, {len(self._fields)} columns of {self._file.name}>"
+
+
 class File:
     """An open file. Only its index was read: `read` decodes.
 
@@ -202,6 +229,9 @@ class File:
     def __arrow_c_schema__(self):
         return self.schema.__arrow_c_schema__()
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.batches().__arrow_c_stream__(requested_schema)
+
     def __repr__(self):
         lines = [("column", "type", "rows", "bytes", "ratio", "codec")]
         lines += [(f.name, f.type, f"{f.rows:,}", f"{f.stored_bytes:,}", f"{f.ratio:.2f}", f.codec) for f in self.schema]
@@ -309,6 +339,17 @@ class File:
             arrow = _types.as_bytes(field._arrow) if binary else field._arrow
             out.append(container.decode(Column, field._number, begin, count, threads, arrow, field._entries))
         return Table(out, count, self.schema._metadata)
+
+    def batches(self, columns=None, rows=None, *, threads=0, binary=False):
+        """Columns as an Arrow stream that is decoded block by block, a Batches. The arguments are those of `read`, into host memory.
+
+        A batch has as many rows as all columns have in one block. Faults of a block are errors of the consumer that asks for it.
+        """
+        container, _ = self._opened()
+        begin, count = self._rows(rows)
+        _home.check_threads(threads)
+        fields = self._fields(columns, container)
+        return Batches(self, [(field, _types.as_bytes(field._arrow) if binary else field._arrow) for field in fields], begin, count, threads)
 
     # ---- Life
 

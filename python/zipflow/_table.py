@@ -13,6 +13,10 @@ class Column(_runtime.Column):
 
     __slots__ = ()
 
+    def __arrow_c_array__(self, requested_schema=None):
+        column = self if requested_schema is None else _as_wanted(self, _runtime.describe_schema(requested_schema))
+        return _runtime.Column.__arrow_c_array__(column)
+
     def numpy(self):
         """The column as a NumPy array.
 
@@ -48,6 +52,13 @@ class Column(_runtime.Column):
         nulls = f", {self.null_count:,} nulls" if self.null_count else ""
         entries = f", {len(self.dictionary):,} entries of `{self.dictionary.format}`" if self.dictionary is not None else ""
         return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{entries}{nulls}>"
+
+
+def _as_wanted(column, wanted):
+    """The column in another layout; itself where it is in that one, or where its values are others."""
+    field = _types.of_description(column._type)
+    other = _types.as_wanted(field, wanted)
+    return column if other == field else _runtime.convert(column, other)
 
 
 class _Columns:
@@ -119,7 +130,11 @@ class Table(_Columns):
         self._metadata = metadata
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return _runtime.export_stream(tuple(self._columns.values()), self._rows, self._metadata)
+        columns = tuple(self._columns.values())
+        if requested_schema is not None:
+            wanted = _types.wanted_fields(requested_schema, self.column_names)
+            columns = tuple(map(_as_wanted, columns, wanted)) if wanted else columns
+        return _runtime.export_stream(columns, self._rows, self._metadata)
 
     def __arrow_c_schema__(self):
         return _runtime.export_schema(tuple(self._columns.values()), self._metadata)

@@ -87,6 +87,45 @@ def _text(name):
 _AS_BYTES = {"u": "z", "U": "Z", "vu": "vz"}
 
 
+_FAMILIES = {form: text for text in (("u", "U", "vu"), ("z", "Z", "vz")) for form in text}
+
+
+def _family(form):
+    """Types whose values are those of `form`, or for decimals what they have in common."""
+    return form.split(",")[:2] if form.startswith("d:") else _FAMILIES.get(form, form)
+
+
+def as_wanted(field, wanted):
+    """The field in the layout of `wanted`, a description of a schema, as far as layouts of strings, dictionaries and decimals go."""
+    name, form, flags, metadata, child, entries = field
+    theirs, _, _, _, children, coded = wanted
+    if child:
+        fits = theirs.startswith("+") and len(children) == 1 and coded is None
+        return (name, form, flags, metadata, as_wanted(child, children[0]), None) if fits else field
+    own, value = entries[1] if entries else form, coded[0] if coded else theirs
+    if _family(own) != _family(value) or own.startswith("d:") and restore("", "i64", DECIMAL, int(own.split(",")[1]), value) != value:
+        return field
+    if coded is None:
+        return (name, value, flags & NULLABLE, metadata if entries is None else None, None, None)
+    if theirs not in tuple("cCsSiIlL") or own == "n":
+        return field
+    return name, theirs, flags, metadata, None, ("", value, NULLABLE, None, None, None)
+
+
+def wanted_fields(requested_schema, names):
+    """The descriptions of the columns of a requested schema, which must have them in this order, or none of its wishes is granted."""
+    from . import _runtime
+
+    form, _, _, _, fields, _ = _runtime.describe_schema(requested_schema)
+    return fields if form == "+s" and [field[1] for field in fields] == list(names) else ()
+
+
+def of_description(field):
+    """A description of a schema as a field."""
+    form, name, flags, metadata, children, entries = field
+    return name, form, flags, metadata or None, of_description(children[0]) if children else None, of_description(entries) if entries else None
+
+
 def as_bytes(field):
     """The field with bytes in place of text."""
     name, form, flags, metadata, child, entries = field

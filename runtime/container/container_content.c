@@ -174,6 +174,21 @@ uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row) {
     return low;
 }
 
+zf_status zf_container_block_of(const zf_container *c, size_t column, uint64_t row, uint64_t *first, uint64_t *rows,
+                                zf_error *error) {
+    if (c == NULL || first == NULL || rows == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_container_block_of needs a container and two places");
+    }
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    ZF_TRY(zf_container_column(c, column, &info, error));
+    if (row >= info.rows)
+        return zf_raise(error, ZF_E_ARGUMENT, "there is no row %llu: column %zu has %llu", (ull)row, column, (ull)info.rows);
+    const zf_index_block *block = &c->index.columns[column].blocks[zf_index_block_of(&c->index.columns[column], row)];
+    *first = block->first_row;
+    *rows = block->rows;
+    return ZF_OK;
+}
+
 bool zf_container_first_block(const zf_container *c, size_t column, const zf_shape *shape, uint64_t *out) {
     const zf_index_column *of = &c->index.columns[column];
     for (uint64_t b = 0; b < of->block_count; b++) {

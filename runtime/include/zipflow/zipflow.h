@@ -343,6 +343,12 @@ ZF_API uint64_t zf_container_bytes(const zf_container *container);
 ZF_API size_t zf_container_columns(const zf_container *container);
 /// Describes a column. `index`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE (ZF1105). Any thread.
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
+/// Finds the block of a column that has a row: `*first` gets the block's first row, `*rows` its number of rows, at least 1.
+///
+/// `column`: 0 to zf_container_columns - 1; others are ZF_ERR_USAGE (ZF1105). `row`: below the column's rows (zf_column_info);
+/// others are ZF_ERR_USAGE (ZF1101). Reads no block. Any thread.
+ZF_API zf_status zf_container_block_of(const zf_container *container, size_t column, uint64_t row, uint64_t *first,
+                                       uint64_t *rows, zf_error *error);
 /// Returns the number of keys in the table's metadata; 0 for NULL.
 ZF_API size_t zf_container_metadata_count(const zf_container *container);
 /// Copies key `index` of the table's metadata and its value to `*out`; both live as long as the container. `index`: 0 to

@@ -193,8 +193,14 @@ static void test_right(uint64_t rows_per_block) {
             CHECK(same_zone(&zone, &wanted), "%s%s, rows %llu to %llu: %llx to %llx, not %llx to %llx; %llu nulls, not %llu",
                   kinds[c % TYPES], c < TYPES ? "" : "?", (ull)row, (ull)behind, (ull)zone.minimum, (ull)zone.maximum,
                   (ull)wanted.minimum, (ull)wanted.maximum, (ull)zone.nulls, (ull)wanted.nulls);
+            uint64_t first = 7, rows = 7;
+            CHECK(zf_container_block_of(container, c, row, &first, &rows, &error) == ZF_OK && first == row - row % block &&
+                      rows == (first + block < ROWS ? block : ROWS - first),
+                  "row %llu is in a block of %llu rows from %llu on", (ull)row, (ull)rows, (ull)first);
             row = behind;
         }
+        uint64_t first = 7;
+        CHECK(zf_container_block_of(container, c, ROWS, &first, &first, &error) == ZF_ERR_USAGE && first == 7, "a row too many");
         CHECK(row == ROWS, "%s: zones of %llu rows", kinds[c % TYPES], (ull)row);
         zf_zone none = {ZF_INIT(zf_zone)};
         CHECK(zf_container_zone(container, c, zones, &none, &error) == ZF_ERR_USAGE, "a zone that does not exist");
@@ -202,6 +208,10 @@ static void test_right(uint64_t rows_per_block) {
             CHECK(decode(container, c, d == 0 ? "cpu" : accelerator, 0, ROWS, false, &error) == ZF_OK, "%s: %s", kinds[c % TYPES],
                   error.message);
     }
+    uint64_t some = 7;
+    CHECK(zf_container_block_of(container, COLUMNS, 0, &some, &some, &error) == ZF_ERR_USAGE &&
+              zf_container_block_of(container, 0, 0, NULL, &some, &error) == ZF_ERR_USAGE && some == 7,
+          "a block of nothing");
     CHECK(zf_container_zones(container, COLUMNS) == 0 && zf_container_zones(NULL, 0) == 0, "zones of nothing");
     zf_container_close(container);
 }
