@@ -4,10 +4,22 @@
 #define ZF_PYTHON_HOME_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "python/extension/extension.h"
 
 #define ZF_PY_HOME_CAPSULE "zipflow._runtime.home"
+
+/// Lines of the library's log that wait for a thread with the GIL: the library's threads never take it.
+typedef struct zf_py_log {
+    pthread_mutex_t lock;
+    atomic_int most; ///< the last level that is kept; -1: none
+    size_t first, count, dropped;
+    struct {
+        zf_log_level level;
+        char *text;
+    } lines[1024];
+} zf_py_log;
 
 /// The contents of a Home, which _compile finds through the capsule that `Home._capsule` returns. Holders of the object only.
 typedef struct zf_py_home {
@@ -18,9 +30,10 @@ typedef struct zf_py_home {
     long process;                          ///< that made it: a forked child neither uses nor frees it
     struct zf_py_gpu *gpus;                ///< that were used
     pthread_mutex_t lock;                  ///< of `gpus`
+    zf_py_log log;
 } zf_py_home;
 
-enum { ZF_PY_HOME_VERSION = 2 };
+enum { ZF_PY_HOME_VERSION = 3 };
 
 extern PyType_Spec zf_py_home_spec;
 

@@ -163,6 +163,7 @@ class File:
                   for k, (number, parts) in enumerate(grouped)]
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
         self._open_in = container, owner
+        _home.drain(owner)
 
     def _opened(self):
         """The container and its Home, in a process that may use them."""
@@ -307,7 +308,10 @@ class File:
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
         _home.with_compiler(owner)
-        return {field.name: _sizes(container, field, begin, count) for field in fields}
+        try:
+            return {field.name: _sizes(container, field, begin, count) for field in fields}
+        finally:
+            _home.drain(owner)
 
     def read(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
         """Decodes columns into host memory, and returns a Table; or into a GPU's memory, and returns a DeviceTable.
@@ -332,6 +336,12 @@ class File:
         if place == "cpu" and (stream is not None or allocator is not None):
             raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
         _home.with_compiler(owner)
+        try:
+            return self._read(container, place, fields, begin, count, threads, binary, stream, allocator)
+        finally:
+            _home.drain(owner)
+
+    def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator):
         if place != "cpu":
             return DeviceTable(_gpu.read(container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
         out = []
@@ -409,7 +419,10 @@ def _is_bytes(source):
 
 
 def _reader(file):
-    """(read(offset, bytes), size) of a file object."""
+    """(read(offset, bytes), size) of a file object; one of fsspec is read by ranges of its file system, since it fills a cache itself."""
+    fs, path, size = (getattr(file, name, None) for name in ("fs", "path", "size"))
+    if callable(getattr(fs, "cat_file", None)) and isinstance(path, str) and isinstance(size, int) and getattr(file, "compression", None) is None:
+        return lambda offset, count: fs.cat_file(path, start=offset, end=offset + count), size
     size = file.seek(0, os.SEEK_END)
     if size is None:
         size = file.tell()

@@ -1,7 +1,9 @@
 """The context and the compiler that files and programs of this process share."""
 
 import _thread
+import atexit
 import os
+import sys
 
 from . import _runtime
 
@@ -15,7 +17,39 @@ def home():
     with _lock:
         if _home is None:
             _home = _runtime.home()
-        return _home
+        owner = _home
+    drain(owner)
+    return owner
+
+
+_LEVELS = (40, 30, 20, 10)  # of logging, by zf_log_level
+_quiet = False  # the logger has the handler that a library's logger should have
+
+
+def drain(owner=None):
+    """Gives the lines of the library's log to the logger "zipflow", if the process uses `logging`.
+
+    The library's threads leave lines in a queue of 1,024, since they must not wait for the GIL. Each call of the package empties it
+    when it begins and when it ends.
+    """
+    global _quiet
+    owner = owner or _home
+    if owner is None:
+        return
+    logging = sys.modules.get("logging")  # who does not use it hears nothing, and need not wait for its import
+    logger = logging.getLogger("zipflow") if hasattr(logging, "NullHandler") else None
+    if logger and not _quiet:
+        logger.addHandler(logging.NullHandler())
+        _quiet = True
+    most = sum(logger.isEnabledFor(level) for level in _LEVELS) - 1 if logger else -1
+    lines, dropped = owner.log(most)
+    for level, line in lines if logger else ():
+        logger.log(_LEVELS[level], "%s", line)
+    if dropped and logger:
+        logger.warning("%d lines of the log were dropped", dropped)
+
+
+atexit.register(drain)
 
 
 def with_compiler(owner):

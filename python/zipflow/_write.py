@@ -239,5 +239,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     if own is not None:
         raise refuse(UsageError, f"the schema's metadata has the key {own.decode(errors='replace')!r}: {_types.OWN_KEYS} begins keys of the package")
     schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
-    stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
+    try:
+        stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
+    finally:
+        _home.drain()
     return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}
