@@ -155,8 +155,8 @@ static zf_status print_text(const char *path, const zf_module_content *m, bool v
 
 zf_status zf_show_module(const char *path, const zf_arguments *arguments, zf_error *error) {
     zf_module *module;
-    if (zf_argument(arguments, "columns") || zf_argument(arguments, "program"))
-        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns and --program go with containers");
+    if (zf_argument(arguments, "columns") || zf_argument(arguments, "program") || zf_argument(arguments, "html"))
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns, --program and --html go with containers");
     ZF_TRY(zf_module_look(path, &module, error));
     const zf_module_content *content = zf_module_content_of(module);
     zf_status status = zf_argument(arguments, "json")

@@ -6,13 +6,14 @@
 static const struct rule {
     const char *verb, *option; // verb NULL: all that have the option
     const char *needs[3];      // one of them
-    const char *excludes[5];   // none of them
+    const char *excludes[6];   // none of them; NULL ends them
     const char *reason;
 } rules[] = {
     {"fmt", "quiet", {"in-place"}, {0}, "the program is printed otherwise"},
     {"pipeline", "force", {"trace", "svg"}, {0}, "nothing else is written"},
     {"tune", "force", {"output"}, {0}, "nothing else is written"},
-    {"inspect", "program", {0}, {"json", "columns", "verbose", "programs"}, "the program is text, of all columns"},
+    {"inspect", "program", {0}, {"json", "columns", "verbose", "programs", "html"}, "the program is text, of all columns"},
+    {"inspect", "html", {0}, {"json", "verbose"}, "the page has all of it"},
     {"bench", "general", {0}, {"shaping-tuples"}, "no tuple gets code of its own"},
     {NULL,
      "module",
@@ -32,7 +33,7 @@ bool zf_options_agree(const zf_arguments *arguments) {
                             second ? second : "", rule->reason);
             return false;
         }
-        for (size_t k = 0; k < 5 && rule->excludes[k]; k++) {
+        for (size_t k = 0; rule->excludes[k]; k++) {
             if (!zf_argument(arguments, rule->excludes[k])) continue;
             zf_report_usage(verb, "--%s goes without --%s: %s", rule->option, rule->excludes[k], rule->reason);
             return false;

@@ -15,6 +15,7 @@
 #include "zfc/module_text.h"
 #include "zfc/session.h"
 #include "zfc/shape_text.h"
+#include "zfc/verbs/inspect_page.h"
 #include "zfc/verbs/inspect_programs.h"
 #include "zfc/verbs/inspect_zones.h"
 
@@ -326,7 +327,8 @@ static zf_status show(zf_container *container, const zf_file_programs *programs,
     size_t column_count = zf_container_columns(container), selected_count = 0;
     accounts all = {.columns = calloc(column_count + 1, sizeof(account)), .column_count = column_count};
     size_t *selected = zf_selected_columns(container, zf_argument(arguments, "columns"), &selected_count, error);
-    bool as_json = zf_argument(arguments, "json") != NULL, verbose = zf_argument(arguments, "verbose") != NULL;
+    bool as_page = zf_argument(arguments, "html") != NULL;
+    bool as_json = as_page || zf_argument(arguments, "json") != NULL, verbose = zf_argument(arguments, "verbose") != NULL;
     json_t *list = as_json ? json_array() : NULL;
     zf_status status = selected ? ZF_OK : error->status;
     if (status == ZF_OK && !all.columns)
@@ -350,7 +352,7 @@ static zf_status show(zf_container *container, const zf_file_programs *programs,
                                    "table", zf_container_table(container), "rows", (json_int_t)zf_container_rows(container),
                                    "bytes", (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
                                    account_json(&all.file), "programs", zf_programs_json(programs), "columns", list);
-        status = zf_json_print(object, error);
+        status = as_page ? zf_print_page(object, error) : zf_json_print(object, error);
         json_decref(object);
     } else if (status == ZF_OK) {
         zf_print_programs(programs, verbose);

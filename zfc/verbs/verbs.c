@@ -33,6 +33,7 @@ static const zf_option
               "lower GPU kernels by these choices: KERNEL:NAME=VALUE,NAME=VALUE,KERNEL:..., from `zfc explain --choices` "
               "(default: none)"},
     choices = {"choices", 0, NULL, NULL, "list the kernels of a GPU, and the values that `--choose` takes for each"},
+    html = {"html", 0, NULL, NULL, "print a page of HTML that needs no other file"},
     program_text = {"program", 0, NULL, NULL, "print only the program that the file carries"},
     no_lines = {"no-lines", 0, NULL, NULL, "print code of GPU kernels without line numbers of the program"},
     codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table if it has several"},
@@ -314,12 +315,13 @@ const zf_verb zf_verbs[] = {
      "For a container it shows columns, codecs, the alternatives that blocks took, ratios and blocks with their params, and "
      "accounts for every byte of the file. It says which algorithms, functions and constants of the file's program are the "
      "library's, by the hash of their text. Decoding errors name lines of the program that the file carries: `--program` prints "
-     "it. For a module it shows tables and columns, and for each target the kernels, the number of tuples of params with code of "
+     "it. `--html` prints a page for a browser: columns by size, ratio and time over a link, and where the bytes of each codec "
+     "go. For a module it shows tables and columns, and for each target the kernels, the number of tuples of params with code of "
      "their own, and bytes; with `-v` also the alternatives and the tuples.",
      1,
      1,
      zf_run_inspect,
-     {&columns, &json, &program_text, &programs, &verbose, NULL}},
+     {&columns, &json, &html, &program_text, &programs, &verbose, NULL}},
     {"devices",
      "",
      "list devices",
