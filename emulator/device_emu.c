@@ -560,7 +560,7 @@ void zf_emu_forget(zf_accelerator *emu, uint64_t address, uint64_t bytes) {
 
 static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
     (void)shared, (void)index;
-    zf_device_cpu.describe(NULL, 0, info, description, reason);
+    zf_device_cpu_ops()->describe(NULL, 0, info, description, reason);
     zf_text_free(description);
     *description = (zf_text){0};
     zf_text_puts(description, "a GPU emulated on the CPU, for tests: every access is checked; used only when it is named");

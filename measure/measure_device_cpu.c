@@ -27,14 +27,14 @@ static zf_status open_cpu(zf_context *context, const zf_device *device, unsigned
     if (h == NULL) return zf_raise_no_memory(error);
     h->context = context;
     h->threads = threads;
-    zf_status status = zf_device_cpu.open(context, threads, &h->state, error);
+    zf_status status = zf_device_cpu_ops()->open(context, threads, &h->state, error);
     if (status != ZF_OK) free(h);
     return status;
 }
 
 static void close_cpu(void *self) {
     host *h = self;
-    zf_device_cpu.close(h->state);
+    zf_device_cpu_ops()->close(h->state);
     free(h);
 }
 
@@ -177,7 +177,7 @@ static zf_status decode_block(void *user, uint64_t index, unsigned worker, zf_er
         run.offset_base = b->plain;
         run.byte_end = zf_characters(w->info.type.nullable, view.rows, view.plain_bytes);
     }
-    zf_status status = zf_device_cpu.run(p->state, &run, error);
+    zf_status status = zf_device_cpu_ops()->run(p->state, &run, error);
     zf_block_view_free(&checked);
     return status;
 }
@@ -186,7 +186,7 @@ static zf_status decode_cpu(void *self, void *user, zf_error *error) {
     prepared *p = user;
     (void)self;
     ZF_TRY(zf_split_try(&p->split, decode_block, p, error));
-    return zf_device_cpu.finish(p->state, error);
+    return zf_device_cpu_ops()->finish(p->state, error);
 }
 
 const zf_measure_device zf_measure_device_cpu = {

@@ -4,6 +4,7 @@
 #include "python/extension/library.h"
 #include "python/extension/program_object.h"
 #include "python/extension/stream_object.h"
+#include "zfc/command.h"
 #include "zipflow/compile.h"
 
 static zf_py_compile *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -44,7 +45,32 @@ static PyObject *load_program(PyObject *module, PyObject *arguments) {
 
 static PyObject *take_stream(PyObject *module, PyObject *capsule) { return zf_py_stream_new(state_of(module), capsule); }
 
+/// Runs zfc with words, a sequence of bytes; returns its exit status. Once in a process.
+static PyObject *run_command(PyObject *module, PyObject *sequence) {
+    (void)module;
+    Py_ssize_t count = PySequence_Size(sequence);
+    if (count < 0) return NULL;
+    PyObject **held = count == 0 ? NULL : PyMem_Calloc((size_t)count, sizeof *held);
+    char **words = PyMem_Calloc((size_t)count + 1, sizeof *words);
+    bool good = words != NULL && (held != NULL || count == 0);
+    if (!good) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; good && k < count; k++) {
+        held[k] = PySequence_GetItem(sequence, k);
+        good = held[k] != NULL && PyBytes_AsStringAndSize(held[k], &words[k], NULL) == 0;
+    }
+    int status = 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = zf_command((int)count, words);
+        Py_END_ALLOW_THREADS
+    }
+    for (Py_ssize_t k = 0; held != NULL && k < count; k++) Py_XDECREF(held[k]);
+    PyMem_Free(held);
+    PyMem_Free(words);
+    return good ? PyLong_FromLong(status) : NULL;
+}
+
 static PyMethodDef functions[] = {
+    {"command", run_command, METH_O, "command(words): the exit status of zfc, called with words as bytes. Once in a process."},
     {"attach", attach, METH_VARARGS, "attach(home, std_dir): gives a Home its compiler, unless it has one."},
     {"program", load_program, METH_VARARGS, "program(home, capsule, name, text): a Program."},
     {"stream", take_stream, METH_O, "stream(capsule): a Stream, which takes what the capsule holds."},

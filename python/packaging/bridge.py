@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 DEF = pathlib.Path(__file__).parents[1] / "extension/library.def"
-COMPILER = ("compiler", "codegen", "patterns", "frontend", "base")  # with these alone python-compile is linked
+COMPILER = ("command", "tuner", "measure", "search", "emu", "compiler", "codegen", "patterns", "frontend", "base")  # with these alone python-compile is linked
 RUNTIME = ("runtime", "order", "base")
 
 

@@ -38,3 +38,7 @@ unsigned long long ZSTD_trace_compress_begin(const void *context);
 unsigned long long ZSTD_trace_compress_begin(const void *context) { return (void)context, 0; } // 0: no trace
 void ZSTD_trace_compress_end(unsigned long long trace, const void *facts);
 void ZSTD_trace_compress_end(unsigned long long trace, const void *facts) { (void)trace, (void)facts; }
+
+/// A file that no caller has, in the place of `stdin` in jansson (CMakeLists.txt).
+extern void *const zf_no_stdin;
+void *const zf_no_stdin = NULL;

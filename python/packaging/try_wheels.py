@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -195,6 +196,39 @@ for turn in (other, lambda: ours("a"), other) if sys.argv[2] == "after" else (la
 """
 
 
+def command(home):
+    """zfc as pip installs it, and by `python -m zipflow`: a file encoded and decoded, exit statuses, signals."""
+    zfc, folder = home.folder / "venv/bin/zfc", home.folder / "command"
+    folder.mkdir()
+    (folder / "t.zf").write_text("table t { key: i64 = delta(bitpack); }\n")
+    (folder / "t.csv").write_text("key\n1\n4\n9\n")
+
+    def run(*words, status=0):
+        done = subprocess.run([*map(str, words)], capture_output=True, text=True, cwd=folder, env={"PATH": "/usr/bin:/bin", "ZIPFLOW_CACHE_DIR": ""})
+        demand(done.returncode == status, f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    demand(f"zfc {metadata.version()}\n" in run(zfc, "--version"), "zfc does not say its version")
+    run(zfc, "encode", "-q", "-c", "t.zf", "-o", "t.zfd", "t.csv")
+    run(home.python, "-m", "zipflow", "decode", "-q", "--device", "cpu", "--format", "csv", "-o", "rows", "t.zfd")
+    demand((folder / "rows/t.csv").read_text() == "key\n1\n4\n9\n", "zfc decoded something else")
+    run(zfc, "decode", "-q", "--device", "emu", "-o", "emulated", "t.zfd")
+    demand("did you mean `zfc encode`?" in run(zfc, "encod", status=2), "zfc has no hint")
+    run(zfc, "inspect", "missing.zfd", status=1)
+    demand("ZF1201" in run(home.python, "-m", "zipflow", "inspect", "missing.zfd", status=1), "zfc names no code")
+    # A reader that goes ends it by a signal, and so does Ctrl-C: Python's own handlers are out of the way.
+    done = subprocess.run(["sh", "-c", f"{{ {zfc} manual; echo $? >status; }} | true; cat status"], capture_output=True, text=True, cwd=folder)
+    demand(done.stdout.strip() == str(128 + signal.SIGPIPE) and not done.stderr, f"zfc in a closed pipe: {done}")
+    os.mkfifo(folder / "endless.csv")
+    waiting = subprocess.Popen([zfc, "encode", "-q", "-c", "t.zf", "-o", "u.zfd", "endless.csv"], cwd=folder, stderr=subprocess.PIPE)
+    with open(folder / "endless.csv", "w", encoding="utf-8") as rows:  # zfc has opened it, too
+        rows.write("key\n1\n")
+        rows.flush()
+        waiting.send_signal(signal.SIGINT)
+        said = waiting.communicate(timeout=60)
+    demand(waiting.returncode == -signal.SIGINT and not list(folder.glob("u.zfd*")), f"zfc and Ctrl-C: {waiting.returncode}, {said}")
+
+
 def startup(home):
     """Milliseconds of processor time of a bare start, and of the import beside it: the least of several, by turns."""
     code, least = "import resource; u = resource.getrusage(resource.RUSAGE_SELF); print(u.ru_utime + u.ru_stime)", {}
@@ -236,6 +270,8 @@ def main():
         bare, more = startup(home)
         demand(more < bare, f"the import takes {more:.1f} ms, longer than Python's own start, which takes {bare:.1f} ms")
         step("import", f"{more:.1f} ms of processor time, beside {bare:.1f} ms of Python's own start")
+        command(home)
+        step("command")
         golden = sorted((ROOT / "tests/golden/containers").glob("*.zfd"), key=lambda path: path.stat().st_size)
         for path in golden[:1] if options.build else golden:
             shutil.copy(path, folder)
@@ -259,7 +295,9 @@ def main():
                 step(f"beside {name}")
         shutil.rmtree(home.site / "zipflow_compile")
         for line, error in (("zf.Program('table t { n: i64 = plain; }')", "ModuleNotFoundError: zipflow-compile is not installed"),
-                            ("zf.open('again').read()", "zipflow._errors.UnsupportedError")):
+                            ("zf.open('again').read()", "zipflow._errors.UnsupportedError"),
+                            ("import os, runpy; os.environ['PATH'] = '/'; runpy.run_module('zipflow', run_name='__main__')",
+                             "zipflow: the command zfc is not installed: it comes with zipflow-compile")):
             said = home.run(f"import zipflow as zf\n{line}", good=False)
             demand(re.search(f"^{re.escape(error)}", said, re.M), said)
         step("without the compiler", "says so")

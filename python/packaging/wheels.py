@@ -20,7 +20,8 @@ import metadata
 ROOT = metadata.ROOT
 # Debian's packages whose archives are linked into a module, with the licences that the wheel repeats.
 INSIDE = {"zipflow-runtime": ("libxxhash-dev",),
-          "zipflow-compile": ("llvm-19-dev", "libstdc++-*-dev", "zlib1g-dev", "libzstd-dev", "libxxhash-dev", "libmd-dev")}
+          "zipflow-compile": ("llvm-19-dev", "libstdc++-*-dev", "zlib1g-dev", "libzstd-dev", "libxxhash-dev", "libmd-dev",
+                              "libjansson-dev")}
 COMPILER = '"""The compiler of zipflow, with LLVM and the library of codecs inside. Private: use zipflow, which finds it here."""\n'
 DATE = time.gmtime(1704067200)[:6]  # of every file: wheels of equal content are equal
 
@@ -56,6 +57,8 @@ def make(name, out, tag, modules=None, static=False):
     stem = f"{name.replace('-', '_')}-{version}"
     about, files, texts = f"{stem}.dist-info", content(name, modules), licenses(name, static)
     files.update({f"{about}/licenses/{file}": text for file, text in texts.items()})
+    if name == "zipflow-compile":
+        files[f"{about}/entry_points.txt"] = b"[console_scripts]\nzfc = zipflow.__main__:main\n"
     files[f"{about}/METADATA"] = metadata.core_metadata(name, list(texts)).encode()
     pure = "true" if tag.endswith("-any") else "false"
     files[f"{about}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: zipflow\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode()

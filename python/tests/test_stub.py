@@ -69,7 +69,7 @@ def test_command():
 
 def test_no_command(tmp_path):
     """Without zfc the command says so."""
-    for name in ("__init__.py", "__main__.py"):
+    for name in ("__init__.py", "__main__.py", "_compile.py"):
         (tmp_path / "zipflow").mkdir(exist_ok=True)
         (tmp_path / "zipflow" / name).write_text("" if name == "__init__.py" else (PACKAGE / name).read_text())
     done = subprocess.run([sys.executable, "-m", "zipflow"], capture_output=True, text=True, env={"PATH": "/nowhere"}, cwd=tmp_path)

@@ -98,7 +98,9 @@ ZF_PRIVATE_API void zf_context_drop_code(const zf_context *context, const zf_abi
 /// How fast the device was seen to be (runtime/pipeline/rates.h); kept by the context. NULL: no memory.
 struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);
 
-extern ZF_PRIVATE_API const zf_device_ops zf_device_cpu;
+extern const zf_device_ops zf_device_cpu;
+/// The same for other libraries, which find functions and no data.
+ZF_PRIVATE_API const zf_device_ops *zf_device_cpu_ops(void);
 extern const zf_device_ops zf_device_cuda;
 
 #endif

@@ -102,3 +102,5 @@ const zf_device_ops zf_device_cpu = {
     .run = run_block,
     .finish = finish,
 };
+
+const zf_device_ops *zf_device_cpu_ops(void) { return &zf_device_cpu; }
