@@ -88,7 +88,7 @@ static zf_status copy(const void *storage, void *to, const void *from, size_t by
     memcpy(to, from, bytes);
     return ZF_OK;
 }
-static const zf_py_sharing on_host_sharing = {hold, release, copy};
+static const zf_py_sharing on_host_sharing = {hold, release, copy, NULL};
 
 static zf_py_tensor tensor_of(zf_py_storage *storage, void *data, int64_t count, int64_t width, DLDataType type) {
     return (zf_py_tensor){storage, &on_host_sharing, data, count, width, type, {ZF_DL_CPU, 0}, NULL};

@@ -12,7 +12,8 @@ static void release(void *storage) { zf_py_device_storage_release(storage); }
 static zf_status copy(const void *storage, void *to, const void *from, size_t bytes, zf_error *error) {
     return zf_py_device_copy(storage, to, (uint64_t)(uintptr_t)from, bytes, error);
 }
-static const zf_py_sharing on_gpu_sharing = {hold, release, copy};
+static bool use(void *storage, void *stream) { return zf_py_device_storage_use(storage, stream); }
+static const zf_py_sharing on_gpu_sharing = {hold, release, copy, use};
 
 static zf_py_tensor tensor_of(zf_py_device_storage *storage, uint64_t at, int64_t count, int64_t width, DLDataType type,
                               PyObject *make_error) {

@@ -53,15 +53,23 @@ static bool wanted_device(const zf_py_tensor *from, PyObject *device, DLDevice *
     return false;
 }
 
-static bool fits_stream(const zf_py_tensor *from, PyObject *stream) {
-    if (stream == Py_None) return true;
+/// The consumer's stream; NULL for none that is known: -1 says that it needs no order, and 2 is another stream on each thread.
+static bool take_stream(const zf_py_tensor *from, PyObject *stream, void **out) {
+    *out = NULL;
+    if (stream == Py_None) {
+        if (from->device.device_type != ZF_DL_CPU) *out = (void *)(uintptr_t)1; // the default stream, as DLPack has it
+        return true;
+    }
     if (from->device.device_type == ZF_DL_CPU) {
         PyErr_SetString(PyExc_BufferError, "host memory has no streams: stream must be None");
         return false;
     }
     long long number = PyLong_AsLongLong(stream); // of any stream: the rows are there
     if (number == -1 && PyErr_Occurred()) return false;
-    if (number != 0 && number >= -1) return true;
+    if (number != 0 && number >= -1) {
+        if (number != -1 && number != 2) *out = (void *)(uintptr_t)number;
+        return true;
+    }
     PyErr_SetString(PyExc_BufferError, "stream must be None, -1, 1, 2, or the address of a stream");
     return false;
 }
@@ -86,7 +94,8 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy))
         return NULL;
     DLDevice to;
-    if (!fits_stream(from, stream) || !wanted_device(from, device, &to)) return NULL;
+    void *user;
+    if (!take_stream(from, stream, &user) || !wanted_device(from, device, &to)) return NULL;
     int major = 0, minor = 0;
     if (version != Py_None) {
         if (!PyTuple_Check(version)) {
@@ -116,6 +125,9 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
             free(held);
             return NULL;
         }
+    } else if (user != NULL && !from->sharing->use(from->storage, user)) {
+        free(held);
+        return PyErr_NoMemory();
     } else {
         from->sharing->hold(from->storage);
         held->storage = from->storage;

@@ -13,6 +13,8 @@ typedef struct zf_py_sharing {
     void (*release)(void *storage);
     /// Copies memory of the storage to the host, and waits for it.
     zf_status (*copy)(const void *storage, void *to, const void *from, size_t bytes, zf_error *error);
+    /// Remembers a stream of the consumer, with the GIL; false: no memory. NULL: there are none.
+    bool (*use)(void *storage, void *stream);
 } zf_py_sharing;
 
 /// A tensor to be: `count` rows at `data`, which lie in `storage`, on `device`.
@@ -31,9 +33,9 @@ typedef struct zf_py_tensor {
 ///
 /// With max_version of (1, 0) or later the capsule is "dltensor_versioned"; else "dltensor". Versioned capsules of host memory
 /// are read-only unless they were copied. `stream` may be None for host memory; for a GPU None or one of its streams, which need
-/// not wait, since the rows are there. `dl_device`: that of the memory, or the host's: then the rows are copied, unless `copy` is
-/// False. BufferError for other streams and devices, for a version below 0, and for a copy within a GPU. The capsule holds the
-/// storage; its deleter needs no GIL.
+/// not wait, since the rows are there; the storage remembers it. `dl_device`: that of the memory, or the host's: then the rows
+/// are copied, unless `copy` is False. BufferError for other streams and devices, for a version below 0, and for a copy within a
+/// GPU. The capsule holds the storage; its deleter needs no GIL.
 PyObject *zf_py_dlpack(const zf_py_tensor *tensor, PyObject *arguments, PyObject *keywords);
 
 #endif

@@ -105,19 +105,46 @@ zf_py_device_storage *zf_py_device_storage_hold(zf_py_device_storage *storage) {
     return storage;
 }
 
+bool zf_py_device_storage_use(zf_py_device_storage *storage, void *stream) {
+    if (stream == storage->stream) return true;
+    for (size_t k = 0; k < storage->user_count; k++) {
+        if (storage->users[k] == stream) return true;
+    }
+    void **users = realloc(storage->users, (storage->user_count + 1) * sizeof *users);
+    if (users == NULL) return false;
+    users[storage->user_count++] = stream;
+    storage->users = users;
+    return true;
+}
+
+/// Lets the storage's stream wait for the others, and returns the stream behind which memory goes back: the storage's, or one
+/// that is gone, for which the driver waits for the GPU.
+static void *follow_users(const zf_py_device_storage *storage) {
+    void *behind = storage->stream;
+    for (size_t k = 0; k < storage->user_count; k++) {
+        zf_error error;
+        const zf_py_gpu *gpu = storage->gpu;
+        if (zf_device_follow(gpu->context, gpu->name, storage->stream, storage->users[k], &error) != ZF_OK)
+            behind = storage->users[k];
+    }
+    return behind;
+}
+
 void zf_py_device_storage_release(zf_py_device_storage *storage) {
     if (storage == NULL || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
     zf_py_gpu *gpu = storage->gpu;
     if (gpu->process != (long)getpid()) return; // a forked child has no context of CUDA, and the parent's owners are its own
+    void *behind = follow_users(storage);
     for (int p = 0; p < ZF_PY_PARTS; p++) {
         const zf_py_device_part *part = &storage->parts[p];
         if (part->owner != NULL)
             zf_py_drop_later(part->owner);
         else
-            zf_device_release(gpu->context, gpu->name, storage->stream, part->allocated);
+            zf_device_release(gpu->context, gpu->name, behind, part->allocated);
     }
     zf_py_device_storage_release(storage->child);
     zf_py_drop_later(storage->stream_owner);
+    free(storage->users);
     free(storage);
     atomic_fetch_sub(&gpu->columns, 1);
 }

@@ -108,7 +108,8 @@ static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
     s->validity_bytes = nullable ? ((size_t)rows + 7) / 8 : 0;
     if (nullable && s->offsets != NULL) s->validity = zf_py_storage_memory(s->validity_bytes);
     if (s->offsets == NULL || (nullable && s->validity == NULL))
-        return zf_py_fail(error, ZF_ERR_MEMORY, next.full_name, "no memory for %llu rows", (unsigned long long)rows);
+        return zf_py_fail(error, ZF_ERR_MEMORY, next.full_name, "no memory for %llu rows: %zu bytes", (unsigned long long)rows,
+                          s->offsets_bytes + s->validity_bytes);
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
                                        .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
     ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
@@ -161,7 +162,8 @@ static zf_status decode_rows(zf_py_decode *d, zf_error *error) {
     zf_status status =
         made && (workspace != NULL || sizes.workspace == 0)
             ? decode_into(d, &sizes, workspace, error)
-            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows", (unsigned long long)rows);
+            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows: %llu bytes", (unsigned long long)rows,
+                         (unsigned long long)(sizes.values + sizes.offsets + sizes.validity + sizes.workspace));
     free(workspace);
     if (status == ZF_OK) return ZF_OK;
     zf_py_storage_release(s);

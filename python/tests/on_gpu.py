@@ -245,6 +245,24 @@ def test_given_back_in_order(numbers):
         assert (torch.from_dlpack(other["codes"]).cpu().numpy() == np.arange(3_000_000) % 113).all()
 
 
+def test_streams_of_consumers(numbers):
+    """A late kernel on a stream that torch names to DLPack reads a column that nobody holds any more."""
+    f = zf.open(numbers)
+    g = f.read(["steps"], device="cuda:0")
+    torch.empty(8, dtype=torch.int64, device="cuda").copy_(torch.from_dlpack(f.read(["steps"], slice(0, 8), device="cuda:0")["steps"]))
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        late = torch.empty(3_000_000, dtype=torch.int64, device="cuda")
+        torch.cuda._sleep(1_000_000_000)
+        late.copy_(torch.from_dlpack(g["steps"]))  # names this stream
+        del g
+    assert not stream.query()
+    other = f.read(["steps"], slice(5, 3_000_000), device="cuda:0")  # by the default stream, in the memory that went back
+    torch.cuda.synchronize()
+    assert (late.cpu().numpy() == np.arange(3_000_000) * 3).all() and len(other) == 2_999_995
+
+
 def test_threads(numbers):
     f, failed = zf.open(numbers), []
     expected = np.arange(3_000_000) * 3

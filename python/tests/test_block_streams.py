@@ -96,7 +96,8 @@ reader = pa.RecordBatchReader.from_stream(f)
 assert sum(len(batch) for batch in reader) == 60_000_000
 try:
     f.read()
-except MemoryError:
+except MemoryError as error:
+    assert "no memory for 60000000 rows: 4800" in str(error) and " bytes" in str(error), error
     print("as a table it does not fit")
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

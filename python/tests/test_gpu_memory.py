@@ -165,6 +165,51 @@ def test_arrow_lives(path):
             call(later=1)
 
 
+class Driver(ctypes.Structure):
+    """zf_fake_cuda of tests/support/fake_cuda.h: what it is told to do, and whom it tells."""
+
+    _fields_ = [("numbers", ctypes.c_int * 7), ("total", ctypes.c_size_t), ("free", ctypes.c_size_t), ("no_pools", ctypes.c_bool), ("failing", ctypes.c_char_p),
+                ("result", ctypes.c_int), ("stuck", ctypes.c_int), ("fault", ctypes.c_int), ("kernel", ctypes.c_void_p), ("called", ctypes.c_void_p),
+                ("on_stream", ctypes.c_void_p), ("on_event", ctypes.c_void_p)]
+
+
+@pytest.fixture
+def told():
+    """Calls of the driver on streams: (symbol, stream)."""
+    driver, seen = Driver.in_dll(ctypes.CDLL(str(LIBRARY)), "zf_fake_cuda_state"), []
+    on_stream = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)(lambda symbol, stream: seen.append((symbol.decode(), stream or 0)))
+    on_event = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)(lambda symbol, stream, _: seen.append((symbol.decode(), stream or 0)))
+    seen.append(driver)
+    driver.on_stream, driver.on_event = (ctypes.cast(call, ctypes.c_void_p) for call in (on_stream, on_event))
+    yield seen
+    driver.on_stream = driver.on_event = driver.failing = None
+
+
+def test_streams_of_consumers(path, told):
+    """Memory goes back behind the work on every stream that a consumer of DLPack named, in the order of the read's stream."""
+    driver = told.pop()
+    f = zf.open(path)
+    for name, streams, waits in (("number", [0x80], [0x80]), ("number", [0x80, 0x90, 0x80, 0x70, -1, 2], [0x80, 0x90]), ("number", [None, 1], [1]), ("number", [-1], []),
+                                 ("quarter", [0x80], [0x80])):
+        column = f.read([name], device="cuda:0", stream=0x70)[name]
+        source = column if name == "number" else column.values
+        tensors = [source.__dlpack__(stream=stream) for stream in streams]
+        told.clear()
+        del column, source
+        gc.collect()
+        assert not told
+        tensors.clear()
+        parts = 1 if name == "number" else 2
+        assert told == [pair for stream in waits for pair in (("cuEventRecord", stream), ("cuStreamWaitEvent", 0x70))] + [("cuMemFreeAsync", 0x70)] * parts
+    column = f.read(["number"], device="cuda:0", stream=0x70)["number"]
+    tensor = column.__dlpack__(stream=0x80)
+    driver.failing, driver.result = b"cuEventRecord", 400  # that stream is gone
+    told.clear()
+    del column, tensor
+    gc.collect()
+    assert ("cuMemFreeAsync", 0x80) in told  # which the driver refuses then, and the GPU is waited for
+
+
 def test_lists(tmp_path):
     """Lists: offsets and validity as the CPU decodes them, the values in a column of their own."""
     rows = [None if k % 7 == 3 else [f"v{j}" if j % 5 else None for j in range(k % 4)] for k in range(5000)]
@@ -259,10 +304,19 @@ def test_allocator(path):
     gc.collect()
     assert Memory.alive == 0
     for wrong, kind, words in ((lambda n, s: Memory(n, short=1), zf.UsageError, "are needed"), (lambda n, s: Memory(n, away=8), zf.UsageError, "256"),
-                               (lambda n, s: Memory(n, step=(2,)), zf.UsageError, "gaps"), (lambda n, s: None, TypeError, "__cuda_array_interface__"),
-                               (lambda n, s: Memory(n, read_only=True), zf.UsageError, "written")):
+                               (lambda n, s: Memory(n, step=(2,)), zf.UsageError, "gaps"), (lambda n, s: None, zf.UsageError, "NoneType, which has no __cuda_array_interface__"),
+                               (lambda n, s: Memory(n, read_only=True), zf.UsageError, "written"), ("torch", zf.UsageError, "must be a function.*not str")):
         with pytest.raises(kind, match=words):
             f.read(["number"], device="cuda:0", allocator=wrong)
+
+    class Wrong:
+        def __init__(self, **changes):
+            self.__cuda_array_interface__ = {"shape": (10**6,), "typestr": "|u1", "data": (1 << 20, False), "strides": None, "version": 3} | changes
+
+    for changes in ({"shape": None}, {"typestr": 5}, {"typestr": "|x"}, {"data": None}, {"data": (1,)}, {"shape": ("a",)}, {"strides": 1}):
+        with pytest.raises(zf.UsageError, match="Wrong, whose __cuda_array_interface__ is wrong") as caught:
+            f.read(["number"], device="cuda:0", allocator=lambda n, s: Wrong(**changes))
+        assert caught.value.place == "number"
 
     def stop(nbytes, stream):
         if Memory.alive == 2:
@@ -296,9 +350,10 @@ def test_streams(path):
     for stream, handle in ((None, 1), (0, 1), (1, 1), (Stream(cuda_stream=5), 5), (Stream(ptr=6), 6), (Stream(ptr=0), 1), (Protocol(), 99)):
         f.read(["number"], device="cuda:0", stream=stream, allocator=lambda n, s: seen.append(s) or Memory(n))
         assert seen[-1] == handle
-    for wrong, kind in (("x", TypeError), (1.5, TypeError), (True, TypeError), (-1, zf.UsageError), (1 << 64, zf.UsageError), (2, zf.UsageError),
-                        (Stream(ptr=2), zf.UsageError)):
-        with pytest.raises(kind):
+    for wrong, words in (("x", "not str"), (1.5, "not float"), (True, "not bool"), (-1, "address"), (1 << 64, "address"), (2, "per thread"), (Stream(ptr=2), "per thread"),
+                         (Stream(ptr="x"), "not Stream"), (Stream(__cuda_stream__=7), r"\(version, address\): 7"), (Stream(__cuda_stream__=lambda: None), "None"),
+                         (Stream(__cuda_stream__=(0, None)), "not Stream")):
+        with pytest.raises(zf.UsageError, match=words):
             f.read(["number"], device="cuda:0", stream=wrong)
     stream = None
     gc.collect()

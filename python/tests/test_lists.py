@@ -133,6 +133,8 @@ def test_a_program(tmp_path):
 def test_refused(tmp_path, kind):
     error = caught(zf.UnsupportedError, zf.write_table, pa.table({"pairs": pa.nulls(2, kind)}), tmp_path / "t.zfd")
     assert error.place == "pairs" and "pairs" in str(error)
+    name = {"list<item: list<item: int32>>": "list<list<int32>>", "list<item: struct<a: int32>>": "list<struct<int32>>"}.get(str(kind), "list_view<int8>")
+    assert f"has Arrow's type {name}, which is not supported" in str(error) and error.hint
 
 
 @pytest.mark.parametrize("large", [False, True])

@@ -1,5 +1,7 @@
 """Reading columns into a GPU's memory: devices, streams, allocators."""
 
+import operator
+
 from . import _types
 from ._errors import UnsupportedError, UsageError, refuse
 
@@ -19,13 +21,15 @@ def stream_handle(stream):
     """The address of a stream: None, a number, what has `__cuda_stream__`, a stream of torch (`cuda_stream`) or of CuPy (`ptr`)."""
     if stream is None:
         return _LEGACY
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        handle = (protocol() if callable(protocol) else protocol)[1]
+    if hasattr(stream, "__cuda_stream__"):
+        handle = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
+        if not isinstance(handle, tuple) or len(handle) != 2:
+            raise refuse(UsageError, f"__cuda_stream__ of {type(stream).__name__} is not (version, address): {str(handle)[:80]}")
+        handle = handle[1]
     else:
         handle = next((getattr(stream, name) for name in ("cuda_stream", "ptr") if hasattr(stream, name)), stream)
     if isinstance(handle, bool) or not isinstance(handle, int):
-        raise TypeError(f"stream must be a stream of CUDA, not {type(stream).__name__}")
+        raise refuse(UsageError, f"stream must be a stream of CUDA, not {type(stream).__name__}", hint="it has __cuda_stream__, or is the address of one")
     if not 0 <= handle < 1 << 64:
         raise refuse(UsageError, f"{handle} is not the address of a stream")
     if handle == 2:  # CU_STREAM_PER_THREAD: memory goes back on any thread, for which 2 is another stream
@@ -37,21 +41,26 @@ def _allocate(allocator, nbytes, handle, name):
     """(address, bytes, owner) of memory of the caller's allocator."""
     if nbytes == 0:
         return None
+    if not callable(allocator):
+        raise refuse(UsageError, f"allocator must be a function of bytes and a stream, not {type(allocator).__name__}")
     memory = allocator(nbytes, handle)
+    interface = getattr(memory, "__cuda_array_interface__", None)
+    if not isinstance(interface, dict):
+        raise refuse(UsageError, f"the allocator returned {type(memory).__name__}, which has no __cuda_array_interface__", name)
     try:
-        interface = memory.__cuda_array_interface__
-    except AttributeError:
-        raise TypeError(f"the allocator returned {type(memory).__name__}, which has no __cuda_array_interface__") from None
-    size = int(interface["typestr"][2:])
-    for extent in interface["shape"]:
-        size *= extent
-    strides = interface.get("strides")
-    if strides is not None and (len(strides) != 1 or strides[0] != int(interface["typestr"][2:])):
+        width, shape, strides, (address, read_only) = int(interface["typestr"][2:]), interface["shape"], interface.get("strides"), interface["data"]
+        size = width
+        for extent in shape:
+            size *= operator.index(extent)
+        gaps = strides is not None and tuple(strides) != (width,)
+    except (KeyError, TypeError, ValueError) as error:
+        raise refuse(UsageError, f"the allocator returned {type(memory).__name__}, whose __cuda_array_interface__ is wrong ({error!r})", name) from None
+    if gaps:
         raise refuse(UsageError, "the allocator's memory has gaps", name)
     if size < nbytes:
         raise refuse(UsageError, f"the allocator returned {size} bytes, and {nbytes} are needed", name)
     address, read_only = interface["data"]
-    if read_only or not isinstance(address, int) or not 0 < address < 1 << 64:
+    if read_only or isinstance(address, bool) or not isinstance(address, int) or not 0 < address < 1 << 64:
         raise refuse(UsageError, "the allocator's memory cannot be written", name)
     return address, size, memory
 

@@ -49,3 +49,15 @@ zf_status zf_device_copy_in(zf_context *context, const char *device, void *strea
     ZF_TRY(accelerator->ops->copy_in(accelerator, stream, to, from, bytes, error));
     return accelerator->ops->wait(accelerator, stream, error);
 }
+
+zf_status zf_device_follow(zf_context *context, const char *device, void *stream, void *other, zf_error *error) {
+    if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_follow needs a context");
+    zf_accelerator *accelerator;
+    void *event = NULL;
+    ZF_TRY(find(context, device, &accelerator, error));
+    ZF_TRY(accelerator->ops->event_open(accelerator, false, &event, error));
+    zf_status status = accelerator->ops->event_note(accelerator, other, event, error);
+    if (status == ZF_OK) status = accelerator->ops->stream_follow(accelerator, stream, event, error);
+    accelerator->ops->event_close(accelerator, event); // the stream waits all the same
+    return status;
+}

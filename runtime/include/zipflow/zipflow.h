@@ -155,9 +155,14 @@ ZF_API zf_status zf_device_allocate(zf_context *context, const char *device, voi
                                     zf_error *error);
 /// Gives memory of zf_device_allocate back. Stream order: others use it after the work that is on `stream` now.
 ///
-/// Other streams that use it must be followed by `stream` first. `address` may be 0. Where the GPU has no pool, or is lost, the
-/// call waits for `stream`, or does nothing.
+/// Other streams that use it must be followed by `stream` first (zf_device_follow). `address` may be 0. Where the GPU has no
+/// pool, or is lost, the call waits for `stream`, or does nothing.
 ZF_API void zf_device_release(zf_context *context, const char *device, void *stream, uint64_t address);
+/// Lets a stream wait for the work that is on another stream now: work that is enqueued on `stream` later runs behind it. Does
+/// not block.
+///
+/// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE, also for a stream that is gone: then nothing waits; ZF_ERR_UNSUPPORTED (ZF1406).
+ZF_API zf_status zf_device_follow(zf_context *context, const char *device, void *stream, void *other, zf_error *error);
 /// Copies `bytes` bytes of the host to device memory behind the work that is on `stream`, and waits for it.
 ///
 /// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).

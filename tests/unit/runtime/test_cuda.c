@@ -536,6 +536,25 @@ static void note_ordered(const char *symbol, zf_cu_stream stream) {
     strncat(ordered, " ", sizeof ordered - strlen(ordered) - 1);
 }
 
+static void note_followed(const char *symbol, zf_cu_stream stream, zf_cu_event event) {
+    size_t used = strlen(ordered);
+    snprintf(ordered + used, sizeof ordered - used, "%s %lx %d ", symbol, (unsigned long)(uintptr_t)stream, event != NULL);
+}
+
+/// A stream waits for another one; one that is gone is an error.
+static void test_streams_that_follow(void) {
+    zf_context *context = open_context();
+    zf_error error;
+    void *stream = (void *)(uintptr_t)0x70, *other = (void *)(uintptr_t)0x80;
+    fake->on_event = note_followed;
+    *ordered = 0;
+    bool good = zf_device_follow(context, "cuda", stream, other, &error) == ZF_OK;
+    CHECK(good && strcmp(ordered, "cuEventRecord 80 1 cuStreamWaitEvent 70 1 ") == 0, "%s", ordered);
+    fake->failing = "cuEventRecord", fake->result = 400, fake->on_event = NULL;
+    CHECK(zf_device_follow(context, "cuda", stream, other, &error) == ZF_ERR_DEVICE, "%s", error.code);
+    zf_context_free(context);
+}
+
 /// From the driver's pool, in the order of the caller's stream; without a pool the host waits before memory goes back.
 static void test_memory_for_callers(void) {
     for (int pools = 0; pools < 2; pools++) {
@@ -767,6 +786,7 @@ int main(int argc, char **argv) {
     test_full();
     test_memory();
     test_memory_for_callers();
+    test_streams_that_follow();
     test_lost();
     test_close_refused();
     char command[256];
