@@ -480,6 +480,7 @@ static bool begin_gpu_read(container_object *c, zf_py_gpu_read *read, unsigned l
     }
     if (!begin(c)) {
         free(read->columns);
+        read->columns = NULL;
         return false;
     }
     read->home = zf_py_home_of(c->home);
@@ -568,42 +569,91 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
 /// Arguments (device, stream, its owner, columns, first row, rows, threads): a list of DeviceColumns. `columns`: (column,
 /// field, memory, width); `field` as zf_py_field_set takes it, `memory` is None, or of each part None or (address, bytes, owner),
 /// `width` that of zf_py_gpu_column.
-static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
-    container_object *c = (container_object *)self;
-    PyObject *columns, *owner;
+static bool take_read(container_object *c, PyObject *arguments, zf_py_gpu_read *read, PyObject **columns, PyObject **owner) {
     unsigned long long stream, first, rows;
     unsigned threads;
-    zf_py_gpu_read read = {0};
-    if (!PyArg_ParseTuple(arguments, "sKOO!KKI", &read.device, &stream, &owner, &PyTuple_Type, &columns, &first, &rows,
+    if (!PyArg_ParseTuple(arguments, "sKOO!KKI", &read->device, &stream, owner, &PyTuple_Type, columns, &first, &rows,
                           &threads) ||
-        !begin_gpu_read(c, &read, first, rows, PyTuple_Size(columns)))
-        return NULL;
-    read.stream = (void *)(uintptr_t)stream;
-    read.options.threads = threads;
+        !begin_gpu_read(c, read, first, rows, PyTuple_Size(*columns)))
+        return false;
+    read->stream = (void *)(uintptr_t)stream;
+    read->options.threads = threads;
     bool good = true;
-    for (size_t k = 0; good && k < read.count; k++) {
+    for (size_t k = 0; good && k < read->count; k++) {
         PyObject *tuple, *memory;
         Py_ssize_t width;
         good =
-            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nOOn", &read.columns[k].column, &tuple, &memory, &width);
-        read.columns[k].width = good ? width : 0;
+            PyArg_ParseTuple(PyTuple_GetItem(*columns, (Py_ssize_t)k), "nOOn", &read->columns[k].column, &tuple, &memory, &width);
+        read->columns[k].width = good ? width : 0;
         if (good && memory != Py_None) {
-            read.allocated = true;
-            good = take_given(memory, &read.columns[k]);
+            read->allocated = true;
+            good = take_given(memory, &read->columns[k]);
         }
     }
-    good = good && call(c, read_to_gpu, &read);
-    end(c);
-    for (size_t k = 0; k < read.count; k++) {
-        for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF(read.columns[k].given[p].owner); // of an error: nobody took them
-        if (!good) zf_py_device_storage_release(read.columns[k].out); // the call may have gone well, and an interrupt come
-        zf_py_device_storage *storage = good && owner != Py_None ? read.columns[k].out : NULL;
+    return good;
+}
+
+/// After a call: drops what nobody took. `good`: the storages keep the stream's owner.
+static void settle_read(zf_py_gpu_read *read, PyObject *owner, bool good) {
+    for (size_t k = 0; k < read->count; k++) {
+        for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF(read->columns[k].given[p].owner); // of an error: nobody took them
+        zf_py_device_storage *storage = good && owner != Py_None ? read->columns[k].out : NULL;
         for (; storage != NULL; storage = storage->child) storage->stream_owner = Py_NewRef(owner);
     }
+}
+
+static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns, *owner;
+    zf_py_gpu_read read = {0};
+    bool good = take_read(c, arguments, &read, &columns, &owner);
+    if (read.columns == NULL) return NULL;
+    good = good && call(c, read_to_gpu, &read);
+    end(c);
+    settle_read(&read, owner, good);
+    for (size_t k = 0; !good && k < read.count; k++)
+        zf_py_device_storage_release(read.columns[k].out); // the call may have gone well, and an interrupt come
     PyObject *list = good ? make_columns(c, &read, columns) : NULL;
     free(read.columns);
     zf_py_drop_owners();
     return list;
+}
+
+static zf_status start_to_gpu(void *user, zf_error *error) { return zf_py_gpu_read_start(user, error); }
+
+static void end_started(PyObject *capsule) {
+    container_object *c = PyCapsule_GetPointer(capsule, NULL);
+    end(c);
+    Py_DECREF((PyObject *)c);
+}
+
+/// The arguments of `decode_gpu`, and its columns as a Reading. Not for file objects, which only the calling thread reads.
+static PyObject *container_start_gpu(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns, *owner, *started;
+    zf_py_gpu_read *read = calloc(1, sizeof *read);
+    if (read == NULL) return PyErr_NoMemory();
+    bool good = take_read(c, arguments, read, &columns, &owner);
+    if (read->columns == NULL) {
+        free(read);
+        return NULL;
+    }
+    good = good && call(c, start_to_gpu, read);
+    settle_read(read, owner, good);
+    PyObject *hold = good ? PyCapsule_New(c, NULL, end_started) : NULL;
+    if (hold != NULL) {
+        Py_INCREF(self); // with the call that is under way, the capsule's
+        PyTypeObject *const types[3] = {c->types->reading, c->types->device_column, c->types->device_buffer};
+        started = zf_py_reading_new(types, c->types->make_error, read, columns, hold);
+        Py_DECREF(hold);
+        return started;
+    }
+    zf_py_gpu_read_end(read);
+    for (size_t k = 0; k < read->count; k++) zf_py_device_storage_release(read->columns[k].out);
+    free(read->columns);
+    free(read);
+    end(c);
+    return NULL;
 }
 
 // ---- The type -------------------------------------------------------------------------------------------------
@@ -646,6 +696,7 @@ static PyMethodDef methods[] = {
     {"sizes", container_sizes, METH_VARARGS, "Bytes that a decode needs."},
     {"gpu_sizes", container_gpu_sizes, METH_VARARGS, "Bytes that a decode to a GPU needs."},
     {"decode_gpu", container_decode_gpu, METH_VARARGS, "Columns, or some of their rows, in a GPU's memory."},
+    {"start_gpu", container_start_gpu, METH_VARARGS, "The same, as a Reading."},
     {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
     {"batches", container_batches, METH_VARARGS, "A capsule of an Arrow stream of columns, block by block."},
     {0},

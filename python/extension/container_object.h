@@ -6,7 +6,7 @@
 
 /// The types of the module, and how it makes exceptions. Objects that use it hold the module.
 typedef struct zf_py_types {
-    PyTypeObject *home, *container, *column, *buffer, *device_column, *device_buffer;
+    PyTypeObject *home, *container, *column, *buffer, *device_column, *device_buffer, *reading;
     PyObject *make_error;
 } zf_py_types;
 

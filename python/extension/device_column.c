@@ -1,6 +1,9 @@
 #include "python/extension/device_column.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "python/extension/arrow_device.h"
 #include "python/extension/tensor_type.h"
@@ -391,3 +394,120 @@ PyType_Spec zf_py_device_column_spec = {.name = "zipflow._runtime.DeviceColumn",
                                         .flags =
                                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
                                         .slots = column_slots};
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+typedef struct reading_object {
+    PyObject_HEAD zf_py_gpu_read *read;
+    long process;
+    pthread_mutex_t lock; ///< of a column that is waited for
+    PyObject *columns, *hold, *make_error;
+    PyTypeObject *column_type, *buffer_type;
+} reading_object;
+
+static void end_read(zf_py_gpu_read *read, long process) {
+    if (process == (long)getpid()) { // a forked child has no threads of the pipeline
+        Py_BEGIN_ALLOW_THREADS zf_py_gpu_read_end(read);
+        for (size_t k = 0; k < read->count; k++) zf_py_device_storage_release(read->columns[k].out);
+        Py_END_ALLOW_THREADS
+    }
+    free(read->columns);
+    free(read);
+    zf_py_drop_owners();
+}
+
+PyObject *zf_py_reading_new(PyTypeObject *const types[3], PyObject *make_error, zf_py_gpu_read *read, PyObject *columns,
+                            PyObject *hold) {
+    reading_object *self = (reading_object *)new_object(types[0]);
+    if (self == NULL) {
+        end_read(read, (long)getpid());
+        return NULL;
+    }
+    pthread_mutex_init(&self->lock, NULL);
+    self->read = read;
+    self->process = (long)getpid();
+    self->columns = Py_NewRef(columns);
+    self->hold = Py_NewRef(hold);
+    self->make_error = Py_NewRef(make_error);
+    self->column_type = (PyTypeObject *)Py_NewRef((PyObject *)types[1]);
+    self->buffer_type = (PyTypeObject *)Py_NewRef((PyObject *)types[2]);
+    return (PyObject *)self;
+}
+
+static void reading_dealloc(PyObject *self) {
+    reading_object *r = (reading_object *)self;
+    if (r->read != NULL) end_read(r->read, r->process);
+    pthread_mutex_destroy(&r->lock);
+    Py_XDECREF(r->hold);
+    Py_XDECREF(r->columns);
+    Py_XDECREF(r->make_error);
+    Py_XDECREF((PyObject *)r->column_type);
+    Py_XDECREF((PyObject *)r->buffer_type);
+    free_object(self);
+}
+
+static bool in_process(const reading_object *r) {
+    if (r->process == (long)getpid()) return true;
+    zf_error error;
+    zf_py_fail(&error, ZF_ERR_DEVICE, "", "the read began before a fork: a child has no memory of GPUs");
+    zf_py_raise(r->make_error, &error);
+    return false;
+}
+
+/// Column `k` as a DeviceColumn, whether its rows are there or not.
+static PyObject *reading_column(PyObject *self, PyObject *argument) {
+    const reading_object *r = (reading_object *)self;
+    size_t k = PyLong_AsSize_t(argument);
+    zf_py_field field;
+    if (PyErr_Occurred()) return NULL;
+    if (k >= r->read->count) {
+        PyErr_SetString(PyExc_IndexError, "there is no such column");
+        return NULL;
+    }
+    PyObject *tuple = PyTuple_GetItem(PyTuple_GetItem(r->columns, (Py_ssize_t)k), 1);
+    if (tuple == NULL || !zf_py_field_set(&field, tuple)) return NULL;
+    return zf_py_device_column_new(r->column_type, r->buffer_type, r->make_error, &field,
+                                   zf_py_device_storage_hold(r->read->columns[k].out));
+}
+
+/// Waits for column `k`, and returns it.
+static PyObject *reading_wait(PyObject *self, PyObject *argument) {
+    reading_object *r = (reading_object *)self;
+    size_t k = PyLong_AsSize_t(argument);
+    if (PyErr_Occurred() || !in_process(r)) return NULL;
+    zf_error error;
+    zf_status status = ZF_OK;
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&r->lock);
+    if (k < r->read->count) status = zf_py_gpu_read_wait(r->read, k, &error);
+    pthread_mutex_unlock(&r->lock);
+    Py_END_ALLOW_THREADS return status == ZF_OK ? reading_column(self, argument) : zf_py_raise(r->make_error, &error);
+}
+
+static PyObject *reading_follow(PyObject *self, PyObject *none) {
+    (void)none;
+    const reading_object *r = (reading_object *)self;
+    if (!in_process(r)) return NULL;
+    zf_error error;
+    zf_status status;
+    Py_BEGIN_ALLOW_THREADS status = zf_py_gpu_read_follow(r->read, &error);
+    Py_END_ALLOW_THREADS return status == ZF_OK ? Py_NewRef(Py_None) : zf_py_raise(r->make_error, &error);
+}
+
+static PyMethodDef reading_methods[] = {
+    {"column", reading_column, METH_O, "column(k): a DeviceColumn, whether its rows are there or not."},
+    {"wait", reading_wait, METH_O, "wait(k): a DeviceColumn, once its rows are there and checked."},
+    {"follow", reading_follow, METH_NOARGS, "Lets the stream wait for the rows."},
+    {0},
+};
+
+static PyType_Slot reading_slots[] = {
+    ZF_SLOT(Py_tp_dealloc, reading_dealloc),
+    {Py_tp_methods, reading_methods},
+    {Py_tp_doc, (char[]){"Columns on their way to a GPU."}},
+    {0},
+};
+
+PyType_Spec zf_py_reading_spec = {.name = "zipflow._runtime.Reading",
+                                  .basicsize = sizeof(reading_object),
+                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                                  .slots = reading_slots};

@@ -191,16 +191,6 @@ static zf_status find_end(zf_py_device_storage *storage, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status decode(zf_py_gpu_read *read, zf_py_gpu *gpu, const zf_pipeline_request *requests, zf_error *error) {
-    zf_batch *batch = NULL;
-    ZF_TRY_PY(zf_batch_create(gpu->pipeline, requests, read->count, &batch, error));
-    zf_status status = zf_batch_start_behind(batch, read->stream, error);
-    for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = zf_batch_wait(batch, k, error);
-    zf_batch_free(batch);
-    for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = find_end(read->columns[k].out, error);
-    return status;
-}
-
 static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_gpu_column *column, zf_pipeline_request *request,
                               zf_error *error) {
     zf_column_info info = {ZF_INIT(zf_column_info)};
@@ -212,18 +202,52 @@ static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_
     return lay_out(read, gpu, column->given, &p, request, error);
 }
 
-zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error) {
+static void drop_columns(zf_py_gpu_read *read) {
+    for (size_t k = 0; k < read->count; k++) {
+        zf_py_device_storage_release(read->columns[k].out);
+        read->columns[k].out = NULL;
+    }
+}
+
+zf_status zf_py_gpu_read_start(zf_py_gpu_read *read, zf_error *error) {
     zf_py_gpu *gpu;
     ZF_TRY_PY(zf_py_gpu_find(read->home, read->device, &gpu, error));
     zf_pipeline_request *requests = calloc(read->count + 1, sizeof *requests);
     zf_status status = requests != NULL ? ZF_OK : zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a read");
     for (size_t k = 0; status == ZF_OK && k < read->count; k++)
         status = begin_column(read, gpu, &read->columns[k], &requests[k], error);
-    if (status == ZF_OK) status = decode(read, gpu, requests, error);
+    if (status == ZF_OK) status = zf_batch_create(gpu->pipeline, requests, read->count, &read->batch, error);
     free(requests);
-    for (size_t k = 0; status != ZF_OK && k < read->count; k++) {
-        zf_py_device_storage_release(read->columns[k].out);
-        read->columns[k].out = NULL;
-    }
+    if (status == ZF_OK) status = zf_batch_start_behind(read->batch, read->stream, error);
+    if (status == ZF_OK) return ZF_OK;
+    zf_batch_free(read->batch);
+    read->batch = NULL;
+    drop_columns(read);
+    return status;
+}
+
+zf_status zf_py_gpu_read_wait(zf_py_gpu_read *read, size_t k, zf_error *error) {
+    ZF_TRY_PY(zf_batch_wait(read->batch, k, error));
+    return find_end(read->columns[k].out, error);
+}
+
+zf_status zf_py_gpu_read_follow(const zf_py_gpu_read *read, zf_error *error) {
+    for (size_t k = 0; k < read->count; k++) ZF_TRY_PY(zf_batch_follow(read->batch, k, read->stream, error));
+    return ZF_OK;
+}
+
+void zf_py_gpu_read_end(zf_py_gpu_read *read) {
+    zf_batch_free(read->batch);
+    read->batch = NULL;
+}
+
+zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error) {
+    ZF_TRY_PY(zf_py_gpu_read_start(read, error));
+    zf_status status = ZF_OK;
+    for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = zf_batch_wait(read->batch, k, error);
+    zf_batch_free(read->batch);
+    read->batch = NULL;
+    for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = find_end(read->columns[k].out, error);
+    if (status != ZF_OK) drop_columns(read);
     return status;
 }

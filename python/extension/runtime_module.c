@@ -80,7 +80,8 @@ static int execute(PyObject *module) {
     if (!make_type(module, &zf_py_home_spec, &types->home) || !make_type(module, &zf_py_container_spec, &types->container) ||
         !make_type(module, &zf_py_buffer_spec, &types->buffer) || !make_type(module, &zf_py_column_spec, &types->column) ||
         !make_type(module, &zf_py_device_buffer_spec, &types->device_buffer) ||
-        !make_type(module, &zf_py_device_column_spec, &types->device_column))
+        !make_type(module, &zf_py_device_column_spec, &types->device_column) ||
+        !make_type(module, &zf_py_reading_spec, &types->reading))
         return -1;
     types->make_error = zf_py_make_error();
     PyObject *library = PyCapsule_New((void *)zf_py_library_table(), ZF_PY_LIBRARY_CAPSULE, NULL);
@@ -97,6 +98,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(types->column);
     Py_VISIT(types->device_buffer);
     Py_VISIT(types->device_column);
+    Py_VISIT(types->reading);
     Py_VISIT(types->make_error);
     return 0;
 }
@@ -109,6 +111,7 @@ static int clear(PyObject *module) {
     Py_CLEAR(types->column);
     Py_CLEAR(types->device_buffer);
     Py_CLEAR(types->device_column);
+    Py_CLEAR(types->reading);
     Py_CLEAR(types->make_error);
     return 0;
 }

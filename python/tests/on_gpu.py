@@ -263,6 +263,23 @@ def test_streams_of_consumers(numbers):
     assert (late.cpu().numpy() == np.arange(3_000_000) * 3).all() and len(other) == 2_999_995
 
 
+def test_pending(numbers):
+    """A read that has begun: the stream waits for its rows, and the host does not."""
+    stream = torch.cuda.Stream()
+    f = zf.open(numbers)
+    f.read(device="cuda:0")
+    pending = f.read_async(["steps", "codes"], device="cuda:0", stream=stream)
+    with torch.cuda.stream(stream):
+        early = pending.unverified()
+        total = torch.from_dlpack(early["steps"]).sum()
+        codes = torch.from_dlpack(early["codes"]).clone()
+    stream.synchronize()
+    assert int(total) == 3 * sum(range(3_000_000)) and (codes.cpu().numpy() == np.arange(3_000_000) % 113).all()
+    table = pending.result()
+    assert torch.from_dlpack(table["steps"]).data_ptr() == torch.from_dlpack(early["steps"]).data_ptr()
+    assert all(len(future.result()) == 3_000_000 for future in pending.futures.values())
+
+
 def test_threads(numbers):
     f, failed = zf.open(numbers), []
     expected = np.arange(3_000_000) * 3

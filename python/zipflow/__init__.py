@@ -17,4 +17,12 @@ from ._table import Column, DeviceTable, Table
 from ._write import write_table
 
 __all__ = ["Batches", "Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
-           "NoFileError", "OutOfMemoryError", "PermissionDeniedError", "Program", "Schema", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]
+           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]
+
+
+def __getattr__(name):
+    if name == "Pending":  # its module imports more than `import zipflow` needs
+        from ._pending import Pending
+
+        return Pending
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

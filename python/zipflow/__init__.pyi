@@ -1,6 +1,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, Protocol, final, overload
+from concurrent.futures import Future
+from typing import Any, Literal, NoReturn, Protocol, final, overload
 
 import _typeshed
 
@@ -243,9 +244,37 @@ class File:
         stream: object | None = None,
         allocator: Callable[[int, int], object] | None = None,
     ) -> DeviceTable: ...
+    def read_async(
+        self,
+        columns: Iterable[str] | None = None,
+        rows: slice | None = None,
+        *,
+        device: object = "cpu",
+        threads: int = 0,
+        binary: bool = False,
+        stream: object | None = None,
+        allocator: Callable[[int, int], object] | None = None,
+    ) -> Pending: ...
     def close(self) -> None: ...
     def __enter__(self) -> File: ...
     def __exit__(self, *_: object) -> None: ...
+
+class Pending:
+    def __init__(
+        self,
+        names: list[str],
+        wait: Callable[[int], Column | DeviceColumn],
+        reading: object | None,
+        table: Callable[[list[Any]], Table | DeviceTable],
+    ) -> None: ...
+    @property
+    def futures(self) -> dict[str, Future[Any]]: ...
+    def result(self) -> Any: ...
+    def done(self) -> bool: ...
+    def unverified(self) -> DeviceTable: ...
+    def __getitem__(self, name: str) -> NoReturn: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> NoReturn: ...
+    def __arrow_c_device_stream__(self, requested_schema: object | None = None, **keywords: object) -> NoReturn: ...
 
 class Program:
     def __init__(self, text: str, name: str | os.PathLike[str] = "program.zf") -> None: ...

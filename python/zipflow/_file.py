@@ -343,12 +343,32 @@ class File:
 
     def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator):
         if place != "cpu":
-            return DeviceTable(_gpu.read(container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
-        out = []
-        for field in fields:
-            arrow = _types.as_bytes(field._arrow) if binary else field._arrow
-            out.append(container.decode(Column, field._number, begin, count, threads, arrow, field._entries))
-        return Table(out, count, self.schema._metadata)
+            return DeviceTable(_gpu.read(container.decode_gpu, container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
+        return Table([_decode(container, field, begin, count, threads, binary) for field in fields], count, self.schema._metadata)
+
+    def read_async(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
+        """Begins what `read` does with the same arguments, and returns a Pending.
+
+        On a GPU the ends of lists are decoded before the call returns, and code is compiled. A file object is read on the thread that
+        calls `read`, so files that were opened through one are refused. Raises as `read` does where that is known at once.
+        """
+        from . import _pending
+
+        container, owner = self._opened()
+        if self._kind == 2:
+            raise refuse(UsageError, "a file object is read on the thread that calls read: open a path or bytes for read_async", self._name)
+        begin, count = self._rows(rows)
+        fields = self._fields(columns, container)
+        _home.check_threads(threads)
+        place = _gpu.device_name(device)
+        if place == "cpu" and (stream is not None or allocator is not None):
+            raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
+        _home.with_compiler(owner)
+        names, metadata = [field.name for field in fields], self.schema._metadata
+        if place == "cpu":
+            return _pending.Pending(names, lambda k: _decode(container, fields[k], begin, count, threads, binary), None, lambda out: Table(out, count, metadata))
+        reading = _gpu.read(container.start_gpu, container, place, fields, begin, count, threads, stream, allocator, binary)
+        return _pending.Pending(names, reading.wait, reading, lambda out: DeviceTable(out, count, place, metadata))
 
     def batches(self, columns=None, rows=None, *, threads=0, binary=False):
         """Columns as an Arrow stream that is decoded block by block, a Batches. The arguments are those of `read`, into host memory.
@@ -387,6 +407,12 @@ class File:
             return File, (bytes(self._source), self._programs)
         raise TypeError("a file that was opened through a file object cannot be pickled")
 
+
+
+def _decode(container, field, begin, count, threads, binary):
+    """A column in host memory."""
+    arrow = _types.as_bytes(field._arrow) if binary else field._arrow
+    return container.decode(Column, field._number, begin, count, threads, arrow, field._entries)
 
 
 def _sizes(container, field, begin, count):

@@ -65,8 +65,8 @@ def _allocate(allocator, nbytes, handle, name):
     return address, size, memory
 
 
-def read(container, device, fields, begin, count, threads, stream, allocator, binary):
-    """Decodes columns into a GPU's memory: a list of DeviceColumns."""
+def read(call, container, device, fields, begin, count, threads, stream, allocator, binary):
+    """Decodes columns into a GPU's memory. call: decode_gpu or start_gpu of the container, whose result it returns."""
     lists = next((field.name for field in fields if field._values is not None), None)
     if lists is not None and allocator is not None:
         raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
@@ -78,4 +78,4 @@ def read(container, device, fields, begin, count, threads, stream, allocator, bi
         parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
     there = [_types.on_gpu(_types.as_bytes(field._arrow) if binary else field._arrow) for field in fields]
     columns = tuple((number, field, part, int(field[1][3:]) if field[1].startswith("+w:") else 0) for number, field, part in zip(numbers, there, parts))
-    return container.decode_gpu(device, handle, stream, columns, begin, count, threads)
+    return call(device, handle, stream, columns, begin, count, threads)
