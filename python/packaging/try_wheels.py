@@ -221,12 +221,21 @@ def command(home):
     demand(done.stdout.strip() == str(128 + signal.SIGPIPE) and not done.stderr, f"zfc in a closed pipe: {done}")
     os.mkfifo(folder / "endless.csv")
     waiting = subprocess.Popen([zfc, "encode", "-q", "-c", "t.zf", "-o", "u.zfd", "endless.csv"], cwd=folder, stderr=subprocess.PIPE)
-    with open(folder / "endless.csv", "w", encoding="utf-8") as rows:  # zfc has opened it, too
-        rows.write("key\n1\n")
-        rows.flush()
-        waiting.send_signal(signal.SIGINT)
-        said = waiting.communicate(timeout=60)
-    demand(waiting.returncode == -signal.SIGINT and not list(folder.glob("u.zfd*")), f"zfc and Ctrl-C: {waiting.returncode}, {said}")
+    rows, end = None, time.monotonic() + 30
+    while rows is None and time.monotonic() < end and waiting.poll() is None:
+        try:
+            rows = os.open(folder / "endless.csv", os.O_WRONLY | os.O_NONBLOCK)  # succeeds once zfc has opened it, too
+        except OSError:
+            time.sleep(0.01)
+    waiting.send_signal(signal.SIGINT)
+    try:
+        said = waiting.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        waiting.kill()
+        said = waiting.communicate()
+    demand(rows is not None and waiting.returncode == -signal.SIGINT, f"zfc and Ctrl-C: {waiting.returncode}, {said}")
+    demand(not list(folder.glob("u.zfd*")), "zfc left a file after Ctrl-C")
+    os.close(rows)
 
 
 def startup(home):
