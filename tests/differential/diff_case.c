@@ -216,14 +216,14 @@ static diff_verdict judge(diff_comparing *k, const diff_result *got, const char 
             return diff_differ(k, what, detail);
         }
         // A recording does not know yet where tiles end.
-        bool exact = k->c->undamaged != NULL && strcmp(what, "recorded") != 0;
+        bool exact = k->c->undamaged != NULL && !k->c->several && strcmp(what, "recorded") != 0;
         if (exact && got->at_row && got->violation == k->report->violation.number && got->violation < 9 &&
             k->report->violation.path[0] == 0 && !same_place(k, got->row)) {
             snprintf(detail, sizeof detail, "row %llu is reported where one place is damaged: V%02u at %llu", (ull)got->row,
                      k->report->violation.number, (ull)k->report->root_position);
             return diff_differ(k, what, detail);
         }
-        if (k->c->undamaged != NULL && of_header(k->report->violation.number) && got->at_row) {
+        if (k->c->undamaged != NULL && !k->c->several && of_header(k->report->violation.number) && got->at_row) {
             snprintf(detail, sizeof detail, "V%02u at row %llu is reported, not V%02u of the block", got->violation,
                      (ull)got->row, k->report->violation.number);
             return diff_differ(k, what, detail);
@@ -440,6 +440,21 @@ static bool scans(const diff_comparing *k) {
     return false;
 }
 
+// A row near what is wrong, of a block with other damage, too: it may be right from its own state.
+static diff_verdict check_stray(diff_comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
+    diff_call call = diff_call_of(k, laid);
+    diff_result got;
+    if (at >= rows) return DIFF_SAME_VIOLATION;
+    call.begin = at;
+    call.end = at + 1;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->ranges++;
+    diff_verdict verdict = got.kind == DIFF_FAULT ? diff_differ(k, "a row of several", got.text) : DIFF_SAME_VIOLATION;
+    diff_result_free(&got);
+    return verdict;
+}
+
 static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
     uint64_t rows = k->block->counts[0];
     if (k->wanted == NULL && k->c->neighbour) return check_neighbour(k, laid, rows);
@@ -452,6 +467,7 @@ static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
             if (verdict != DIFF_DISAGREE && k->level != 0 && has_late_stream(k)) verdict = check_last(k, rows);
             return verdict;
         }
+        if (k->c->several) return check_stray(k, laid, at, rows);
         bool pulled = (number == 1 && !scans(k)) || (number >= 5 && number <= 8);
         if (!pulled || k->report->violation.path[0] != 0 || at >= rows) return DIFF_SAME_VIOLATION;
         diff_verdict verdict = check_range(k, laid, at, at + 1);

@@ -50,6 +50,7 @@ typedef struct diff_case {
     bool exact_nans;  ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
     bool full_groups; ///< no group of the column is empty
     const interp_block *undamaged; ///< the blocks that are compared are this one, damaged in one place each; NULL: they are not
+    bool several;                  ///< or in several places each
     bool beside;                   ///< and the tile behind the damaged place has nothing of it
     diff_demand demand;            ///< and code reports it so
     bool thorough;                 ///< every way to cut a tile, every kind of lie and field, instead of some

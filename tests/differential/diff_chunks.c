@@ -4,6 +4,7 @@
 
 #include "patterns/graph/graph.h"
 #include "tests/differential/diff_trials.h"
+#include "tests/differential/diff_wild.h"
 #include "tests/differential/generator/gen_program.h"
 #include "tests/interp/interp_internal.h"
 
@@ -127,16 +128,19 @@ enum {
     SEVERAL_FEW = 5000,
     RING_LEAST = 1000,
     RING_RATE = 4096,
-    RING_CHUNKS = 4
+    RING_CHUNKS = 4,
+    HANDS_FIRST = DIFF_CHUNK_SIZES + 4,
+    WILD_DAMAGES = 20
 };
 
 bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out) {
     const zf_codec_node *node = chunked(column->codec);
     uint64_t chunk = node->chunk_size, rows = 0;
     if (k < DIFF_CHUNK_SIZES) return trial_by_size(chunk, number, k, out);
+    if (k >= HANDS_FIRST + DIFF_CHUNK_HANDS) return diff_chunk_wild(column, number, k - HANDS_FIRST - DIFF_CHUNK_HANDS, out);
     if ((number + k) % DIFF_CHUNK_STEP != 0) return false;
-    if (k >= DIFF_CHUNK_TRIALS - DIFF_CHUNK_HANDS) {
-        k -= DIFF_CHUNK_TRIALS - DIFF_CHUNK_HANDS;
+    if (k >= HANDS_FIRST) {
+        k -= HANDS_FIRST;
         *out = (diff_chunk_trial){.kind = DIFF_CHUNK_BY_HAND, .rows = hand_rows(column, k), .seed = number * 100 + k, .hand = k};
         return out->rows > 0;
     }
@@ -155,6 +159,26 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     }
     out->rows = rows;
     return rows > 0;
+}
+
+// Another trial's data, or those of a size near a whole number of chunks.
+bool diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out) {
+    data_random random = {.state = number * UINT64_C(1000003) + seed};
+    uint64_t chunk = chunked(column->codec)->chunk_size, rows;
+    bool found = false;
+    for (unsigned tries = 0; !found && tries < 8 && seed % 2 == 0; tries++)
+        found = diff_chunk_trial_of(column, number, (unsigned)data_below(&random, HANDS_FIRST + DIFF_CHUNK_HANDS), out) &&
+                out->rows > 0;
+    if (!found) {
+        rows = chunk * (1 + data_below(&random, chunk < 300 ? 9 : 3)) + data_below(&random, 41) - 20;
+        if (rows > 6000 || data_below(&random, 4) == 0) rows = 1 + data_below(&random, 3000);
+        *out = (diff_chunk_trial){.kind = data_below(&random, 2) == 0 ? DIFF_CHUNK_PIECES : DIFF_CHUNK_SIZED,
+                                  .shape = (data_shape)data_below(&random, DATA_SHAPES),
+                                  .rows = rows > 0 ? rows : 1};
+    }
+    if (out->kind != DIFF_CHUNK_BY_HAND) out->seed = data_next(&random);
+    out->wild = true;
+    return true;
 }
 
 // ---- Data -----------------------------------------------------------------------------------------------------
@@ -217,10 +241,18 @@ bool diff_chunk_tame(diff_chunk_trial *t) {
 }
 
 bool diff_chunk_settle(interp *in, const zf_column *column, const diff_chunk_trial *t, interp_block *block) {
-    return t->kind != DIFF_CHUNK_BY_HAND || hand_fill(in, column, t->hand, block);
+    if (t->kind == DIFF_CHUNK_BY_HAND && !hand_fill(in, column, t->hand, block)) return false;
+    if (!t->wild || t->seed % 2 == 0 || !diff_decodes(in, column, block)) return true;
+    diff_wild wild;
+    diff_wild_open(in, column, block, &wild);
+    diff_wild_shape(&wild, diff_wild_packing(t->seed), t->seed);
+    *block = wild.block;
+    return true;
 }
 
 bool diff_chunk_thorough(const diff_chunk_trial *t) { return t->kind == DIFF_CHUNK_PIECES; }
+
+bool diff_chunk_several(const diff_chunk_trial *t, unsigned d) { return t->wild && diff_wild_places(t->seed + d) > 1; }
 
 // ---- Damage ---------------------------------------------------------------------------------------------------
 
@@ -446,10 +478,16 @@ static unsigned random_of(const diff_chunk_trial *t) { return t->kind == DIFF_CH
 
 unsigned diff_chunk_damages(const diff_chunk_trial *t, const interp_block *block) {
     ways w = ways_of(t, block);
+    if (t->wild) return WILD_DAMAGES;
     return random_of(t) + w.stream * block->stream_count + w.param * block->param_count + w.edge * block->edge_count + w.nest;
 }
 
 bool diff_chunk_damage(interp *in, const zf_column *column, const diff_chunk_trial *t, unsigned d, interp_block *block) {
+    if (t->wild) {
+        diff_wild wild;
+        diff_wild_open(in, column, block, &wild);
+        return diff_wild_damage(&wild, t->seed + d, block, NULL);
+    }
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
     ways w = ways_of(t, block);
     if (d < random_of(t)) {

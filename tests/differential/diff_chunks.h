@@ -12,7 +12,12 @@ enum { DIFF_CHUNK_STEP = 3, DIFF_CHUNK_RANDOM = 2 }; ///< one size in so many; r
 enum { DIFF_CHUNK_STEP = 1, DIFF_CHUNK_RANDOM = 3 };
 #endif
 /// The trials by size come first, then one of each other kind.
-enum { DIFF_CHUNK_SIZES = 18, DIFF_CHUNK_HANDS = 5, DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 + DIFF_CHUNK_HANDS };
+enum {
+    DIFF_CHUNK_SIZES = 18,
+    DIFF_CHUNK_HANDS = 5,
+    DIFF_CHUNK_WILDS = 24,
+    DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 + DIFF_CHUNK_HANDS + DIFF_CHUNK_WILDS
+};
 
 typedef enum diff_chunk_kind {
     DIFF_CHUNK_SIZED,   ///< sizes around a chunk's
@@ -26,6 +31,7 @@ typedef struct diff_chunk_trial {
     diff_chunk_kind kind;
     data_shape shape;
     uint64_t rows, seed;
+    bool wild;     ///< damaged by chance (diff_wild.h)
     bool every;    ///< damaged in every way, else at random
     unsigned hand; ///< BY_HAND: which of the column's
     unsigned tame; ///< PIECES, SEVERAL: 1: of small numbers alone, since the encoder refuses others; 2: of one number
@@ -35,11 +41,15 @@ typedef struct diff_chunk_trial {
 bool diff_chunk_foreign(const zf_column *column);
 /// Trial k of column `number`: sizes are around those of its chunks. False: it has no such trial.
 bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out);
+/// A trial by a seed.
+bool diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out);
 interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t);
 /// Makes other data for a trial that the encoder refuses. False: there are none.
 bool diff_chunk_tame(diff_chunk_trial *t);
 /// The block to decode for the one that the trial encoded: itself, or one that is written by hand.
 bool diff_chunk_settle(interp *in, const zf_column *column, const diff_chunk_trial *t, interp_block *block);
+/// Whether such damage may be in several places.
+bool diff_chunk_several(const diff_chunk_trial *t, unsigned d);
 /// Whether the block is compared thoroughly (diff_case).
 bool diff_chunk_thorough(const diff_chunk_trial *t);
 /// Ways to damage the block that the trial encoded.

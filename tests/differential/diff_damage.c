@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "patterns/graph/graph.h"
+#include "tests/differential/diff_wild.h"
 #include "tests/differential/generator/gen_program.h"
 #include "tests/interp/interp_internal.h"
 
@@ -515,14 +516,17 @@ static bool damage_patches(interp *in, const zf_graph *graph, unsigned d, interp
 }
 
 bool diff_trial_beside(const diff_trial *t, unsigned d) {
-    return t->kind == DIFF_RANDOM && d == 5 && !t->narrow; // damage_sizes, 3
+    return t->kind == DIFF_RANDOM && d == 5 && !t->narrow && !t->wild; // damage_sizes, 3
 }
 
+bool diff_trial_several(const diff_trial *t, unsigned d) { return t->wild && diff_wild_places(t->seed + d) > 1; }
+
 diff_demand diff_trial_demand(const diff_trial *t, unsigned d) {
-    return t->kind == DIFF_STAGES ? diff_stage_demand(t, d) : DIFF_ANY;
+    return t->kind == DIFF_STAGES && !t->wild ? diff_stage_demand(t, d) : DIFF_ANY;
 }
 
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
+    if (t->wild) return false;
     if (t->kind == DIFF_STAGES) return diff_stage_neighbour(t, d, guilty, innocent);
     if (t->kind == DIFF_DEEP && d >= DEEP_STAGES && d < DEEP_STAGES + STAGE_WAYS && d % 2 == DEEP_STAGES % 2) {
         unsigned place = (d - DEEP_STAGES) / 2 / STAGE_LANES; // of groups that add up to the rows
@@ -615,11 +619,22 @@ static bool damage_tight(interp *in, const zf_graph *graph, unsigned d, interp_b
 
 bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, unsigned k, const diff_trial *t, unsigned d,
                        interp_block *block) {
+    if (t->wild) {
+        diff_wild wild;
+        if (d >= DIFF_WILD_DAMAGES) return false;
+        diff_wild_open(in, column, block, &wild);
+        return diff_wild_damage(&wild, t->seed + d, block, NULL);
+    }
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
     switch (t->kind) {
     case DIFF_RANDOM:
         if (d < 2) return damage_anything(in, graph, number, k, d, block);
         return d < 2 + SIZE_DAMAGES && damage_sizes(in, graph, number, k, d - 2, block);
+    case DIFF_SWEPT: {
+        diff_wild wild;
+        diff_wild_open(in, column, block, &wild);
+        return diff_wild_sweep(&wild, d, block);
+    }
     case DIFF_LANES: return damage_lane(in, graph, d, block);
     case DIFF_SLOPES: return d < 2 * STREAMS && damage_stream(in, graph, d, block);
     case DIFF_STAGES: return diff_stage_damage(in, graph, t, d, block);

@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/differential/diff_wild.h"
 #include "tests/interp/interp_internal.h"
 
 enum { TIGHT_LEVEL, TIGHT_SLOPE, TIGHT_RANDOM }; // the data of DIFF_TIGHT
+enum { SWEPT_TABLE = 6144 };                     // bytes of a stream that bodies look elements up in
 enum { STAGES_FIRST = 9 };                       // the first trial of DIFF_STAGES, behind the random ones
+enum { ALONE_FIRST = DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS - DIFF_WILDS };
 
 // A tile of a map on a GPU is so many rows; those of other kernels divide it.
 static uint64_t tile_of(zf_type type) {
@@ -86,12 +89,13 @@ static bool tight_trial(unsigned k, zf_type type, diff_trial *out) {
 }
 
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
-    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS - DIFF_ALONE - DIFF_CUTS] = {
-        DIFF_LANES,   DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,   DIFF_FLOOD,
-        DIFF_PATCHES, DIFF_EQUAL, DIFF_HUGE,   DIFF_STAGES, DIFF_STAGES, DIFF_STAGES};
+    static const diff_trial_kind kinds[ALONE_FIRST - DIFF_RANDOM_TRIALS] = {
+        DIFF_LANES, DIFF_STEPS,  DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,  DIFF_FLOOD, DIFF_PATCHES, DIFF_EQUAL,
+        DIFF_HUGE,  DIFF_STAGES, DIFF_STAGES, DIFF_STAGES, DIFF_SWEPT, DIFF_SWEPT, DIFF_SWEPT};
+    if (k >= DIFF_TRIALS - DIFF_WILDS) return diff_trial_wild(column, number, k - (DIFF_TRIALS - DIFF_WILDS), out);
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
-    if (k >= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS) {
-        k -= DIFF_TRIALS - DIFF_ALONE - DIFF_CUTS;
+    if (k >= ALONE_FIRST) {
+        k -= ALONE_FIRST;
         bool good = k < DIFF_ALONE ? last_trial(k, column, out) : tight_trial(k - DIFF_ALONE, column->type, out);
         out->seed = number * 1000 + k;
         return good;
@@ -103,6 +107,11 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
     case DIFF_LANES:
         out->shape = DATA_EVEN_2;
         out->rows = tile_of(column->type) + 133;
+        return true;
+    case DIFF_SWEPT:
+        out->shape = DATA_EVEN_2;
+        out->last = k % 3;
+        out->rows = (tile_of(column->type) > 4096 ? tile_of(column->type) : 4096 + 1024) + 133;
         return true;
     case DIFF_STEPS: return runs || strides;
     case DIFF_SLOPES: return strides;
@@ -132,6 +141,33 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
         return strcmp(column->codec_text, "strings") == 0;
     default: return (runs || strides) && strstr(column->codec_text, "bitpack") != NULL;
     }
+}
+
+// Data of another trial, or of a size that ends near a tile, a row of a warp or a vector.
+bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out) {
+    static const uint16_t units[] = {4096, 4096, 4096, 4096, 4096, 4096, 1024, 1024, 1024, 256, 128, 64, 16, 8192};
+    data_random random = {.state = number * UINT64_C(1000003) + seed};
+    bool found = false;
+    if (data_below(&random, 2) == 0) {
+        for (unsigned tries = 0; !found && tries < 8; tries++) {
+            found = diff_trial_of(column, number, (unsigned)data_below(&random, DIFF_TRIALS - DIFF_WILDS), out);
+            found = found && out->kind != DIFF_HUGE && out->kind != DIFF_FLOOD && out->kind != DIFF_SWEPT && out->rows > 0;
+        }
+    }
+    if (!found) {
+        uint64_t unit = units[data_below(&random, sizeof units / sizeof units[0])];
+        *out = (diff_trial){.shape = (data_shape)data_below(&random, DATA_SHAPES),
+                            .rows = unit * (1 + data_below(&random, unit < 4096   ? 9
+                                                                    : unit < 8192 ? 2
+                                                                                  : 3)) +
+                                    data_below(&random, 41) - 20};
+        if (out->rows > 64 && data_below(&random, 3) == 0) out->rows -= data_below(&random, unit);
+    }
+    if (out->rows == 0) out->rows = 1;
+    out->wild = true;
+    out->narrow = false;
+    out->seed = data_next(&random);
+    return true;
 }
 
 // A number as a value of the type.
@@ -293,7 +329,7 @@ static void push_numbered(interp *in, interp_stream *out, const diff_trial *t) {
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
     bool rises = (t->lines && t->kind != DIFF_STAGES && t->kind != DIFF_EQUAL) || t->bends,
-         made_to_measure = steps || rises || t->numbered || t->kind >= DIFF_PATCHES;
+         made_to_measure = steps || rises || t->numbered || (t->kind >= DIFF_PATCHES && t->kind != DIFF_SWEPT);
     if (!made_to_measure) {
         interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);
         // Nulls behind the last value, of which there is no index.
@@ -333,11 +369,33 @@ bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k) {
 }
 
 bool diff_trial_thorough(const diff_trial *t) {
+    if (t->wild) return t->seed % 8 == 0;
+    if (t->kind == DIFF_SWEPT) return false;
     return t->kind != DIFF_RANDOM && (t->kind < DIFF_HUGE || t->kind == DIFF_STAGES);
 }
 
-bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
+static bool settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
     if (t->kind == DIFF_TIGHT) return diff_cut_streams(in, column, block);
     if (t->kind == DIFF_STAGES) return diff_stages_widen(in, column, t, block);
+    if (t->kind == DIFF_SWEPT) {
+        diff_wild wild;
+        diff_wild_open(in, column, block, &wild);
+        diff_wild_pack(&wild, t->last == 0 ? DIFF_FULL : DIFF_NARROWER, t->last == 1);
+        if (t->last == 1 && !diff_wild_has_sizes(&wild)) return false;
+        if (t->last == 2 && !diff_wild_inflate(&wild, SWEPT_TABLE)) return false;
+        *block = wild.block;
+        return true;
+    }
     return t->kind != DIFF_WIDE || diff_widen_sizes(in, column, block);
+}
+
+bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block) {
+    if (!t->wild) return settle(in, column, t, block);
+    interp_block settled = *block;
+    if (settle(in, column, t, &settled)) *block = settled;
+    diff_wild wild;
+    diff_wild_open(in, column, block, &wild);
+    diff_wild_shape(&wild, diff_wild_packing(t->seed), t->seed);
+    *block = wild.block;
+    return true;
 }

@@ -8,13 +8,15 @@
 #include "tests/interp/data.h"
 
 /// The random trials of a column come first, then one of each kind, three of DIFF_STAGES; of DIFF_LAST, DIFF_ALONE; of
-/// DIFF_TIGHT, DIFF_CUTS.
+/// DIFF_TIGHT, DIFF_CUTS. Then DIFF_WILDS that are wild, with DIFF_WILD_DAMAGES each.
 enum {
     DIFF_RANDOM_TRIALS = 24,
     DIFF_ALONE = 64,
     DIFF_CUTS = 12,
-    DIFF_TRIALS = 36 + DIFF_ALONE + DIFF_CUTS,
-    DIFF_DAMAGES = 684
+    DIFF_WILDS = 40,
+    DIFF_TRIALS = 39 + DIFF_ALONE + DIFF_CUTS + DIFF_WILDS,
+    DIFF_WILD_DAMAGES = 12,
+    DIFF_DAMAGES = 768
 }; ///< of a column; of a trial, at most
 
 typedef enum diff_trial_kind {
@@ -31,6 +33,7 @@ typedef enum diff_trial_kind {
     DIFF_HUGE,  ///< strings of a megabyte
     DIFF_STAGES, ///< nests: so many groups in a tile that threads inside it take only groups of the tile; sizes without saving
     DIFF_LAST,   ///< one row is the last that has something, be it a value or characters: on each lane of a thread
+    DIFF_SWEPT,  ///< tiles and a bit, an element of each stream in turn damaged on each lane of a thread (diff_wild.h)
     DIFF_TIGHT,  ///< streams that have more than the rows need have nothing more: the last row is on each lane of a thread
 } diff_trial_kind;
 
@@ -40,6 +43,7 @@ typedef struct diff_trial {
     diff_trial_kind kind;
     data_shape shape;
     uint64_t rows, seed;
+    bool wild;     ///< the block that the data make is shaped and damaged by chance (diff_wild.h)
     bool narrow;   ///< with seek states every 256 rows, where the column has any
     bool lines;    ///< the data are straight lines that rise, whatever the shape says
     bool bends;    ///< they rise faster and faster, whatever the shape says
@@ -52,6 +56,8 @@ typedef struct diff_trial {
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out);
 /// Makes the trial another, whose data more algorithms take. False: there is no further one. `k`: how often it was asked before.
 bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k);
+/// A wild trial by a seed. False: the column has no trial whose data it takes.
+bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out);
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
 /// Cuts the streams that have more than the rows need. False: none has.
 bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block);
@@ -79,6 +85,8 @@ bool diff_trial_beside(const diff_trial *t, unsigned d);
 /// damage: the one behind their border is the first there. False: that is not known.
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent);
 
+/// Whether such damage may be in several places.
+bool diff_trial_several(const diff_trial *t, unsigned d);
 /// How code reports such damage.
 diff_demand diff_trial_demand(const diff_trial *t, unsigned d);
 

@@ -23,6 +23,7 @@
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_text.h"
 #include "tests/differential/diff_trials.h"
+#include "tests/differential/diff_wild.h"
 #include "tests/differential/faults_report.h"
 #include "tests/interp/externs.h"
 
@@ -38,17 +39,21 @@ static const char usage[] =
     "  --every N        one column in N, but each algorithm\n"
     "  --sites N        one site in N\n"
     "  --what TEXT      only sites whose purpose contains TEXT\n"
+    "  --search N       make N wild blocks more for each survivor: how could it be noticed?\n"
+    "  --sound          search without a fault instead, and fail when something is noticed\n"
+    "  --seconds N      processor time of one such search, at most (60)\n"
     "  --jobs N         processes\n"
     "  --at-least N     fail when fewer than N percent of the faults are noticed\n"
     "  --json FILE      write the results, with --commit TEXT\n"
     "  --page FILE      run nothing: compare the redundant sites with the table of this page\n"
     "  -v               print the survivors\n";
 
+// As many tuples as a decoder has code for, at most (zf_compiler_options.tuples): for others it has the general form.
 enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
 
 typedef struct command {
-    unsigned every, jobs, sites, at_least;
-    bool verbose, chunks, nested, host, gpu;
+    unsigned every, jobs, sites, at_least, search, seconds;
+    bool verbose, chunks, nested, host, gpu, sound;
     const char *json, *commit, *what, *page;
     char **tables;
     int table_count;
@@ -62,7 +67,7 @@ typedef struct trial {
     diff_trial trial;
     const interp_block *undamaged; ///< NULL: the block is as it was encoded
     unsigned damage;               ///< of a block that is damaged
-    bool thorough;
+    bool thorough, several;
     diff_expected expected;
 } trial;
 
@@ -110,7 +115,9 @@ static void make_chunk_trials(column_run *r) {
             interp_block damaged = block;
             if (!diff_chunk_damage(r->in, r->column, &t, d, &damaged)) continue;
             of.seed = t.seed + d;
-            if (expect(r, &of, undamaged, &damaged)) r->trials[r->count - 1].thorough = false;
+            if (!expect(r, &of, undamaged, &damaged)) continue;
+            r->trials[r->count - 1].thorough = false;
+            r->trials[r->count - 1].several = diff_chunk_several(&t, d);
         }
     }
 }
@@ -137,7 +144,9 @@ static void make_trials(column_run *r) {
         for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
             interp_block damaged = block;
             if (!diff_trial_damage(r->in, r->column, r->number, k, &t, d, &damaged)) continue;
-            if (expect(r, &t, undamaged, &damaged)) r->trials[r->count - 1].damage = d;
+            if (!expect(r, &t, undamaged, &damaged)) continue;
+            r->trials[r->count - 1].damage = d;
+            r->trials[r->count - 1].several = diff_trial_several(&t, d);
         }
     }
 }
@@ -172,7 +181,8 @@ typedef struct verdict {
     bool same; ///< without the site the code is the same, once it was optimised
     bool redundant;
     unsigned trial;
-    char text[160];
+    unsigned sought; ///< blocks that a search made until it was noticed; 0: it was not
+    char text[400];
 } verdict;
 
 static bool same_site(const zf_fault_site *a, const zf_fault_site *b) {
@@ -211,6 +221,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         const trial *t = &f->column->trials[k];
         f->c.undamaged = t->undamaged;
         f->c.thorough = t->thorough;
+        f->c.several = t->several;
         f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
         f->c.demand = !given->chunks && t->undamaged != NULL ? diff_trial_demand(&t->trial, t->damage) : DIFF_ANY;
         f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
@@ -224,7 +235,119 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
     }
 }
 
-static void judge_fault(form_run *f, uint32_t site, verdict *out) {
+// ---- A search --------------------------------------------------------------------------------------------------
+
+enum { SEARCH_EACH = 40, SEARCH_ELEMENTS = 1 << 22 }; // damages of a block; elements that the interpreter makes at most
+
+// A valid block for the search, and the trial that it is of.
+static bool search_base(column_run *r, interp *in, uint64_t seed, diff_trial *t, diff_wild *out) {
+    interp_tree *tree;
+    interp_report report;
+    interp_block block;
+    interp_stream *plain;
+    if (given->chunks) {
+        diff_chunk_trial chunk;
+        if (!diff_chunk_wild(r->column, r->number, seed, &chunk)) return false;
+        interp_status encoded = interp_encode(in, r->column, plain = diff_chunk_data(in, r->column, &chunk), &tree, &report);
+        while (encoded != INTERP_OK && diff_chunk_tame(&chunk))
+            encoded = interp_encode(in, r->column, plain = diff_chunk_data(in, r->column, &chunk), &tree, &report);
+        if (encoded != INTERP_OK || interp_flatten(in, r->column, tree, &block) != INTERP_OK) return false;
+        if (!diff_chunk_settle(in, r->column, &chunk, &block)) return false;
+        *t = (diff_trial){.shape = chunk.shape, .rows = chunk.rows, .seed = chunk.seed, .wild = true};
+        diff_wild_open(in, r->column, &block, out);
+        return true;
+    }
+    if (!diff_trial_wild(r->column, r->number, seed, t)) return false;
+    plain = diff_trial_data(in, t, r->column->type);
+    bool taken = interp_encode(in, r->column, plain, &tree, &report) == INTERP_OK;
+    for (unsigned m = 0; !taken && diff_trial_milder(t, r->column->type, m); m++) {
+        plain = diff_trial_data(in, t, r->column->type);
+        taken = interp_encode(in, r->column, plain, &tree, &report) == INTERP_OK;
+    }
+    if (!taken || interp_flatten(in, r->column, tree, &block) != INTERP_OK) return false;
+    block.characters = diff_characters(plain);
+    if (!diff_trial_settle(in, r->column, t, &block)) return false;
+    diff_wild_open(in, r->column, &block, out);
+    return true;
+}
+
+static bool fits_form(form_run *f, const interp_block *block, uint32_t number, zf_fault_sites *sites) {
+    zf_error error = {0};
+    if (block->branch_count != f->branch_count || memcmp(block->branches, f->branches, f->branch_count) != 0) return false;
+    sites->left_out = number;
+    if (!f->form.special) return true;
+    const zf_decoder *decoder = diff_decoder_for(&f->c, f->form.level, f->branches, f->branch_count, &error);
+    if (decoder == NULL) return false;
+    for (unsigned t = 0; t < f->tuple_count; t++) {
+        bool same = true;
+        for (uint32_t p = 0; p < decoder->plan->shaping_count; p++)
+            same = same && f->tuples[t].values[p] == diff_param(decoder, block, decoder->plan->shaping[p]);
+        if (!same) continue;
+        sites->left_out = number_in(f, &f->tuples[t], number);
+        return number == 0 || sites->left_out != 0;
+    }
+    return false;
+}
+
+// Makes wild blocks until one tells that a site is missing.
+static void seek(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *out) {
+    interp_options options = {.externs = interp_test_externs,
+                              .extern_count = interp_test_extern_count,
+                              .no_verify = true,
+                              .max_elements = SEARCH_ELEMENTS};
+    interp *in = NULL;
+    diff_wild wild;
+    diff_trial t;
+    bool good = false;
+    clock_t end = clock() + (clock_t)given->seconds * CLOCKS_PER_SEC;
+    unsigned n = 0, compared = 0;
+    for (; n < given->search && !out->found && clock() < end; n++) {
+        if (n % SEARCH_EACH == 0) {
+            if (in != NULL) interp_destroy(in);
+            in = interp_create(&options);
+            good = search_base(f->column, in, 1000 + n / SEARCH_EACH, &t, &wild);
+        }
+        if (!good) {
+            n += SEARCH_EACH - 1;
+            continue;
+        }
+        zf_text said = {0}, message = {0};
+        uint64_t seed = t.seed + 1000 + n;
+        interp_block block = wild.block;
+        bool damaged = n % SEARCH_EACH > 0;
+        if (damaged && !diff_wild_damage(&wild, seed, &block, &said)) continue;
+        if (fits_form(f, &block, number, sites)) {
+            diff_expected e = {.block = block};
+            interp_stream *rows = NULL;
+            interp_status status = interp_decode_stored(in, f->column->column, &block, &rows, &e.report);
+            if (status == INTERP_OK || status == INTERP_VIOLATION) {
+                e.wanted = status == INTERP_OK ? rows : NULL;
+                if (status == INTERP_OK) e.block.characters = diff_characters(rows);
+                compared++;
+                f->c.undamaged = damaged ? &wild.block : NULL;
+                f->c.several = damaged && diff_wild_places(seed) > 1;
+                f->c.thorough = n % SEARCH_EACH < 3;
+                f->c.beside = f->c.neighbour = false;
+                f->c.demand = DIFF_ANY;
+                diff_verdict v = diff_check_form(&f->c, &e, &f->form, seed, &message);
+                if (v == DIFF_DISAGREE) {
+                    *out = (verdict){.found = true, .sought = n + 1};
+                    char what[200];
+                    put_message(what, sizeof what, message.data != NULL ? message.data : "");
+                    snprintf(out->text, sizeof out->text, "block %u, kind %u %s %llu rows way %u:%s | %s", n, (unsigned)t.kind,
+                             data_shape_name(t.shape), (ull)t.rows, (unsigned)diff_wild_packing(t.seed),
+                             said.data != NULL ? said.data : " no damage", what);
+                }
+            }
+        }
+        zf_text_free(&said);
+        zf_text_free(&message);
+    }
+    if (in != NULL) interp_destroy(in);
+    if (!out->found) snprintf(out->text, sizeof out->text, "nothing by %u of %u blocks", compared, n);
+}
+
+static void judge_fault(form_run *f, uint32_t site, bool search, verdict *out) {
     *out = (verdict){0};
     int ends[2];
     if (pipe(ends) != 0) exit(2);
@@ -233,10 +356,14 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
     if (child < 0) exit(2);
     if (child == 0) {
         zf_fault_sites sites = {0};
-        setrlimit(RLIMIT_CPU, &(struct rlimit){f->seconds, f->seconds});
+        unsigned seconds = search ? given->seconds + 20 : f->seconds;
+        setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
         diff_case_forget(&f->c, f->form.level);
         f->c.sites = &sites;
-        judge(f, site, &sites, out);
+        if (search)
+            seek(f, site, &sites, out);
+        else
+            judge(f, site, &sites, out);
         _exit(write(ends[1], out, sizeof *out) == sizeof *out ? 0 : 2);
     }
     close(ends[1]);
@@ -341,10 +468,16 @@ static void judge_site(form_run *f, uint32_t site) {
     purpose_of(s, purpose);
     if (given->what != NULL && strstr(purpose, given->what) == NULL) return;
     if (!is_judged(f, s)) return;
-    judge_fault(f, site, &v);
+    judge_fault(f, site, false, &v);
     v.same = !v.found && same_code(f, site);
     const redundant_site *row = redundant_site_find(s->kind, purpose, target_of(f), r->column->codec_text);
     v.redundant = !v.found && !v.same && row != NULL;
+    if (given->search > 0 && !v.found && !v.same && !v.redundant) {
+        verdict sought;
+        judge_fault(f, site, true, &sought);
+        fprintf(stderr, "sought: %s\t%s\t%s\t%s\t%s %s (%u)\t%s\n", r->column->table->name, target_of(f), form_of(f), s->function,
+                fault_kind_name(s->kind), purpose, site, sought.text);
+    }
     print_site(f, site, &v);
     if (v.found && row != NULL) {
         fprintf(stderr, "not redundant: %s = %s, %s, %s: %s %s: %s\n", r->column->table->name, r->column->codec_text,
@@ -377,6 +510,12 @@ static void run_form(form_run *f) {
     if (f->form.special) {
         f->sites.count = f->tuples[0].count;
         memcpy(f->noted, f->tuples[0].sites, f->tuples[0].count * sizeof *f->noted);
+    }
+    if (given->sound) {
+        judge_fault(f, 0, true, &v);
+        fprintf(stderr, "sought: %s\t%s\t%s\twithout a fault\t%s\n", r->column->table->name, target_of(f), form_of(f), v.text);
+        r->bad = r->bad || v.found;
+        return;
     }
     uint32_t count = f->sites.count;
     for (uint32_t site = 1 + r->number % given->sites; site <= count; site += given->sites) judge_site(f, site);
@@ -440,32 +579,68 @@ static bool better(const form_run *f, const zf_decoder *decoder, const tuple *a,
     return full[0] != full[1] ? full[0] < full[1] && a->blocks > 0 : a->blocks > b->blocks;
 }
 
-// Specialised code is made for each tuple of shaping values: of the first MOST_TUPLES that come by in blocks of more than a row,
-// the blocks that are made to measure before those that chance made.
+// A tuple that blocks have, and how many of more than a row.
+typedef struct candidate {
+    uint64_t *values;
+    unsigned blocks;
+} candidate;
+
+static int by_blocks(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    return x->blocks != y->blocks ? (x->blocks < y->blocks) - (x->blocks > y->blocks) : 0;
+}
+
+// The tuples of the relevant blocks, those of most blocks first. The caller frees them.
+static candidate *candidates_of(const form_run *f, const zf_decoder *decoder, unsigned *count) {
+    const column_run *r = f->column;
+    size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
+    candidate *all = calloc(r->count + 1u, sizeof *all);
+    *count = 0;
+    for (unsigned k = 0; k < r->count; k++) {
+        if (!f->relevant[k]) continue;
+        uint64_t *values = values_of(decoder, &r->trials[k].expected.block);
+        unsigned n = 0;
+        while (n < *count && memcmp(all[n].values, values, bytes) != 0) n++;
+        if (n == *count)
+            all[(*count)++].values = values;
+        else
+            free(values);
+        all[n].blocks += r->trials[k].expected.block.counts[0] > 1;
+    }
+    qsort(all, *count, sizeof *all, by_blocks);
+    return all;
+}
+
+// Specialised code is made for tuples of shaping values: for the MOST_TUPLES that most blocks have.
 static void choose_tuples(form_run *f, zf_decoder *decoder) {
     column_run *r = f->column;
     size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
-    unsigned best = 0;
+    unsigned best = 0, count;
+    candidate *all = candidates_of(f, decoder, &count);
     f->sites = (zf_fault_sites){.noted = f->noted, .room = MOST_SITES};
-    for (unsigned pass = 0; pass < 2; pass++) {
-        for (unsigned k = r->count; k-- > 0;) {
-            if (!f->relevant[k] || (r->trials[k].expected.block.counts[0] > 1) != (pass == 0)) continue;
-            uint64_t *values = values_of(decoder, &r->trials[k].expected.block);
-            unsigned n = 0;
-            while (n < f->tuple_count && memcmp(f->tuples[n].values, values, bytes) != 0) n++;
-            const zf_abi_code *code;
-            if (n == f->tuple_count && n < MOST_TUPLES && zf_decoder_code_for(decoder, values, &code, NULL) == ZF_OK) {
-                uint32_t count = f->sites.count < MOST_SITES ? f->sites.count : MOST_SITES;
-                tuple *made = &f->tuples[f->tuple_count++];
-                *made = (tuple){.values = values, .sites = calloc(count + 1, sizeof *made->sites), .count = count};
-                memcpy(made->sites, f->noted, count * sizeof *f->noted);
-                values = NULL;
-            }
-            free(values);
-            f->relevant[k] = n < f->tuple_count;
-            f->tuple_of[k] = n;
-            if (n < f->tuple_count && pass == 0) f->tuples[n].blocks++;
+    for (unsigned n = 0; n < count; n++) {
+        const zf_abi_code *code;
+        if (f->tuple_count < MOST_TUPLES && zf_decoder_code_for(decoder, all[n].values, &code, NULL) == ZF_OK) {
+            uint32_t sites = f->sites.count < MOST_SITES ? f->sites.count : MOST_SITES;
+            tuple *made = &f->tuples[f->tuple_count++];
+            *made = (tuple){.values = all[n].values,
+                            .blocks = all[n].blocks,
+                            .sites = calloc(sites + 1, sizeof *made->sites),
+                            .count = sites};
+            memcpy(made->sites, f->noted, sites * sizeof *f->noted);
+        } else {
+            free(all[n].values);
         }
+    }
+    free(all);
+    for (unsigned k = 0; k < r->count; k++) {
+        if (!f->relevant[k]) continue;
+        uint64_t *values = values_of(decoder, &r->trials[k].expected.block);
+        unsigned n = 0;
+        while (n < f->tuple_count && memcmp(f->tuples[n].values, values, bytes) != 0) n++;
+        free(values);
+        f->relevant[k] = n < f->tuple_count;
+        f->tuple_of[k] = n;
     }
     for (unsigned t = 1; t < f->tuple_count; t++)
         if (better(f, decoder, &f->tuples[t], &f->tuples[best])) best = t;
@@ -499,7 +674,10 @@ static void run_level(form_run *f, unsigned level) {
 }
 
 static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *column, unsigned number, FILE *out) {
-    interp_options options = {.externs = interp_test_externs, .extern_count = interp_test_extern_count, .no_verify = true};
+    interp_options options = {.externs = interp_test_externs,
+                              .extern_count = interp_test_extern_count,
+                              .no_verify = true,
+                              .max_elements = SEARCH_ELEMENTS};
     column_run *r = calloc(1, sizeof *r);
     form_run *f = calloc(1, sizeof *f);
     diff_tally tally = {0};
@@ -574,10 +752,11 @@ static bool read_command(int count, char **arguments, command *c) {
         unsigned *number;
         const char **text;
     } options[] = {
-        {"-v", &c->verbose, NULL, NULL},      {"--chunks", &c->chunks, NULL, NULL}, {"--host", &c->host, NULL, NULL},
-        {"--nested", &c->nested, NULL, NULL}, {"--gpu", &c->gpu, NULL, NULL},       {"--every", NULL, &c->every, NULL},
-        {"--sites", NULL, &c->sites, NULL},   {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL},
-        {"--json", NULL, NULL, &c->json},     {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},
+        {"-v", &c->verbose, NULL, NULL},        {"--chunks", &c->chunks, NULL, NULL}, {"--host", &c->host, NULL, NULL},
+        {"--nested", &c->nested, NULL, NULL},   {"--sound", &c->sound, NULL, NULL},   {"--gpu", &c->gpu, NULL, NULL},
+        {"--every", NULL, &c->every, NULL},     {"--sites", NULL, &c->sites, NULL},   {"--search", NULL, &c->search, NULL},
+        {"--seconds", NULL, &c->seconds, NULL}, {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL},
+        {"--json", NULL, NULL, &c->json},       {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},
         {"--page", NULL, NULL, &c->page},
     };
     enum { OPTIONS = sizeof options / sizeof options[0] };
@@ -643,7 +822,7 @@ static bool run_workers(const command *c, FILE **outs) {
 }
 
 int main(int count, char **arguments) {
-    command c = {.every = 1, .jobs = 1, .sites = 1, .commit = ""};
+    command c = {.every = 1, .jobs = 1, .sites = 1, .seconds = 60, .commit = ""};
     given = &c;
     if (!read_command(count, arguments, &c)) {
         fputs(usage, stderr);

@@ -24,9 +24,9 @@ enum { MOST_ELEMENTS = 1 << 22 };
 // One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
 // everything takes longer.
 #ifdef ZF_SANITIZE
-enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4 };
+enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4, WILD_EACH = 40, SWEPT_EACH = 48 };
 #else
-enum { DAMAGES_EACH = 3, TRIALS_BUT = 4, SPECIAL_EACH = 3 };
+enum { DAMAGES_EACH = 3, TRIALS_BUT = 2, SPECIAL_EACH = 3, WILD_EACH = 20, SWEPT_EACH = 36 };
 #endif
 
 // ---- A column -------------------------------------------------------------------------------------------------
@@ -36,6 +36,7 @@ typedef struct run {
     diff_program program;
     diff_tally tally;
     uint64_t encoded, refused, other, damaged, files;
+    unsigned turn;
 } run;
 
 // Damages the block of a trial in one place at a time: the interpreter and all code report the same.
@@ -45,8 +46,10 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
     for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
         interp_block damaged = *block;
         zf_text message = {0};
-        if (t->kind != DIFF_RANDOM && (number + d) % DAMAGES_EACH != 0) continue;
+        unsigned each = t->kind == DIFF_SWEPT ? SWEPT_EACH : t->kind != DIFF_RANDOM || t->wild ? DAMAGES_EACH : 1;
+        if ((number + d + r->turn) % each != 0) continue;
         if (!diff_trial_damage(in, c->column, number, k, t, d, &damaged)) continue;
+        c->several = diff_trial_several(t, d);
         c->beside = diff_trial_beside(t, d);
         c->demand = diff_trial_demand(t, d);
         c->neighbour = diff_trial_neighbour(t, d, &c->guilty, &c->innocent);
@@ -57,7 +60,7 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
         zf_text_free(&message);
     }
     c->undamaged = NULL;
-    c->beside = c->neighbour = false;
+    c->several = c->beside = c->neighbour = false;
     c->demand = DIFF_ANY;
 }
 
@@ -144,9 +147,13 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
         // Where nothing is ordered there are no seek states, and it is the same code.
         diff_trial t;
         if (!diff_trial_of(column, number, k, &t)) continue;
-        if (t.kind == DIFF_RANDOM && (number + k + 1) % TRIALS_BUT == 0) continue;
+        if (t.kind == DIFF_RANDOM && !t.wild && (number + k + 1 + r->turn) % TRIALS_BUT == 0) continue;
+        if (t.wild && (number + k + r->turn) % WILD_EACH != 0) continue;
+        if (t.kind == DIFF_SWEPT && !t.wild && (number + k + r->turn) % 3 != 0) continue;
         diff_case *c = t.narrow && diff_is_ordered(&wide) ? &narrow : &wide;
-        c->tuples = t.kind == DIFF_RANDOM && (number + k) % SPECIAL_EACH != 0 ? 1 : 0; // compiling takes most of the time
+        c->tuples = (t.kind == DIFF_RANDOM || t.kind == DIFF_SWEPT || t.wild) && (number + k) % SPECIAL_EACH != 0
+                        ? 1
+                        : 0; // compiling takes most of the time
         check_case(r, c, number, k, &t);
     }
     diff_case_close(&wide);
@@ -161,6 +168,7 @@ int main(int count, char **arguments) {
     sample columns = {.every = 1};
     if (parts == 0 || (count > 3 && !sample_read(arguments[3], &columns))) return 2;
     run *r = calloc(1, sizeof *r);
+    r->turn = columns.turn;
     zf_text text = {0}, message = {0};
     diff_columns_families(&text);
     CHECK(diff_columns_tpch(&text) == 61, "columns in tpch.zf");

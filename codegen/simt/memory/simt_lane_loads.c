@@ -190,30 +190,44 @@ static void load_window(zf_kernel_build *lower, zf_simt_lanes *lanes, window *w)
     from_loads(cg, &lanes->stage, bb_before);
 }
 
-// `count` (at most 32) bits from bit `at` of the window's words.
-static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count) {
+// `count` (at most 32) bits from bit `at` of the window's words, with others above them.
+static LLVMValueRef take_more(zf_cg *cg, const window *w, uint64_t at, uint64_t count) {
     uint64_t word = at / 32, shift = at % 32;
     LLVMValueRef v = w->v_words[word], v_shift = zf_cg_i32(cg, (uint32_t)shift);
     if (shift + count > 32)
         v = zf_cg_funnel(cg, false, w->v_words[word + 1], v, v_shift);
     else if (shift > 0)
         v = LLVMBuildLShr(cg->builder, v, v_shift, "");
-    if (shift + count == 32) return v; // nothing stands above
+    return v;
+}
+
+// These bits alone.
+static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count) {
+    LLVMValueRef v = take_more(cg, w, at, count);
+    if (at % 32 + count == 32) return v; // nothing stands above
     return zf_cg_mask(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)), "bits of a lane");
+}
+
+// The window of these bits, which are not none. NULL: it is too large.
+static window *window_of(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, uint64_t stride, uint64_t from,
+                         uint64_t count) {
+    if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
+    if ((lanes->count - 1) * stride + count + 64 > 32 * MOST_WORDS) return NULL;
+    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
+    window *w = find(&lanes->stage, &like);
+    if (w == NULL) {
+        w = add(lower->cg, &lanes->stage, &like, MOST_WORDS + 5); // the last: zeros above the bits
+        load_window(lower, lanes, w);
+    }
+    return w;
 }
 
 LLVMValueRef zf_simt_lane_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride,
                                uint64_t from, uint64_t count) {
     zf_cg *cg = lower->cg;
     if (count == 0) return zf_cg_i64(cg, 0);
-    if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
-    if ((lanes->count - 1) * stride + count + 64 > 32 * MOST_WORDS) return NULL;
-    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
-    window *w = find(&lanes->stage, &like);
-    if (w == NULL) {
-        w = add(cg, &lanes->stage, &like, MOST_WORDS + 5); // the last: zeros above the bits
-        load_window(lower, lanes, w);
-    }
+    window *w = window_of(lower, lanes, edge, stride, from, count);
+    if (w == NULL) return NULL;
     uint64_t at = w->at + k * stride;
     LLVMValueRef v = zf_cg_resize(cg, take(cg, w, at, count < 32 ? count : 32), cg->ty_i64, false);
     if (count <= 32) return v;
@@ -259,8 +273,8 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
     zf_cg *cg = lower->cg;
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     if (type.kind == ZF_K_BOOL) {
-        LLVMValueRef v_bit = zf_simt_lane_bits(lower, lanes, k, edge, 1, 0, 1);
-        return zf_cg_scalar(type, zf_cg_resize(cg, v_bit, cg->ty_i1, false));
+        const window *bits = window_of(lower, lanes, edge, 1, 0, 1); // an i1 has one of them, whatever stands above
+        return zf_cg_scalar(type, zf_cg_resize(cg, take_more(cg, bits, bits->at + k, 1), cg->ty_i1, false));
     }
     window like = {.edge = edge, .elements = true};
     window *w = find(&lanes->stage, &like);
