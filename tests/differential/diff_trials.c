@@ -368,6 +368,11 @@ bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k) {
     return k == 0 || (texts && k == 1) || (numbers && k <= 2);
 }
 
+bool diff_trial_full_groups(const zf_column *column, const diff_trial *t) {
+    bool made = t->wild || t->kind == DIFF_SWEPT; // words without a bit
+    return strstr(column->codec_text, "fsst_groups") == NULL && (!made || strstr(column->codec_text, "members") == NULL);
+}
+
 bool diff_trial_thorough(const diff_trial *t) {
     if (t->wild) return t->seed % 8 == 0;
     if (t->kind == DIFF_SWEPT) return false;

@@ -61,6 +61,8 @@ bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, di
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
 /// Cuts the streams that have more than the rows need. False: none has.
 bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block);
+/// Whether no group of the column is empty in its blocks.
+bool diff_trial_full_groups(const zf_column *column, const diff_trial *t);
 /// Whether its blocks are compared thoroughly (diff_case).
 bool diff_trial_thorough(const diff_trial *t);
 /// Packs the sizes of a block's groups anew without any saving. False: they are not packed.

@@ -308,6 +308,7 @@ typedef struct damage {
     data_random random;
     interp_block *block;
     zf_text *said;
+    unsigned most; // places
 } damage;
 
 static void say(damage *d, const diff_leaf *leaf, const char *text, const char *where, const char *what) {
@@ -329,7 +330,7 @@ static bool one_element(damage *d, const diff_leaf *leaf) {
     const char *where, *what;
     uint64_t at = place_in(d->w, leaf, &d->random, &where), run = 1;
     leaf->values[at] = value_for(d->w, leaf, leaf->values[at], &d->random, &what) & ones(leaf->bits);
-    if (data_below(&d->random, 6) == 0) { // several alike
+    if (d->most > 1 && data_below(&d->random, 2) == 0) { // several alike
         run = 2 + data_below(&d->random, 40);
         for (uint64_t e = at + 1; e < leaf->count && e < at + run; e++) leaf->values[e] = leaf->values[at];
     }
@@ -343,9 +344,10 @@ static bool two_elements(damage *d, const diff_leaf *leaf) {
     const char *where, *what;
     uint64_t a = place_in(d->w, leaf, &d->random, &where), all = ones(leaf->bits), moved;
     uint64_t b = a + behind[data_below(&d->random, sizeof behind / sizeof behind[0])];
-    if (data_below(&d->random, 3) == 0) b = 2 * a - b;
-    if (b >= leaf->count) b = data_below(&d->random, leaf->count);
-    if (a == b) return false;
+    if (d->most == 1) b = a + 1; // before it, elements would be shifted into other tiles
+    if (d->most > 1 && data_below(&d->random, 3) == 0) b = 2 * a - b;
+    if (b >= leaf->count && d->most > 1) b = data_below(&d->random, leaf->count);
+    if (a == b || b >= leaf->count) return false;
     switch (data_below(&d->random, 6)) {
     case 0: what = "all of one", moved = leaf->values[a]; break;
     case 1: what = "one", moved = 1; break;
@@ -468,7 +470,7 @@ static bool damage_count(damage *d) {
     case 4: what = "half", now = old / 2; break;
     default: what = "some more", now = old + data_below(&d->random, 64); break;
     }
-    if (old == 0 || now == old) return false;
+    if (now == 0 || now == old || old == 0) return false; // of an edge without elements GPUs read what nothing has written
     diff_set_count(d->w->in, d->block, edge, now);
     if (d->said != NULL) zf_text_printf(d->said, " [count of '%s': %s]", d->w->graph->edges[edge].path, what);
     return true;
@@ -543,8 +545,8 @@ bool diff_wild_sweep(const diff_wild *wild, unsigned d, interp_block *block) {
     if (at >= leaf->count) return false;
     uint64_t *values = diff_copy(wild->in, leaf->values, 8 * leaf->count);
     if (leaf->made != 0) {
-        uint64_t other = at + 1 < leaf->count ? at + 1 : at - 1, moved = far ? values[at] : SWEEP_BORROWED;
-        if (leaf->count < 2) return false;
+        uint64_t other = at + 1, moved = far ? values[at] : SWEEP_BORROWED;
+        if (other == leaf->count) return false;
         values[at] = (values[at] - moved) & all;
         values[other] = (values[other] + moved) & all;
     } else {
@@ -562,9 +564,10 @@ unsigned diff_wild_places(uint64_t seed) {
 
 bool diff_wild_damage(const diff_wild *wild, uint64_t seed, interp_block *block, zf_text *said) {
     damage d = {.w = wild, .random = {.state = seed}, .block = block, .said = said};
-    unsigned places = 0, most = diff_wild_places(seed);
+    unsigned places = 0;
+    d.most = diff_wild_places(seed);
     data_next(&d.random); // which has said so
-    for (unsigned tries = 0; places < most && tries < 8; tries++) {
+    for (unsigned tries = 0; places < d.most && tries < 8; tries++) {
         uint64_t way = data_below(&d.random, 20);
         places += way < 15 ? damage_leaf(&d) : way < 17 ? damage_count(&d) : way < 19 ? damage_param(&d) : damage_start(&d);
     }

@@ -23,8 +23,8 @@
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_text.h"
 #include "tests/differential/diff_trials.h"
-#include "tests/differential/diff_wild.h"
 #include "tests/differential/faults_report.h"
+#include "tests/differential/faults_search.h"
 #include "tests/interp/externs.h"
 
 typedef unsigned long long ull;
@@ -181,7 +181,6 @@ typedef struct verdict {
     bool same; ///< without the site the code is the same, once it was optimised
     bool redundant;
     unsigned trial;
-    unsigned sought; ///< blocks that a search made until it was noticed; 0: it was not
     char text[400];
 } verdict;
 
@@ -221,6 +220,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         const trial *t = &f->column->trials[k];
         f->c.undamaged = t->undamaged;
         f->c.thorough = t->thorough;
+        f->c.full_groups = !given->chunks && diff_trial_full_groups(f->column->column, &t->trial);
         f->c.several = t->several;
         f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
         f->c.demand = !given->chunks && t->undamaged != NULL ? diff_trial_demand(&t->trial, t->damage) : DIFF_ANY;
@@ -237,40 +237,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
 
 // ---- A search --------------------------------------------------------------------------------------------------
 
-enum { SEARCH_EACH = 40, SEARCH_ELEMENTS = 1 << 22 }; // damages of a block; elements that the interpreter makes at most
-
-// A valid block for the search, and the trial that it is of.
-static bool search_base(column_run *r, interp *in, uint64_t seed, diff_trial *t, diff_wild *out) {
-    interp_tree *tree;
-    interp_report report;
-    interp_block block;
-    interp_stream *plain;
-    if (given->chunks) {
-        diff_chunk_trial chunk;
-        if (!diff_chunk_wild(r->column, r->number, seed, &chunk)) return false;
-        interp_status encoded = interp_encode(in, r->column, plain = diff_chunk_data(in, r->column, &chunk), &tree, &report);
-        while (encoded != INTERP_OK && diff_chunk_tame(&chunk))
-            encoded = interp_encode(in, r->column, plain = diff_chunk_data(in, r->column, &chunk), &tree, &report);
-        if (encoded != INTERP_OK || interp_flatten(in, r->column, tree, &block) != INTERP_OK) return false;
-        if (!diff_chunk_settle(in, r->column, &chunk, &block)) return false;
-        *t = (diff_trial){.shape = chunk.shape, .rows = chunk.rows, .seed = chunk.seed, .wild = true};
-        diff_wild_open(in, r->column, &block, out);
-        return true;
-    }
-    if (!diff_trial_wild(r->column, r->number, seed, t)) return false;
-    plain = diff_trial_data(in, t, r->column->type);
-    bool taken = interp_encode(in, r->column, plain, &tree, &report) == INTERP_OK;
-    for (unsigned m = 0; !taken && diff_trial_milder(t, r->column->type, m); m++) {
-        plain = diff_trial_data(in, t, r->column->type);
-        taken = interp_encode(in, r->column, plain, &tree, &report) == INTERP_OK;
-    }
-    if (!taken || interp_flatten(in, r->column, tree, &block) != INTERP_OK) return false;
-    block.characters = diff_characters(plain);
-    if (!diff_trial_settle(in, r->column, t, &block)) return false;
-    diff_wild_open(in, r->column, &block, out);
-    return true;
-}
-
+// Whether the form has code for the block. Then the site is left out of it.
 static bool fits_form(form_run *f, const interp_block *block, uint32_t number, zf_fault_sites *sites) {
     zf_error error = {0};
     if (block->branch_count != f->branch_count || memcmp(block->branches, f->branches, f->branch_count) != 0) return false;
@@ -291,60 +258,26 @@ static bool fits_form(form_run *f, const interp_block *block, uint32_t number, z
 
 // Makes wild blocks until one tells that a site is missing.
 static void seek(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *out) {
-    interp_options options = {.externs = interp_test_externs,
-                              .extern_count = interp_test_extern_count,
-                              .no_verify = true,
-                              .max_elements = SEARCH_ELEMENTS};
-    interp *in = NULL;
-    diff_wild wild;
-    diff_trial t;
-    bool good = false;
+    fault_search *search = fault_search_open(f->column->column, f->column->number, given->chunks);
     clock_t end = clock() + (clock_t)given->seconds * CLOCKS_PER_SEC;
-    unsigned n = 0, compared = 0;
-    for (; n < given->search && !out->found && clock() < end; n++) {
-        if (n % SEARCH_EACH == 0) {
-            if (in != NULL) interp_destroy(in);
-            in = interp_create(&options);
-            good = search_base(f->column, in, 1000 + n / SEARCH_EACH, &t, &wild);
+    while (fault_search_made(search) < given->search && !out->found && clock() < end) {
+        diff_expected e;
+        zf_text message = {0};
+        const interp_block *block = fault_search_next(search);
+        if (block == NULL || !fits_form(f, block, number, sites) || !fault_search_expect(search, &f->c, &e)) continue;
+        if (diff_check_form(&f->c, &e, &f->form, fault_search_seed(search), &message) == DIFF_DISAGREE) {
+            char how[200], what[190];
+            fault_search_say(search, how, sizeof how);
+            put_message(what, sizeof what, message.data != NULL ? message.data : "");
+            *out = (verdict){.found = true};
+            snprintf(out->text, sizeof out->text, "%s | %s", how, what);
         }
-        if (!good) {
-            n += SEARCH_EACH - 1;
-            continue;
-        }
-        zf_text said = {0}, message = {0};
-        uint64_t seed = t.seed + 1000 + n;
-        interp_block block = wild.block;
-        bool damaged = n % SEARCH_EACH > 0;
-        if (damaged && !diff_wild_damage(&wild, seed, &block, &said)) continue;
-        if (fits_form(f, &block, number, sites)) {
-            diff_expected e = {.block = block};
-            interp_stream *rows = NULL;
-            interp_status status = interp_decode_stored(in, f->column->column, &block, &rows, &e.report);
-            if (status == INTERP_OK || status == INTERP_VIOLATION) {
-                e.wanted = status == INTERP_OK ? rows : NULL;
-                if (status == INTERP_OK) e.block.characters = diff_characters(rows);
-                compared++;
-                f->c.undamaged = damaged ? &wild.block : NULL;
-                f->c.several = damaged && diff_wild_places(seed) > 1;
-                f->c.thorough = n % SEARCH_EACH < 3;
-                f->c.beside = f->c.neighbour = false;
-                f->c.demand = DIFF_ANY;
-                diff_verdict v = diff_check_form(&f->c, &e, &f->form, seed, &message);
-                if (v == DIFF_DISAGREE) {
-                    *out = (verdict){.found = true, .sought = n + 1};
-                    char what[200];
-                    put_message(what, sizeof what, message.data != NULL ? message.data : "");
-                    snprintf(out->text, sizeof out->text, "block %u, kind %u %s %llu rows way %u:%s | %s", n, (unsigned)t.kind,
-                             data_shape_name(t.shape), (ull)t.rows, (unsigned)diff_wild_packing(t.seed),
-                             said.data != NULL ? said.data : " no damage", what);
-                }
-            }
-        }
-        zf_text_free(&said);
         zf_text_free(&message);
     }
-    if (in != NULL) interp_destroy(in);
-    if (!out->found) snprintf(out->text, sizeof out->text, "nothing by %u of %u blocks", compared, n);
+    if (!out->found)
+        snprintf(out->text, sizeof out->text, "nothing by %u of %u blocks", fault_search_compared(search),
+                 fault_search_made(search));
+    fault_search_close(search);
 }
 
 static void judge_fault(form_run *f, uint32_t site, bool search, verdict *out) {
@@ -503,7 +436,10 @@ static void run_form(form_run *f) {
     f->seconds = 2 + 3 * (unsigned)((clock() - before) / CLOCKS_PER_SEC + 1);
     f->c.sites = NULL;
     if (v.found || f->sites.count > MOST_SITES) {
-        fprintf(stderr, "%s = %s: without a fault: %s\n", r->column->table->name, r->column->codec_text, v.text);
+        const trial *t = &r->trials[v.trial];
+        fprintf(stderr, "%s = %s: without a fault, trial of kind %u%s, seed %llu, damage %u: %s\n", r->column->table->name,
+                r->column->codec_text, (unsigned)t->trial.kind, t->trial.wild ? ", wild" : "", (ull)t->trial.seed, t->damage,
+                v.text);
         r->bad = true;
         return;
     }
@@ -677,7 +613,7 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
     interp_options options = {.externs = interp_test_externs,
                               .extern_count = interp_test_extern_count,
                               .no_verify = true,
-                              .max_elements = SEARCH_ELEMENTS};
+                              .max_elements = FAULT_SEARCH_ELEMENTS};
     column_run *r = calloc(1, sizeof *r);
     form_run *f = calloc(1, sizeof *f);
     diff_tally tally = {0};
@@ -686,13 +622,7 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
         make_chunk_trials(r);
     else
         make_trials(r);
-    *f = (form_run){.column = r,
-                    .c = {.machine = machine,
-                          .spec = spec,
-                          .column = column,
-                          .exact_nans = true,
-                          .full_groups = !given->chunks && strstr(column->codec_text, "fsst_groups") == NULL,
-                          .tally = &tally}};
+    *f = (form_run){.column = r, .c = {.machine = machine, .spec = spec, .column = column, .exact_nans = true, .tally = &tally}};
     if (!given->host) run_level(f, DIFF_GPU);
     if (!given->gpu) run_level(f, 0);
     diff_case_close(&f->c);

@@ -81,6 +81,7 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
     r->encoded += taken;
     if (taken && diff_trial_settle(in, c->column, t, &block)) {
         c->thorough = diff_trial_thorough(t);
+        c->full_groups = diff_trial_full_groups(c->column, t);
         diff_verdict verdict = diff_check_block(c, in, &block, t->seed, &message);
         CHECK(verdict == DIFF_SAME_BYTES, "%s = %s, trial %u, %s, %llu: %s %s", c->column->name, c->column->codec_text, k,
               data_shape_name(t->shape), (ull)t->rows, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
@@ -135,7 +136,6 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
                       .spec = diff_program_spec(&r->program),
                       .column = column,
                       .exact_nans = true,
-                      .full_groups = strstr(column->codec_text, "fsst_groups") == NULL, // an escape is an empty group
                       .tally = &r->tally},
               narrow = wide;
     uint64_t before = r->encoded;
