@@ -39,6 +39,7 @@ static const char usage[] =
     "  --every N        one column in N, but each algorithm\n"
     "  --sites N        one site in N\n"
     "  --what TEXT      only sites whose purpose contains TEXT\n"
+    "  --few            one wild trial in eight\n"
     "  --search N       make N wild blocks more for each survivor: how could it be noticed?\n"
     "  --sound          search without a fault instead, and fail when something is noticed\n"
     "  --seconds N      processor time of one such search, at most (60)\n"
@@ -49,11 +50,11 @@ static const char usage[] =
     "  -v               print the survivors\n";
 
 // As many tuples as a decoder has code for, at most (zf_compiler_options.tuples): for others it has the general form.
-enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
+enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLES = 7, FEW_EACH = 8 };
 
 typedef struct command {
     unsigned every, jobs, sites, at_least, search, seconds;
-    bool verbose, chunks, nested, host, gpu, sound;
+    bool verbose, chunks, nested, host, gpu, sound, few;
     const char *json, *commit, *what, *page;
     char **tables;
     int table_count;
@@ -126,6 +127,7 @@ static void make_trials(column_run *r) {
     for (unsigned k = 0; k < DIFF_TRIALS; k++) {
         diff_trial t;
         if (!diff_trial_of(r->column, r->number, k, &t)) continue;
+        if (given->few && (t.wild || t.kind == DIFF_SWEPT) && k % FEW_EACH != 0) continue;
         interp_stream *plain = diff_trial_data(r->in, &t, r->column->type);
         interp_tree *tree;
         interp_report report;
@@ -682,12 +684,12 @@ static bool read_command(int count, char **arguments, command *c) {
         unsigned *number;
         const char **text;
     } options[] = {
-        {"-v", &c->verbose, NULL, NULL},        {"--chunks", &c->chunks, NULL, NULL}, {"--host", &c->host, NULL, NULL},
-        {"--nested", &c->nested, NULL, NULL},   {"--sound", &c->sound, NULL, NULL},   {"--gpu", &c->gpu, NULL, NULL},
-        {"--every", NULL, &c->every, NULL},     {"--sites", NULL, &c->sites, NULL},   {"--search", NULL, &c->search, NULL},
-        {"--seconds", NULL, &c->seconds, NULL}, {"--jobs", NULL, &c->jobs, NULL},     {"--at-least", NULL, &c->at_least, NULL},
-        {"--json", NULL, NULL, &c->json},       {"--commit", NULL, NULL, &c->commit}, {"--what", NULL, NULL, &c->what},
-        {"--page", NULL, NULL, &c->page},
+        {"-v", &c->verbose, NULL, NULL},          {"--chunks", &c->chunks, NULL, NULL},   {"--host", &c->host, NULL, NULL},
+        {"--nested", &c->nested, NULL, NULL},     {"--sound", &c->sound, NULL, NULL},     {"--few", &c->few, NULL, NULL},
+        {"--gpu", &c->gpu, NULL, NULL},           {"--every", NULL, &c->every, NULL},     {"--sites", NULL, &c->sites, NULL},
+        {"--search", NULL, &c->search, NULL},     {"--seconds", NULL, &c->seconds, NULL}, {"--jobs", NULL, &c->jobs, NULL},
+        {"--at-least", NULL, &c->at_least, NULL}, {"--json", NULL, NULL, &c->json},       {"--commit", NULL, NULL, &c->commit},
+        {"--what", NULL, NULL, &c->what},         {"--page", NULL, NULL, &c->page},
     };
     enum { OPTIONS = sizeof options / sizeof options[0] };
     int k = 1;
@@ -731,6 +733,7 @@ static void print_json(const command *c, const fault_results *all, FILE *json) {
     zf_text line = {0};
     zf_text_printf(&line, "zf-faults%s%s%s%s --every %u --sites %u", c->chunks ? " --chunks" : "", c->nested ? " --nested" : "",
                    c->host ? " --host" : "", c->gpu ? " --gpu" : "", c->every, c->sites);
+    if (c->few) zf_text_puts(&line, " --few");
     if (c->what != NULL) zf_text_printf(&line, " --what '%s'", c->what);
     for (int k = 0; k < c->table_count; k++) zf_text_printf(&line, " %s", c->tables[k]);
     fault_results_print(all, c->commit, line.data, json);

@@ -14,7 +14,7 @@ void fault_search_close(fault_search *search);
 
 /// Makes the next block. NULL: the column takes no data of that kind; go on. It belongs to the search, until the next.
 const interp_block *fault_search_next(fault_search *search);
-/// What the interpreter says of it, and how it is to be compared. False: the interpreter gives up.
+/// Asks the interpreter about it, and sets how it is to be compared. False: the interpreter gives up.
 bool fault_search_expect(fault_search *search, diff_case *c, diff_expected *out);
 /// The seed of its ranges and lies.
 uint64_t fault_search_seed(const fault_search *search);
