@@ -13,6 +13,7 @@ typedef struct zf_strip zf_strip;
 /// The state that only loops over tiles add to a kernel.
 typedef struct zf_host_state {
     LLVMValueRef v_out;          ///< argument: where the column goes
+    bool is_out;                 ///< the sink is `v_out`: of a whole block nothing reads the elements
     LLVMValueRef v_limit;        ///< slot (i64): strips that begin below may read their bits in whole vectors
     bool tables_are_small;       ///< what is being built may take streams for tables of a register (host_lookup.c), which
     LLVMValueRef v_small_tables; ///< i1: they then are; NULL: there are none
@@ -33,6 +34,11 @@ zf_kernel_env zf_host_env_make(zf_kernel_build *lower, uint32_t node);
 /// Begins the body of function `name` (its arguments, the open block), and ends it, making the entry that calls it.
 LLVMBasicBlockRef zf_lower_open(zf_kernel_build *lower, const char *name);
 void zf_lower_close(zf_kernel_build *lower, const char *name, LLVMBasicBlockRef bb_first);
+
+/// Begins code that only makes elements of the column: it is passed over where states alone are wanted (ZF_ABI_STATES). Returns
+/// the block behind it, or NULL where it is never passed over; zf_lower_made goes there.
+LLVMBasicBlockRef zf_lower_make(zf_kernel_build *lower);
+void zf_lower_made(zf_kernel_build *lower, LLVMBasicBlockRef bb_behind);
 
 /// Strips of a tile of elements that are whole and may be unpacked, without the block's last element where scans run.
 LLVMValueRef zf_lower_whole_strips(zf_kernel_build *lower, const zf_lower_tiles *tiles);

@@ -41,6 +41,7 @@ static void some_strips(zf_kernel_build *lower, LLVMValueRef v_lo, LLVMValueRef 
     LLVMValueRef v_start = zf_cg_add(cg, v_lo, LLVMBuildShl(cg->builder, outer.v_i, zf_cg_i64(cg, 6), ""));
     zf_strip strip = zf_strip_begin(lower, v_start, true);
     zf_lower_scans_strip(lower, &strip);
+    LLVMBasicBlockRef bb_made = zf_lower_make(lower);
     zf_cg_loop_begin(cg, &inner, v_zero, zf_cg_i64(cg, ZF_STRIP), "element");
     zf_kernel_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = &strip;
@@ -54,6 +55,7 @@ static void some_strips(zf_kernel_build *lower, LLVMValueRef v_lo, LLVMValueRef 
     cg->v_guard = NULL;
     zf_cg_loop_end(cg, &inner);
     if (is_bool) zf_lower_store_strip_bits(lower, v_bytes, v_start);
+    zf_lower_made(lower, bb_made);
     zf_strip_end(lower, &strip);
     zf_cg_loop_end(cg, &outer);
 }

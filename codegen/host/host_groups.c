@@ -299,10 +299,13 @@ static void visit_group(zf_kernel_build *lower, zf_strip *strip, const visit *v,
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_clamp(cg, v_left, v_want, "elements behind the tile");
-    if (zf_lower_level_has_steps(lower, 0) || lower->one_by_one)
+    if (zf_lower_level_has_steps(lower, 0) || lower->one_by_one) {
         emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos);
-    else
+    } else {
+        LLVMBasicBlockRef bb_made = zf_lower_make(lower);
         emit_group(lower, strip, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_hi);
+        zf_lower_made(lower, bb_made);
+    }
     set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_n));
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_n, v_left), bb_inside, bb_behind);
     zf_cg_enter(cg, bb_inside);
@@ -328,10 +331,12 @@ static void visit_short(zf_kernel_build *lower, zf_strip *strip, const visit *v,
     zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, v_whole), bb_short, bb_other);
     zf_cg_enter(cg, bb_short);
     const zf_expr *access = string_of(lower, v->to);
+    LLVMBasicBlockRef bb_made = zf_lower_make(lower);
     if (access != NULL)
         emit_short_string(lower, strip, access, v_g, v_pos);
     else
         emit_vector(lower, strip, v->to, v_g, v_zero, v_size, v_pos, lanes);
+    zf_lower_made(lower, bb_made);
     set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_size));
     set(cg, v->at.v_g, zf_cg_add(cg, v_g, v_one));
     zf_cg_br(cg, bb_done);

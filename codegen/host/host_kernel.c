@@ -150,6 +150,22 @@ void zf_lower_close(zf_kernel_build *lower, const char *name, LLVMBasicBlockRef 
     make_entry(lower, name);
 }
 
+LLVMBasicBlockRef zf_lower_make(zf_kernel_build *lower) {
+    zf_cg *cg = lower->cg;
+    if (lower->host == NULL || !lower->host->is_out || lower->kernel->tree < 0) return NULL;
+    LLVMBasicBlockRef bb_make = zf_cg_block(cg, "make"), bb_behind = zf_cg_block(cg, "made");
+    LLVMValueRef v_states = zf_cg_icmp(cg, LLVMIntEQ, lower->v_mode, zf_cg_i32(cg, ZF_ABI_STATES));
+    zf_cg_cond_br(cg, v_states, bb_behind, bb_make);
+    zf_cg_enter(cg, bb_make);
+    return bb_behind;
+}
+
+void zf_lower_made(zf_kernel_build *lower, LLVMBasicBlockRef bb_behind) {
+    if (bb_behind == NULL) return;
+    zf_cg_br(lower->cg, bb_behind);
+    zf_cg_enter(lower->cg, bb_behind);
+}
+
 void zf_lower_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *kernel) {
     zf_kernel_build lower;
     zf_lower_init(&lower, cg, input, kernel);
@@ -164,6 +180,7 @@ void zf_lower_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *k
     LLVMBasicBlockRef bb_first = zf_lower_open(&lower, name);
     // Characters go to a buffer, or to the column at once: `out` is either.
     bool is_out = kernel->sink < 0 || zf_plan_may_go_to_column(input->plan, kernel->sink);
+    lower.host->is_out = is_out;
     lower.v_sink = is_out ? lower.host->v_out : lower.v_works[kernel->sink];
     lower.type = kernel->prefix != NULL ? kernel->prefix->term->type : input->plan->graph->edges[kernel->edge].type;
     lower.one_by_one = lower.type.kind == ZF_K_STRING; // each begins where the one before ends

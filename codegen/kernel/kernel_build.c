@@ -165,7 +165,7 @@ void zf_lower_tiles_end(zf_kernel_build *lower, zf_lower_tiles *tiles) {
 // ---- Seek states ----------------------------------------------------------------------------------------------
 
 LLVMValueRef zf_lower_is_recording(zf_kernel_build *lower) {
-    return zf_cg_icmp(lower->cg, LLVMIntEQ, lower->v_mode, zf_cg_i32(lower->cg, ZF_ABI_RECORD));
+    return zf_cg_icmp(lower->cg, LLVMIntNE, lower->v_mode, zf_cg_i32(lower->cg, ZF_ABI_DECODE));
 }
 
 uint32_t zf_lower_root_field(const zf_kernel_build *lower, zf_seek_kind kind) {

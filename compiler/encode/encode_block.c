@@ -373,7 +373,7 @@ static zf_status finish(running *r, zf_encode_flat *f, uint32_t shape, double st
                            .streams = f->streams,
                            .seeks = s.data};
     if (status == ZF_OK && states) {
-        status = lay_and_run(r, &block, ZF_ABI_RECORD, s.records, &bytes, &size, error);
+        status = lay_and_run(r, &block, ZF_ABI_STATES, s.records, &bytes, &size, error);
         free(bytes);
         bytes = NULL;
         for (uint32_t t = 0; status == ZF_OK && t < decoder->abi.tree_count; t++) {

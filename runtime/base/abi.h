@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 12
+#define ZF_ABI_VERSION 13
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -36,6 +36,7 @@ typedef struct zf_abi_slot {
 typedef enum zf_abi_mode {
     ZF_ABI_DECODE, ///< start each tile from its stored state, and demand that it ends in the next one
     ZF_ABI_RECORD, ///< start from the first state, run all tiles in order, write states to `record`
+    ZF_ABI_STATES, ///< the same, for the states alone: elements of the column need not be made, and may not be checked
 } zf_abi_mode;
 
 /// Arguments of a kernel for one block.

@@ -225,7 +225,7 @@ static void run_batch(void *user, uint64_t index, unsigned worker) {
     uint64_t failure = ZF_ABI_NO_FAILURE; // its own, so that threads do not share a word in ordinary use
     zf_abi_args args = *l->args;
     args.failure = &failure;
-    if (l->cancel == NULL || l->cancel->cancelled == NULL || args.mode == ZF_ABI_RECORD)
+    if (l->cancel == NULL || l->cancel->cancelled == NULL || args.mode != ZF_ABI_DECODE)
         l->kernel(&args, begin, end);
     else if (!atomic_load_explicit(&l->cancel->stopped, memory_order_relaxed))
         run_pieces(l, &args, begin, end);
@@ -459,7 +459,7 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
         return zf_raise(error, ZF_E_INTERNAL, "the block's type differs from the requested one");
     }
     if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0) return zf_raise(error, ZF_E_BUFFER, "workspace that is not aligned to 64");
-    if (run->mode == ZF_ABI_RECORD && (run->begin != 0 || run->end != view->rows)) {
+    if (run->mode != ZF_ABI_DECODE && (run->begin != 0 || run->end != view->rows)) {
         return zf_raise(error, ZF_E_INTERNAL, "only whole blocks can record states");
     }
     return zf_seeks_fit(run->plan, view, run->mode == ZF_ABI_DECODE, run->where != NULL ? run->where : "block", error);
@@ -469,7 +469,7 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
 static bool goes_to_column(const zf_block_run *run, const zf_abi_work *work) {
     const zf_block_view *view = run->view;
     uint64_t all = zf_characters(run->nullable, view->rows, view->plain_bytes), count = view->counts[work->edge];
-    return work->characters != 0 && run->mode == ZF_ABI_DECODE && run->begin == 0 && run->end == view->rows && count > 0 &&
+    return work->characters != 0 && run->mode != ZF_ABI_RECORD && run->begin == 0 && run->end == view->rows && count > 0 &&
            count == all && run->byte_begin == 0 && run->byte_end == all;
 }
 
@@ -481,7 +481,7 @@ static zf_status run_block(void *user, zf_error *error) {
     zf_block_run *run = user;
     const zf_abi_plan *plan = run->plan;
     const zf_block_view *view = run->view;
-    bool record = run->mode == ZF_ABI_RECORD;
+    bool record = run->mode != ZF_ABI_DECODE, states_alone = run->mode == ZF_ABI_STATES;
     if (run->begin == run->end && view->rows != 0) return ZF_OK;
     // The workspace, in the order in which zf_plan_work_bytes counted it.
     uint8_t *work = run->work;
@@ -530,9 +530,11 @@ static zf_status run_block(void *user, zf_error *error) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
         if (is_cancelled(&cancel)) return report_cancelled(run, error);
         bool records = record && kernel->tree >= 0 && plan->trees[kernel->tree].directory == 0;
+        bool of_column = kernel->sink < 0 || buffers[kernel->sink] == NULL; // nothing else reads what it makes
+        if (states_alone && !records && of_column) continue;
         unsigned threads = records ? 1 : run->threads;
         args.tiles = zf_tile_count(kernel, view);
-        args.mode = records ? ZF_ABI_RECORD : ZF_ABI_DECODE;
+        args.mode = records ? run->mode : ZF_ABI_DECODE;
         args.record = records ? run->records[kernel->tree] : NULL;
         if (kernel->sink < 0) {
             o.kernel = kernel;

@@ -515,6 +515,24 @@ static bool take_states(const diff_comparing *k, diff_records *records) {
     return good;
 }
 
+// Compares the states that are recorded without the rows with those of `records`, where all rows were made as well.
+static diff_verdict compare_states(diff_comparing *k, diff_call call, const diff_records *records) {
+    diff_records alone = diff_records_make(call.decoder, k->block->counts);
+    diff_result got;
+    call.record = &alone;
+    call.states_alone = true;
+    diff_run(&call, &got);
+    bool same = got.kind == DIFF_BYTES;
+    for (uint32_t t = 0; t < alone.trees && same; t++) {
+        uint64_t words = alone.entries[t] * call.decoder->abi.trees[t].field_count;
+        same = memcmp(alone.values[t], records->values[t], words * sizeof(uint64_t)) == 0;
+    }
+    diff_verdict verdict = same ? DIFF_SAME_BYTES : diff_differ(k, "states alone", got.kind == DIFF_BYTES ? "others" : got.text);
+    diff_result_free(&got);
+    diff_records_free(&alone);
+    return verdict;
+}
+
 // The states of the block as recorded; then the block decoded from them, whole, in part, and from a lie.
 static diff_verdict run_form(diff_comparing *k) {
     diff_laid laid;
@@ -534,6 +552,8 @@ static diff_verdict run_form(diff_comparing *k) {
             verdict = judge(k, &got, "recorded");
             recorded = got.kind == DIFF_BYTES;
             diff_result_free(&got);
+            if (recorded && verdict != DIFF_DISAGREE && compare_states(k, call, &records) == DIFF_DISAGREE)
+                verdict = DIFF_DISAGREE;
             call.record = NULL;
             call.decoder = k->decoder;
             call.code = k->code;

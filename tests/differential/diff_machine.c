@@ -410,7 +410,9 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
                         .work = work.data,
                         .where = "block",
                         .threads = call->threads,
-                        .mode = call->record != NULL ? ZF_ABI_RECORD : ZF_ABI_DECODE,
+                        .mode = call->record == NULL ? ZF_ABI_DECODE
+                                : call->states_alone ? ZF_ABI_STATES
+                                                     : ZF_ABI_RECORD,
                         .records = call->record != NULL ? call->record->values : NULL};
     zf_status status = ZF_OK;
     if (run_guarded(&(running){.run = &run}, &status, &error, out)) {
@@ -434,7 +436,8 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
         if (nullable) {
             out->validity = calloc(1, validity_size + 1);
             zf_copy_bits(out->validity, 0, validity.data, lead, rows);
-            if (spare != 0 && validity.data[(lead + rows) / 8] >> spare != 0) fault(out, "spare bits of the validity are set");
+            if (spare != 0 && !call->states_alone && validity.data[(lead + rows) / 8] >> spare != 0)
+                fault(out, "spare bits of the validity are set");
         }
     }
     kb_release(&work);

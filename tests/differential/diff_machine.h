@@ -81,6 +81,7 @@ typedef struct diff_call {
     const diff_laid *laid;
     uint64_t begin, end;  ///< rows; end UINT64_MAX: all
     diff_records *record; ///< not NULL: mode RECORD
+    bool states_alone;    ///< with `record`: mode STATES, which leaves the rows as they are or makes them
     unsigned threads;
     uint64_t order; ///< emulated: the seed of the order of threads
     bool unaligned; ///< on a GPU the output begins an element behind where vectors are aligned
