@@ -204,7 +204,7 @@ class Headers(Case):
             found = {path.name: path.read_bytes() for path in (self.dir / name).iterdir()}
             self.assertEqual(found, {f"{file}.i32": value.to_bytes(4, "little")}, name)
             self.assertIn(f":{file} ", self.good("pipeline", self.dir / "t.zfd", self.dir / "t.zfd", "--columns", name))
-        for names, says in (('"x', "a quote is open"), ('"x"y', "text behind a quoted name"), ("x,,y", "an empty name"), ("x,", "an empty name"),
+        for names, says in (('"x', "a quote is open"), ('"x""', "a quote is open"), ('"', "a quote is open"), ('"x"y', "text behind a quoted name"), ("x,,y", "an empty name"), ("x,", "an empty name"),
                             ('""', "an empty name"), ("", "is given nothing"), ("x,\"x\"", "names `x` twice"), ('"' + "n" * 5000 + '"', "a name of 5000 bytes"),
                             ("n" * 300, "a name of 300 bytes"), ("a,b", "no column is called \"a\"")):
             self.bad(2, "decode", "-o", self.dir / "none", self.dir / "t.zfd", "--columns", names, says=says)

@@ -29,11 +29,15 @@ static zf_status select_parts(zf_container *container, size_t *selected, size_t 
 zf_status zf_next_name(const char **list, char *name, zf_error *error) {
     const char *at = *list;
     size_t length = 0;
-    bool quoted = *at == '"';
-    for (at += quoted; quoted ? *at != 0 && (*at != '"' || *++at == '"') : *at != 0 && *at != ','; at++, length++)
+    bool quoted = *at == '"', closed = !quoted;
+    for (at += quoted; *at != 0 && (quoted || *at != ','); at++, length++) {
+        if (quoted && *at == '"' && *++at != '"') {
+            closed = true;
+            break;
+        }
         if (length < ZF_NAME_ROOM - 1) name[length] = *at;
-    if (quoted && at[-1] != '"' && *at == 0)
-        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: a quote is open: `%.64s`", *list);
+    }
+    if (!closed) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: a quote is open: `%.64s`", *list);
     if (*at != 0 && *at != ',')
         return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: text behind a quoted name: `%.64s`", *list);
     if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", *list);
