@@ -442,6 +442,8 @@ static zf_status decode_next(table *t, zf_error *error) {
             char format[ZF_PY_FORMAT];
             zf_py_format_of(&t->fields[k], *storage, format);
             if (strcmp(format, t->fields[k].format) != 0) {
+                zf_py_storage_release(*storage);
+                *storage = NULL; // the next call finds no rows of another type
                 return zf_py_fail(error, ZF_ERR_UNSUPPORTED, t->fields[k].name,
                                   "rows of the column need the type `%s`, and the stream's is `%s`", format, t->fields[k].format);
             }

@@ -168,6 +168,10 @@ def test_more_entries_than_indices(tmp_path):
     f = zf.open(tmp_path / "t.zfd")
     with pytest.raises(pa.ArrowInvalid, match="x.*type `s`|type `s`.*x"):
         pa.RecordBatchReader.from_stream(f).read_all()
+    reader = pa.RecordBatchReader.from_stream(f)
+    for _ in range(3):  # it stays an error
+        with pytest.raises(pa.ArrowInvalid, match="type `s`"):
+            reader.read_next_batch()
     for kind in (pa.string(), pa.dictionary(pa.int16(), pa.string())):
         out = pa.RecordBatchReader.from_stream(f, pa.schema({"x": kind})).read_all()
         assert out.schema.types == [kind] and out["x"].to_pylist() == table["x"].to_pylist()
