@@ -429,6 +429,15 @@ static int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) {
     return fill_table_schema(out, &plain) ? 0 : ENOMEM;
 }
 
+/// Returns the field, or one inside of it, whose type the rows do not have, and their format; NULL: there is none.
+static const zf_py_field *find_other(const zf_py_field *field, const zf_py_storage *storage, char format[ZF_PY_FORMAT]) {
+    if (field == NULL || storage == NULL) return NULL;
+    zf_py_format_of(field, storage, format);
+    if (strcmp(format, field->format) != 0) return field;
+    const zf_py_field *other = find_other(field->child, storage->child, format);
+    return other != NULL ? other : find_other(field->dictionary, storage->dictionary, format);
+}
+
 /// Decodes the next rows of the columns that have none left.
 static zf_status decode_next(table *t, zf_error *error) {
     int64_t end = t->batches->first + t->batches->rows;
@@ -440,12 +449,12 @@ static zf_status decode_next(table *t, zf_error *error) {
             ZF_TRY_PY(t->batches->decode(t->batches->user, k, &t->fields[k], t->at, storage, error));
             t->begins[k] = t->at;
             char format[ZF_PY_FORMAT];
-            zf_py_format_of(&t->fields[k], *storage, format);
-            if (strcmp(format, t->fields[k].format) != 0) {
+            const zf_py_field *other = find_other(&t->fields[k], *storage, format);
+            if (other != NULL) {
                 zf_py_storage_release(*storage);
                 *storage = NULL; // the next call finds no rows of another type
                 return zf_py_fail(error, ZF_ERR_UNSUPPORTED, t->fields[k].name,
-                                  "rows of the column need the type `%s`, and the stream's is `%s`", format, t->fields[k].format);
+                                  "rows of the column need the type `%s`, and the stream's is `%s`", format, other->format);
             }
         }
         if (t->begins[k] + (*storage)->rows < end) end = t->begins[k] + (*storage)->rows;

@@ -175,6 +175,14 @@ def test_more_entries_than_indices(tmp_path):
     for kind in (pa.string(), pa.dictionary(pa.int16(), pa.string())):
         out = pa.RecordBatchReader.from_stream(f, pa.schema({"x": kind})).read_all()
         assert out.schema.types == [kind] and out["x"].to_pylist() == table["x"].to_pylist()
+    lists = pa.table({"x": pa.chunked_array([pa.ListArray.from_arrays(pa.array([0, 40, 100], pa.int32()), part) for part in parts])})
+    zf.write_table(lists, tmp_path / "l.zfd", {"x": "plain(strings)"})
+    f = zf.open(tmp_path / "l.zfd")
+    with pytest.raises(pa.ArrowInvalid, match="x.*type `s`|type `s`.*x"):
+        pa.RecordBatchReader.from_stream(f).read_all()
+    kind = pa.list_(pa.dictionary(pa.int16(), pa.string()))
+    out = pa.RecordBatchReader.from_stream(f, pa.schema({"x": kind})).read_all()
+    assert out.schema.types == [kind] and out["x"].to_pylist() == lists["x"].to_pylist()
 
 
 def test_other_consumers(path, table):
