@@ -485,11 +485,18 @@ static zf_status check_entries(const zf_py_input *input, int64_t count, zf_error
     return ZF_OK;
 }
 
+/// Whether an array has as many buffers and children as its type: buffers of another type may be shorter than what is read.
+static bool has_parts(const zf_py_input *input, const ArrowArray *array) {
+    bool dictionary = input->dictionary != NULL;
+    int64_t buffers = dictionary ? 2 : buffers_of(input->layout), children = input->child != NULL;
+    bool views = !dictionary && input->layout == VIEWS; // which have any number of buffers of characters
+    return (views ? array->n_buffers >= buffers : array->n_buffers == buffers) && array->n_children == children;
+}
+
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
     bool dictionary = input->dictionary != NULL;
-    if (array->length < 0 || array->offset < 0 || array->n_buffers < (dictionary ? 2 : buffers_of(input->layout)) ||
-        dictionary != (array->dictionary != NULL) || (!lacks_buffer(input, array) && array->buffers[1] == NULL) ||
-        (input->child != NULL && (array->n_children != 1 || array->children[0] == NULL))) {
+    if (array->length < 0 || array->offset < 0 || !has_parts(input, array) || dictionary != (array->dictionary != NULL) ||
+        (!lacks_buffer(input, array) && array->buffers[1] == NULL) || (input->child != NULL && array->children[0] == NULL)) {
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "an array of the Arrow data is not of the type that its schema has");
     }
     input->array = array;

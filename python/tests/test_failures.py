@@ -342,3 +342,23 @@ def test_names_of_any_bytes(tmp_path):
     assert "\\xff" in str(caught(zf.NoFileError, zf.open, os.fsdecode(path)))
     zf.write_table(pa.table({"a": [1]}), os.fsdecode(path))
     assert len(zf.open(pathlib.Path(os.fsdecode(path))).read()) == 1
+
+
+OTHERS = {"string": pa.array(["x"] * 1000), "list": pa.array([[1]] * 1000), "string_view": pa.array(["x" * 20] * 1000, pa.string_view()), "null": pa.nulls(1000)}
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.binary(16), pa.string(), pa.string_view(), pa.null(), pa.list_(pa.int64()), pa.list_(pa.int64(), 1)], ids=str)
+def test_arrays_of_another_type_than_the_schema(tmp_path, kind):
+    """Arrays with other buffers than the type of the stream's schema has, which a read would go beyond."""
+    for name, array in OTHERS.items():
+        if array.type == kind or (name == "string" and kind == pa.string_view()):  # as many buffers: nothing tells the two
+            continue
+        batches = [pa.record_batch([pa.nulls(2, kind)], names=["a"]), pa.record_batch([array], names=["a"])]
+
+        class Stream:
+            def __arrow_c_stream__(self, requested_schema=None, batches=batches):
+                return pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches)).__arrow_c_stream__()
+
+        error = caught(zf.InputError, zf.write_table, Stream(), tmp_path / "t.zfd")
+        assert "not of the type that its schema has" in str(error), (name, error)
+        assert not (tmp_path / "t.zfd").exists()

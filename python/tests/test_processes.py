@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import copy
 import gc
 import io
 import multiprocessing
@@ -246,6 +247,34 @@ def test_pickle(file, mixed, tmp_path):
     zf.write_table(mixed.slice(1), file)
     with pytest.raises(zf.InputError, match="another one"):
         pickle.loads(data)
+
+
+def another_one(read):
+    try:
+        read()
+    except zf.InputError as error:
+        return "another one than when it was opened" in str(error)
+    return False
+
+
+def test_a_file_that_was_replaced(file, mixed):
+    """Pickles, copies and children have the rows of the file that was opened, or an error."""
+    f = zf.open(file)
+    zf.write_table(mixed.slice(1), file)
+    assert pa.table(f.read()).equals(mixed)
+    for again in (lambda: pickle.loads(pickle.dumps(f)), lambda: copy.deepcopy(f)):
+        assert another_one(again)
+    assert in_child(lambda: another_one(f.read))
+
+
+def test_another_working_directory(file, mixed, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    zf.write_table(mixed.slice(1), tmp_path / "other" / file.name)
+    monkeypatch.chdir(file.parent)
+    f = zf.open(file.name)
+    monkeypatch.chdir(tmp_path / "other")
+    assert pa.table(pickle.loads(pickle.dumps(f)).read()).equals(mixed)
+    assert in_child(lambda: pa.table(f.read()).equals(mixed))
 
 
 def test_a_thousand_opens(file):

@@ -116,7 +116,7 @@ class File:
     forked opens it anew by its path, or in the same memory. Files that were opened by path or from bytes can be pickled.
     """
 
-    __slots__ = ("_source", "_programs", "_name", "_kind", "_open_in", "_lock", "_index", "__weakref__")
+    __slots__ = ("_source", "_programs", "_name", "_kind", "_open_in", "_lock", "_index", "_path", "_footer", "__weakref__")
 
     def __init__(self, source, programs="all"):
         if programs not in ("all", "known"):
@@ -124,6 +124,7 @@ class File:
         self._source, self._programs = source, programs
         self._open_in = None  # (container, Home) of the process that opened it, always together; None: closed
         self._lock = _thread.allocate_lock()
+        self._path = self._footer = None
         if isinstance(source, (str, os.PathLike)):
             self._kind, self._name = 0, os.fspath(source)
         elif _is_bytes(source):
@@ -139,12 +140,18 @@ class File:
         owner = _home.home()
         name = os.fsencode(self._name)
         if self._kind == 0:
-            source = name
             if b"\0" in name:
                 raise ValueError("a path has no NUL character")
+            if self._path is None:  # for children and pickles, whose working directory may be another
+                self._path = os.path.abspath(self._name)
+            elif _footer(self._path) != self._footer:
+                raise refuse(InputError, "the file is another one than when it was opened", self._path)
+            source = os.fsencode(self._path) if self._footer is not None else name
         elif self._kind == 2:
             source = _reader(source)
         container = _runtime.open(owner, source, name.replace(b"\0", b"?"), self._kind, self._programs == "known")
+        if self._kind == 0 and self._footer is None:
+            self._footer = _footer(self._path)
         table, rows, size, schema, metadata = container.facts()
         columns, kept = container.columns(), {}
         if schema is not None:
@@ -400,9 +407,7 @@ class File:
     def __reduce__(self):
         self._opened()
         if self._kind == 0:
-            with _io.open(self._source, "rb") as file:
-                file.seek(-64, os.SEEK_END)
-                return _again, (self._source, file.read(), self._programs)
+            return _again, (self._path, self._footer, self._programs)
         if self._kind == 1:
             return File, (bytes(self._source), self._programs)
         raise TypeError("a file that was opened through a file object cannot be pickled")
@@ -425,14 +430,18 @@ def _sizes(container, field, begin, count):
     return {"values": values, "offsets": offsets, "validity": validity, "workspace": workspace}
 
 
-def _again(path, footer, programs):
-    """Opens a file that was pickled, if it is still the same: its footer has the checksum of its index."""
+def _footer(path):
+    """The end of a file, which has the checksum of its index."""
     with _io.open(path, "rb") as file:
         if file.seek(0, os.SEEK_END) >= 64:
             file.seek(-64, os.SEEK_END)
-        same = file.read() == footer
-    if not same:
-        raise refuse(InputError, "the file is another one than when it was pickled", os.fspath(path))
+        return file.read()
+
+
+def _again(path, footer, programs):
+    """Opens a file that was pickled, if it is still the one that was opened."""
+    if _footer(path) != footer:
+        raise refuse(InputError, "the file is another one than when it was opened", os.fspath(path))
     return File(path, programs)
 
 
