@@ -137,7 +137,10 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     const zf_codec_node *node = chunked(column->codec);
     uint64_t chunk = node->chunk_size, rows = 0;
     if (k < DIFF_CHUNK_SIZES) return trial_by_size(chunk, number, k, out);
-    if (k >= HANDS_FIRST + DIFF_CHUNK_HANDS) return diff_chunk_wild(column, number, k - HANDS_FIRST - DIFF_CHUNK_HANDS, out);
+    if (k >= HANDS_FIRST + DIFF_CHUNK_HANDS) {
+        diff_chunk_wild(column, number, k - HANDS_FIRST - DIFF_CHUNK_HANDS, out);
+        return true;
+    }
     if ((number + k) % DIFF_CHUNK_STEP != 0) return false;
     if (k >= HANDS_FIRST) {
         k -= HANDS_FIRST;
@@ -162,7 +165,7 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
 }
 
 // Another trial's data, or those of a size near a whole number of chunks.
-bool diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out) {
+void diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out) {
     data_random random = {.state = number * UINT64_C(1000003) + seed};
     uint64_t chunk = chunked(column->codec)->chunk_size, rows;
     bool found = false;
@@ -170,15 +173,17 @@ bool diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, di
         found = diff_chunk_trial_of(column, number, (unsigned)data_below(&random, HANDS_FIRST + DIFF_CHUNK_HANDS), out) &&
                 out->rows > 0;
     if (!found) {
-        rows = chunk * (1 + data_below(&random, chunk < 300 ? 9 : 3)) + data_below(&random, 41) - 20;
-        if (rows > 6000 || data_below(&random, 4) == 0) rows = 1 + data_below(&random, 3000);
-        *out = (diff_chunk_trial){.kind = data_below(&random, 2) == 0 ? DIFF_CHUNK_PIECES : DIFF_CHUNK_SIZED,
-                                  .shape = (data_shape)data_below(&random, DATA_SHAPES),
-                                  .rows = rows > 0 ? rows : 1};
+        rows = chunk * (1 + data_below(&random, chunk < 300 ? 9 : 3));
+        rows += data_below(&random, 41);
+        bool fits = rows >= 20 && rows - 20 <= 6000;
+        rows = fits && data_below(&random, 4) != 0 ? rows - 20 : 1 + data_below(&random, 3000);
+        bool pieces = data_below(&random, 2) == 0;
+        uint64_t shape = data_below(&random, DATA_SHAPES);
+        *out = (diff_chunk_trial){
+            .kind = pieces ? DIFF_CHUNK_PIECES : DIFF_CHUNK_SIZED, .shape = (data_shape)shape, .rows = rows > 0 ? rows : 1};
     }
     if (out->kind != DIFF_CHUNK_BY_HAND) out->seed = data_next(&random);
     out->wild = true;
-    return true;
 }
 
 // ---- Data -----------------------------------------------------------------------------------------------------

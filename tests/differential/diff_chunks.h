@@ -41,8 +41,8 @@ typedef struct diff_chunk_trial {
 bool diff_chunk_foreign(const zf_column *column);
 /// Trial k of column `number`: sizes are around those of its chunks. False: it has no such trial.
 bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, diff_chunk_trial *out);
-/// A trial by a seed.
-bool diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out);
+/// A wild trial by a seed, of at least one row where it is not written by hand.
+void diff_chunk_wild(const zf_column *column, unsigned number, uint64_t seed, diff_chunk_trial *out);
 interp_stream *diff_chunk_data(interp *in, const zf_column *column, const diff_chunk_trial *t);
 /// Makes other data for a trial that the encoder refuses. False: there are none.
 bool diff_chunk_tame(diff_chunk_trial *t);

@@ -92,7 +92,10 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
     static const diff_trial_kind kinds[ALONE_FIRST - DIFF_RANDOM_TRIALS] = {
         DIFF_LANES, DIFF_STEPS,  DIFF_SLOPES, DIFF_WIDE,   DIFF_DEEP,  DIFF_FLOOD, DIFF_PATCHES, DIFF_EQUAL,
         DIFF_HUGE,  DIFF_STAGES, DIFF_STAGES, DIFF_STAGES, DIFF_SWEPT, DIFF_SWEPT, DIFF_SWEPT};
-    if (k >= DIFF_TRIALS - DIFF_WILDS) return diff_trial_wild(column, number, k - (DIFF_TRIALS - DIFF_WILDS), out);
+    if (k >= DIFF_TRIALS - DIFF_WILDS) {
+        diff_trial_wild(column, number, k - (DIFF_TRIALS - DIFF_WILDS), out);
+        return true;
+    }
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     if (k >= ALONE_FIRST) {
         k -= ALONE_FIRST;
@@ -144,7 +147,7 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
 }
 
 // Data of another trial, or of a size that ends near a tile, a row of a warp or a vector.
-bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out) {
+void diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out) {
     static const uint16_t units[] = {4096, 4096, 4096, 4096, 4096, 4096, 1024, 1024, 1024, 256, 128, 64, 16, 8192};
     data_random random = {.state = number * UINT64_C(1000003) + seed};
     bool found = false;
@@ -156,18 +159,18 @@ bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, di
     }
     if (!found) {
         uint64_t unit = units[data_below(&random, sizeof units / sizeof units[0])];
-        *out = (diff_trial){.shape = (data_shape)data_below(&random, DATA_SHAPES),
-                            .rows = unit * (1 + data_below(&random, unit < 4096   ? 9
-                                                                    : unit < 8192 ? 2
-                                                                                  : 3)) +
-                                    data_below(&random, 41) - 20};
-        if (out->rows > 64 && data_below(&random, 3) == 0) out->rows -= data_below(&random, unit);
+        uint64_t shape = data_below(&random, DATA_SHAPES);
+        uint64_t rows = unit * (1 + data_below(&random, unit < 4096 ? 9 : unit < 8192 ? 2 : 3));
+        rows += data_below(&random, 41);
+        rows = rows > 20 ? rows - 20 : 0;
+        uint64_t less = rows > 64 && data_below(&random, 3) == 0 ? data_below(&random, unit) : 0;
+        if (less <= rows) rows -= less; // `rows` may be a little below one unit
+        *out = (diff_trial){.shape = (data_shape)shape, .rows = rows};
     }
     if (out->rows == 0) out->rows = 1;
     out->wild = true;
     out->narrow = false;
     out->seed = data_next(&random);
-    return true;
 }
 
 // A number as a value of the type.

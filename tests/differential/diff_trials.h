@@ -56,8 +56,8 @@ typedef struct diff_trial {
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out);
 /// Makes the trial another, whose data more algorithms take. False: there is no further one. `k`: how often it was asked before.
 bool diff_trial_milder(diff_trial *t, zf_type type, unsigned k);
-/// A wild trial by a seed. False: the column has no trial whose data it takes.
-bool diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out);
+/// A wild trial by a seed, of at least one row.
+void diff_trial_wild(const zf_column *column, unsigned number, uint64_t seed, diff_trial *out);
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
 /// Cuts the streams that have more than the rows need. False: none has.
 bool diff_cut_streams(interp *in, const zf_column *column, interp_block *block);

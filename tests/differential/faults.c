@@ -258,7 +258,7 @@ static bool fits_form(form_run *f, const interp_block *block, uint32_t number, z
     return false;
 }
 
-// Makes wild blocks until one tells that a site is missing.
+// Makes wild blocks until one notices that a site is missing.
 static void seek(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *out) {
     fault_search *search = fault_search_open(f->column->column, f->column->number, given->chunks);
     clock_t end = clock() + (clock_t)given->seconds * CLOCKS_PER_SEC;
@@ -311,8 +311,10 @@ static void judge_fault(form_run *f, uint32_t site, bool search, verdict *out) {
     close(ends[0]);
     if (told) return;
     late = late || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL));
-    *out = (verdict){.found = true};
-    snprintf(out->text, sizeof out->text, "%s", late ? "it does not end" : "the process dies");
+    if (search && site != 0) judge_fault(f, 0, true, out); // whose blocks have not run without a fault yet
+    *out = (verdict){.found = !out->found};
+    const char *how = !out->found ? "it fails without the fault as well" : late ? "it does not end" : "the process dies";
+    snprintf(out->text, sizeof out->text, "%s", how);
 }
 
 // ---- Faults that are none -------------------------------------------------------------------------------------

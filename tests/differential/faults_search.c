@@ -50,7 +50,7 @@ static bool flat(fault_search *s, const interp_stream *plain, interp_block *out)
 
 static bool chunk_base(fault_search *s, uint64_t seed, interp_block *block) {
     diff_chunk_trial t;
-    if (!diff_chunk_wild(s->column, s->number, seed, &t)) return false;
+    diff_chunk_wild(s->column, s->number, seed, &t);
     bool taken = flat(s, diff_chunk_data(s->in, s->column, &t), block);
     while (!taken && diff_chunk_tame(&t)) taken = flat(s, diff_chunk_data(s->in, s->column, &t), block);
     s->trial = (diff_trial){.shape = t.shape, .rows = t.rows, .seed = t.seed, .wild = true};
@@ -59,7 +59,7 @@ static bool chunk_base(fault_search *s, uint64_t seed, interp_block *block) {
 
 static bool column_base(fault_search *s, uint64_t seed, interp_block *block) {
     diff_trial *t = &s->trial;
-    if (!diff_trial_wild(s->column, s->number, seed, t)) return false;
+    diff_trial_wild(s->column, s->number, seed, t);
     bool taken = flat(s, diff_trial_data(s->in, t, s->column->type), block);
     for (unsigned m = 0; !taken && diff_trial_milder(t, s->column->type, m); m++)
         taken = flat(s, diff_trial_data(s->in, t, s->column->type), block);

@@ -17,9 +17,9 @@ typedef unsigned long long ull;
 
 enum { NESTS = 24 };
 
-// Trials hold far fewer elements. A damaged count above this is no fact about the data, and would keep the interpreter busy for
-// minutes where sanitizers watch each element's violation.
-enum { MOST_ELEMENTS = 1 << 22 };
+// Elements of an edge, rows of a trial. Trials hold far fewer elements. A damaged count above this is no fact about the data, and
+// would keep the interpreter busy for minutes where sanitizers watch each element's violation.
+enum { MOST_ELEMENTS = 1 << 22, MOST_ROWS = 1 << 16 };
 
 // One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
 // everything takes longer.
@@ -131,6 +131,14 @@ static void check_file(run *r, const zf_column *column, unsigned number) {
     interp_destroy(in);
 }
 
+// No trial of a column asks for more rows than the tests have the time for.
+static void check_sizes(const zf_column *column, unsigned number) {
+    diff_trial t;
+    for (unsigned k = 0; k < DIFF_TRIALS; k++)
+        CHECK(!diff_trial_of(column, number, k, &t) || t.rows <= MOST_ROWS, "%s = %s, trial %u: %llu rows", column->name,
+              column->codec_text, k, (ull)t.rows);
+}
+
 static void run_column(run *r, const zf_column *column, unsigned number) {
     diff_case wide = {.machine = &r->machine,
                       .spec = diff_program_spec(&r->program),
@@ -180,6 +188,7 @@ int main(int count, char **arguments) {
     if (!good) return check_result();
     unsigned number = 0, chosen = 0;
     for (const zf_table *table = zf_spec_tables(diff_program_spec(&r->program)); table != NULL; table = table->next, number++) {
+        check_sizes(table->columns, number);
         bool wanted = diff_columns_sampled(number, columns) && chosen++ % parts == part;
         for (int k = 4; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
         if (wanted) run_column(r, table->columns, number);
