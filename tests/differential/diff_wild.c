@@ -46,7 +46,8 @@ static bool read_leaf(interp *in, const zf_graph *graph, const interp_block *blo
     const interp_stored *stream = &block->streams[s];
     const zf_graph_edge *edge = &graph->edges[graph->stored_edges[s]];
     if (stream->offsets != NULL || stream->nulls != NULL || edge->type.kind == ZF_K_STRING) return false;
-    *out = (diff_leaf){.stored = s, .edge = edge->index, .node = -1, .bits = bits_of(edge->type), .count = stream->elements};
+    *out = (diff_leaf){
+        .stored = s, .edge = edge->index, .node = -1, .sums_to = -1, .bits = bits_of(edge->type), .count = stream->elements};
     uint64_t width = out->bits, base = 0;
     const zf_graph_node *node = edge->consumer >= 0 ? &graph->nodes[edge->consumer] : NULL;
     if (node != NULL && strncmp(node->inst->name, "bitpack", 7) == 0 && node->inst->param_count == 2) {
@@ -106,9 +107,9 @@ static void find_sizes(diff_wild *w) {
         diff_leaf *leaf = &w->leaves[n];
         uint64_t sum = 0;
         for (uint64_t k = 0; k < leaf->count; k++) sum += leaf->values[k];
-        for (uint32_t e = 0; e < w->block.edge_count && leaf->made == 0 && leaf->bits == 32 && leaf->count > 1; e++) {
+        for (uint32_t e = 0; e < w->block.edge_count && leaf->sums_to < 0 && leaf->bits == 32 && leaf->count > 1; e++) {
             uint64_t elements = w->block.counts[e]; // exceptions: a group but the last has an element more
-            if (e != leaf->edge && (elements == sum || elements == sum + leaf->count - 1)) leaf->made = e + 1;
+            if (e != leaf->edge && (elements == sum || elements == sum + leaf->count - 1)) leaf->sums_to = (int32_t)e;
         }
     }
 }
@@ -136,7 +137,7 @@ static void pack(diff_wild *w, diff_packing packing) {
 
 // The elements of a leaf become one number, or two by turns: what is taken for its neighbour goes unseen but by its place.
 static void level(diff_wild *w, const diff_leaf *leaf, uint64_t step) {
-    if (leaf->count == 0 || leaf->made != 0) return;
+    if (leaf->count == 0 || leaf->sums_to >= 0) return;
     uint64_t *values = diff_copy(w->in, leaf->values, 8 * leaf->count);
     for (uint64_t e = 0; e < leaf->count; e++) values[e] = (leaf->values[leaf->count / 2] + step * (e % 2)) & ones(leaf->bits);
     interp_block other = w->block;
@@ -183,7 +184,7 @@ bool diff_wild_inflate(diff_wild *wild, uint64_t bytes) {
 
 bool diff_wild_has_sizes(const diff_wild *wild) {
     for (uint32_t n = 0; n < wild->leaf_count; n++)
-        if (wild->leaves[n].made != 0) return true;
+        if (wild->leaves[n].sums_to >= 0) return true;
     return false;
 }
 
@@ -232,8 +233,8 @@ static uint64_t group_of(const diff_leaf *sizes, uint64_t more, uint64_t at) {
 static uint64_t element_of(const diff_wild *w, const diff_leaf *leaf, uint64_t at, uint64_t all, data_random *random) {
     for (uint32_t n = 0; n < w->leaf_count; n++) {
         const diff_leaf *sizes = &w->leaves[n];
-        if (sizes->made == 0 || sizes->count != leaf->count) continue;
-        uint64_t made = w->block.counts[sizes->made - 1];
+        if (sizes->sums_to < 0 || sizes->count != leaf->count) continue;
+        uint64_t made = w->block.counts[sizes->sums_to];
         if (made == leaf->count) continue;
         if (made != all) at = at < made && data_below(random, 2) == 0 ? at : made * at / all;
         uint64_t sum = 0;
@@ -314,7 +315,7 @@ typedef struct damage {
 static void say(damage *d, const diff_leaf *leaf, const char *text, const char *where, const char *what) {
     if (d->said == NULL) return;
     const char *path = d->w->graph->edges[leaf->edge].path;
-    zf_text_printf(d->said, " [%s%s%s: %s at %s%s%s]", path, leaf->node >= 0 ? " packed" : "", leaf->made != 0 ? " sizes" : "",
+    zf_text_printf(d->said, " [%s%s%s: %s at %s%s%s]", path, leaf->node >= 0 ? " packed" : "", leaf->sums_to >= 0 ? " sizes" : "",
                    text, where, what[0] != 0 ? ", " : "", what);
 }
 
@@ -322,7 +323,7 @@ static void say(damage *d, const diff_leaf *leaf, const char *text, const char *
 static bool leaf_now(damage *d, uint32_t n, diff_leaf *out) {
     const diff_leaf *leaf = &d->w->leaves[n];
     if (!read_leaf(d->w->in, d->w->graph, d->block, leaf->stored, out) || out->count == 0) return false;
-    out->made = leaf->made;
+    out->sums_to = leaf->sums_to;
     return true;
 }
 
@@ -449,7 +450,7 @@ static bool damage_leaf(damage *d) {
     if (d->w->leaf_count == 0 || !leaf_now(d, (uint32_t)data_below(&d->random, d->w->leaf_count), &leaf)) return false;
     uint64_t way = data_below(&d->random, 16);
     if (way < 8) {
-        bool good = way < 5 && (leaf.made == 0 || way == 0) ? one_element(d, &leaf) : two_elements(d, &leaf);
+        bool good = way < 5 && (leaf.sums_to < 0 || way == 0) ? one_element(d, &leaf) : two_elements(d, &leaf);
         if (good) store(d->w->in, d->w->graph, &leaf, leaf.values, d->block);
         return good;
     }
@@ -470,7 +471,7 @@ static bool damage_count(damage *d) {
     case 4: what = "half", now = old / 2; break;
     default: what = "some more", now = old + data_below(&d->random, 64); break;
     }
-    if (now == 0 || now == old || old == 0) return false; // of an edge without elements GPUs read what nothing has written
+    if (now == 0 || now == old || old == 0) return false; // 0: open for c125 (roadmap.md)
     diff_set_count(d->w->in, d->block, edge, now);
     if (d->said != NULL) zf_text_printf(d->said, " [count of '%s': %s]", d->w->graph->edges[edge].path, what);
     return true;
@@ -544,7 +545,7 @@ bool diff_wild_sweep(const diff_wild *wild, unsigned d, interp_block *block) {
         at = 5 * lanes + place - middle;
     if (at >= leaf->count) return false;
     uint64_t *values = diff_copy(wild->in, leaf->values, 8 * leaf->count);
-    if (leaf->made != 0) {
+    if (leaf->sums_to >= 0) {
         uint64_t other = at + 1, moved = far ? values[at] : SWEEP_BORROWED;
         if (other == leaf->count) return false;
         values[at] = (values[at] - moved) & all;

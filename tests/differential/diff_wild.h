@@ -1,4 +1,4 @@
-// Blocks that chance shapes and damages in the ways that a search for unnoticed faults found to tell most (faults.c).
+// Shapes and damages blocks at random, in the ways that noticed the most faults (faults.c).
 #ifndef ZF_TESTS_DIFF_WILD_H
 #define ZF_TESTS_DIFF_WILD_H
 
@@ -14,7 +14,7 @@ typedef struct diff_leaf {
     unsigned bits;   ///< of an element's type
     uint64_t count;
     uint64_t *values;
-    uint32_t made; ///< not 0: the elements are sizes of groups that add up to the elements of edge `made` - 1
+    int32_t sums_to; ///< edge: the elements are sizes of groups that add up to its elements; -1: they are none
 } diff_leaf;
 
 /// How packed numbers are packed: as the encoder did, as wide as their type, or a few bits narrower.

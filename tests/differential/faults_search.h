@@ -1,4 +1,4 @@
-// How could a fault be noticed that no trial notices? One wild block after the other, of a column or a chunk program.
+// Searches for a way to notice a fault that no trial notices: one wild block after the other, of a column or a chunk program.
 #ifndef ZF_TESTS_FAULTS_SEARCH_H
 #define ZF_TESTS_FAULTS_SEARCH_H
 
