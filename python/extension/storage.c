@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "python/extension/arrow_export.h"
+#include "python/extension/entries.h"
 #include "python/extension/tensor_type.h"
 #include "python/extension/utf8.h"
 
@@ -388,98 +388,8 @@ static zf_status pack_lists(const zf_py_decode *d, zf_py_storage *s, const char 
 
 // ---- Dictionaries ---------------------------------------------------------------------------------------------
 
-__extension__ typedef unsigned __int128 zf_py_product;
-
-/// Entries of a dictionary, found by their bytes.
-typedef struct entry_table {
-    uint64_t seed[2]; ///< random: whoever makes a file cannot choose entries that meet in one slot
-    uint32_t *slots;  ///< number of an entry + 1; 0: none
-    size_t slot_count;
-    char *bytes;
-    int64_t *offsets; ///< entries + 1
-    size_t bytes_room, offsets_room, count;
-} entry_table;
-
-static uint64_t mix(uint64_t a, uint64_t b) {
-    zf_py_product product = (zf_py_product)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t hash_of(const entry_table *t, const char *bytes, size_t size) {
-    uint64_t hash = t->seed[0] ^ size, word;
-    for (; size > 8; size -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = mix(hash ^ word, t->seed[1]);
-    }
-    word = 0;
-    memcpy(&word, bytes, size);
-    return mix(mix(hash ^ word, t->seed[1]), t->seed[0]);
-}
-
-static bool reserve(void **memory, size_t *room, size_t wanted) {
-    if (wanted <= *room) return true;
-    size_t more = wanted + wanted / 2 + 64;
-    void *grown = realloc(*memory, more);
-    if (grown == NULL) return false;
-    *memory = grown;
-    *room = more;
-    return true;
-}
-
-static size_t slot_of(const entry_table *t, const char *bytes, size_t size) {
-    size_t at = (size_t)hash_of(t, bytes, size) & (t->slot_count - 1);
-    for (; t->slots[at] != 0; at = (at + 1) & (t->slot_count - 1)) {
-        int64_t begin = t->offsets[t->slots[at] - 1], end = t->offsets[t->slots[at]];
-        if ((size_t)(end - begin) == size && memcmp(t->bytes + begin, bytes, size) == 0) break;
-    }
-    return at;
-}
-
-/// Twice as many slots; whether there was memory.
-static bool more_slots(entry_table *t) {
-    uint32_t *slots = calloc(t->slot_count * 2, sizeof *slots);
-    if (slots == NULL) return false;
-    free(t->slots);
-    t->slots = slots;
-    t->slot_count *= 2;
-    for (size_t k = 0; k < t->count; k++)
-        t->slots[slot_of(t, t->bytes + t->offsets[k], (size_t)(t->offsets[k + 1] - t->offsets[k]))] = (uint32_t)k + 1;
-    return true;
-}
-
-/// Adds an entry behind the others, also one that is there already: then the first has the slot. Whether there was memory.
-static bool add_entry(entry_table *t, const char *bytes, size_t size) {
-    size_t used = (size_t)t->offsets[t->count];
-    if (t->count >= UINT32_MAX - 1 || !reserve((void **)&t->bytes, &t->bytes_room, used + size + 1) ||
-        !reserve((void **)&t->offsets, &t->offsets_room, (t->count + 2) * 8))
-        return false;
-    memcpy(t->bytes + used, bytes, size);
-    t->offsets[t->count + 1] = (int64_t)(used + size);
-    size_t slot = slot_of(t, bytes, size);
-    t->count++;
-    if (t->slots[slot] == 0) t->slots[slot] = (uint32_t)t->count;
-    return t->count * 2 < t->slot_count || more_slots(t);
-}
-
-static bool begin_entries(entry_table *t) {
-    *t = (entry_table){.slot_count = 64};
-    t->slots = calloc(t->slot_count, sizeof *t->slots);
-    if (t->slots == NULL || !reserve((void **)&t->offsets, &t->offsets_room, 8) ||
-        !reserve((void **)&t->bytes, &t->bytes_room, 1))
-        return false;
-    t->offsets[0] = 0;
-    if (getentropy(t->seed, sizeof t->seed) != 0) t->seed[0] = (uint64_t)(uintptr_t)t->slots; // never where Linux has it
-    return true;
-}
-
-static void free_entries(entry_table *t) {
-    free(t->slots);
-    free(t->bytes);
-    free(t->offsets);
-}
-
 /// Adds the entries that the file keeps.
-static zf_status take_kept(const zf_py_decode *d, const zf_py_storage *s, entry_table *t, zf_error *error) {
+static zf_status take_kept(const zf_py_decode *d, const zf_py_storage *s, zf_py_entry_table *t, zf_error *error) {
     const char *at = d->entries;
     size_t left = d->entries_bytes, bytes = s->element == ZF_BOOL ? 1 : element_bytes(s->element);
     uint64_t count = 0;
@@ -504,7 +414,7 @@ static zf_status take_kept(const zf_py_decode *d, const zf_py_storage *s, entry_
             begin = (int64_t)(k * bytes);
             end = begin + (int64_t)bytes;
         }
-        if (good && !add_entry(t, values + begin, (size_t)(end - begin))) return no_memory(s, error);
+        if (good && !zf_py_entries_add(t, values + begin, (size_t)(end - begin))) return no_memory(s, error);
     }
     return good ? ZF_OK
                 : zf_py_fail(error, ZF_ERR_INPUT, zf_container_path(d->container),
@@ -512,7 +422,7 @@ static zf_status take_kept(const zf_py_decode *d, const zf_py_storage *s, entry_
 }
 
 /// The entries as rows of the dictionary, in the library's layout.
-static zf_py_storage *rows_of_entries(entry_table *t, zf_element element) {
+static zf_py_storage *rows_of_entries(zf_py_entry_table *t, zf_element element) {
     zf_py_storage *out = zf_py_storage_new(t->count, element);
     if (out == NULL) return NULL;
     size_t used = (size_t)t->offsets[t->count];
@@ -547,7 +457,7 @@ static zf_element index_element(const char *format, size_t count) {
     return (zf_element)number;
 }
 
-static zf_status find_indices(const zf_py_storage *s, entry_table *t, uint32_t *codes, zf_error *error) {
+static zf_status find_indices(const zf_py_storage *s, zf_py_entry_table *t, uint32_t *codes, zf_error *error) {
     size_t bytes = element_bytes(s->element);
     const int64_t *offsets = s->offsets;
     for (int64_t k = 0; k < s->rows; k++) {
@@ -557,18 +467,14 @@ static zf_status find_indices(const zf_py_storage *s, entry_table *t, uint32_t *
         const char *at =
             s->element == ZF_BOOL ? &flag : (const char *)s->values + (s->element == ZF_STRING ? offsets[k] : k * (int64_t)bytes);
         size_t size = s->element == ZF_BOOL ? 1 : s->element == ZF_STRING ? (size_t)(offsets[k + 1] - offsets[k]) : bytes;
-        size_t slot = slot_of(t, at, size);
-        if (t->slots[slot] == 0) {
-            codes[k] = (uint32_t)t->count;
-            if (!add_entry(t, at, size)) return no_memory(s, error);
-        } else {
-            codes[k] = t->slots[slot] - 1;
-        }
+        uint32_t number = zf_py_entries_find(t, at, size);
+        codes[k] = number == 0 ? (uint32_t)t->count : number - 1;
+        if (number == 0 && !zf_py_entries_add(t, at, size)) return no_memory(s, error);
     }
     return ZF_OK;
 }
 
-static zf_status encode_rows(const zf_py_decode *d, zf_py_storage *s, const char *format, entry_table *t, uint32_t *codes,
+static zf_status encode_rows(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_py_entry_table *t, uint32_t *codes,
                              zf_error *error) {
     if (d->entries != NULL) ZF_TRY_PY(take_kept(d, s, t, error));
     ZF_TRY_PY(find_indices(s, t, codes, error));
@@ -592,10 +498,11 @@ static zf_status encode_rows(const zf_py_decode *d, zf_py_storage *s, const char
 /// Indices into a dictionary in place of rows: entries that the file keeps first, then others in the order in which rows have
 /// them.
 static zf_status encode_dictionary(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_error *error) {
-    entry_table t;
+    zf_py_entry_table t;
     uint32_t *codes = (size_t)s->rows < SIZE_MAX / 8 ? malloc((size_t)s->rows * sizeof *codes + 1) : NULL;
-    zf_status status = begin_entries(&t) && codes != NULL ? encode_rows(d, s, format, &t, codes, error) : no_memory(s, error);
-    free_entries(&t);
+    zf_status status =
+        zf_py_entries_begin(&t) && codes != NULL ? encode_rows(d, s, format, &t, codes, error) : no_memory(s, error);
+    zf_py_entries_free(&t);
     free(codes);
     return status;
 }
