@@ -663,6 +663,26 @@ static zf_py_storage *undo_layout(const zf_py_storage *from, const zf_py_field *
     return NULL;
 }
 
+/// Indices of another width, as wide as the entries need, and the entries in another layout: all of them, in their order.
+static zf_status convert_dictionary(const zf_py_storage *from, const zf_py_field *field, const zf_py_field *wanted,
+                                    zf_py_storage **out, zf_error *error) {
+    zf_py_storage *s = zf_py_storage_new((uint64_t)from->rows, index_element(wanted->format, (size_t)from->dictionary->rows));
+    *out = s;
+    if (s == NULL) return no_memory(from, error);
+    size_t width = element_bytes(from->element), wide = element_bytes(s->element);
+    s->null_count = from->null_count;
+    s->validity_bytes = from->validity_bytes;
+    s->values_bytes = (size_t)from->rows * wide;
+    s->values = zf_py_storage_memory(s->values_bytes);
+    if (s->values == NULL || !copy_memory(&s->validity, from->validity, from->validity_bytes)) return no_memory(from, error);
+    for (int64_t k = 0; k < from->rows; k++) {
+        uint64_t index = 0;
+        memcpy(&index, (const char *)from->values + (size_t)k * width, width); // the lowest byte first
+        memcpy((char *)s->values + (size_t)k * wide, &index, wide);
+    }
+    return zf_py_storage_convert(from->dictionary, field->dictionary, wanted->dictionary, &s->dictionary, error);
+}
+
 zf_status zf_py_storage_convert(const zf_py_storage *from, const zf_py_field *field, const zf_py_field *wanted,
                                 zf_py_storage **out, zf_error *error) {
     const zf_py_decode d = {.options = {ZF_INIT(zf_decode_options), .row_begin = UINT64_MAX}, .field = wanted};
@@ -680,6 +700,8 @@ zf_status zf_py_storage_convert(const zf_py_storage *from, const zf_py_field *fi
                          copy_memory(&s->validity, from->validity, from->validity_bytes)
                      ? zf_py_storage_convert(from->child, field->child, wanted->child, &s->child, error)
                      : no_memory(from, error);
+    } else if (from->dictionary != NULL && wanted->dictionary != NULL) {
+        status = convert_dictionary(from, field, wanted, out, error);
     } else {
         *out = undo_layout(from, field);
         status = *out != NULL ? lay_out(&d, *out, wanted, error) : no_memory(from, error);

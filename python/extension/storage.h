@@ -48,7 +48,9 @@ typedef struct zf_py_decode {
 /// Errors: those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8, and for rows that the field's type does not have.
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 /// Copies rows of a field's layout to that of another field: of text, of bytes, of decimals of the same digits, each plain or a
-/// dictionary; and lists of them. `*out` has one reference. Without the GIL. ZF_ERR_INPUT for rows that `wanted` does not have.
+/// dictionary; and lists of them. A dictionary that stays one keeps all entries in their order, and gets wider indices than
+/// `wanted` has where those do not count them. `*out` has one reference. Without the GIL. ZF_ERR_INPUT for rows that `wanted`
+/// does not have.
 zf_status zf_py_storage_convert(const zf_py_storage *from, const struct zf_py_field *field, const struct zf_py_field *wanted,
                                 zf_py_storage **out, zf_error *error);
 

@@ -225,6 +225,25 @@ def test_requested_layouts(path, table, name, kind):
         assert out.type == given and out.to_pylist() == table[name].slice(5, 1495).to_pylist()
 
 
+def test_requested_dictionaries(tmp_path):
+    """Entries stay where a dictionary is requested of a dictionary: their order, unused and equal ones, in lists too."""
+    words, indices = ["low", "mid", "high", "never", "mid"], pa.array([2, None, 0, 1], pa.int8())
+    ordered, plain_ones = (pa.DictionaryArray.from_arrays(indices, words, ordered=order) for order in (True, False))
+    many = pa.DictionaryArray.from_arrays(pa.array([299, None, 0, 128], pa.int16()), [str(k) for k in range(300)])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 2, 4], pa.int32()), ordered)
+    data = pa.table({"o": ordered, "p": plain_ones, "m": many, "l": lists})
+    zf.write_table(data, tmp_path / "t.zfd", plain(data.schema))
+    whole = zf.open(tmp_path / "t.zfd").read()
+    for name, wide, order in (("o", pa.int32(), True), ("o", pa.uint8(), False), ("p", pa.int64(), False), ("m", pa.uint16(), False), ("m", pa.int8(), False), ("l", pa.int32(), True)):
+        kind = pa.dictionary(wide, pa.string_view(), ordered=order)
+        out = pa.array(Taken(whole[name], pa.field(name, pa.list_(kind) if name == "l" else kind)))
+        out.validate(full=True)
+        assert out.to_pylist() == data[name].to_pylist()
+        one, other = (out.values, ordered) if name == "l" else (out, data[name].combine_chunks())
+        assert one.type == pa.dictionary(pa.int16() if wide == pa.int8() else wide, pa.string_view(), ordered=name in "ol")
+        assert one.dictionary.to_pylist() == other.dictionary.to_pylist() and one.indices.to_pylist() == ([1 if k == 4 else k for k in other.indices.to_pylist()])
+
+
 def test_requests_of_tables(path, table):
     f = zf.open(path)
     assert pa.table(f.read(["s", "d"]), schema=pa.schema({"s": pa.string_view(), "d": pa.string()})).schema.types == [pa.string_view(), pa.string()]
