@@ -53,7 +53,7 @@ static bool wanted_device(const zf_py_tensor *from, PyObject *device, DLDevice *
     return false;
 }
 
-/// The consumer's stream; NULL for none that is known: -1 says that it needs no order, and 2 is another stream on each thread.
+/// The consumer's stream; NULL for none: -1 says that it needs no order.
 static bool take_stream(const zf_py_tensor *from, PyObject *stream, void **out) {
     *out = NULL;
     if (stream == Py_None) {
@@ -67,7 +67,7 @@ static bool take_stream(const zf_py_tensor *from, PyObject *stream, void **out) 
     long long number = PyLong_AsLongLong(stream); // of any stream: the rows are there
     if (number == -1 && PyErr_Occurred()) return false;
     if (number != 0 && number >= -1) {
-        if (number != -1 && number != 2) *out = (void *)(uintptr_t)number;
+        if (number != -1) *out = (void *)(uintptr_t)number;
         return true;
     }
     PyErr_SetString(PyExc_BufferError, "stream must be None, -1, 1, 2, or the address of a stream");

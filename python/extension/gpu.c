@@ -117,32 +117,32 @@ bool zf_py_device_storage_use(zf_py_device_storage *storage, void *stream) {
     return true;
 }
 
-/// Lets the storage's stream wait for the others, and returns the stream behind which memory goes back: the storage's, or one
-/// that is gone, for which the driver waits for the GPU.
-static void *follow_users(const zf_py_device_storage *storage) {
-    void *behind = storage->stream;
-    for (size_t k = 0; k < storage->user_count; k++) {
-        zf_error error;
-        const zf_py_gpu *gpu = storage->gpu;
-        if (zf_device_follow(gpu->context, gpu->name, storage->stream, storage->users[k], &error) != ZF_OK)
-            behind = storage->users[k];
-    }
-    return behind;
+/// Orders what the storage's stream does from now on behind the consumers' work. A consumer may have destroyed its stream, and
+/// drivers crash on the handle or take it for another stream: all but the default stream are not touched, and the host waits for
+/// the GPU. False: neither is possible, and work may go on.
+static bool follow_users(const zf_py_device_storage *storage) {
+    zf_error error;
+    const zf_py_gpu *gpu = storage->gpu;
+    void *const legacy = (void *)(uintptr_t)1; // CU_STREAM_LEGACY
+    if (storage->user_count == 0) return true;
+    bool follows = storage->user_count == 1 && storage->users[0] == legacy &&
+                   zf_device_follow(gpu->context, gpu->name, storage->stream, legacy, &error) == ZF_OK;
+    return follows || zf_device_wait(gpu->context, gpu->name, &error) == ZF_OK;
 }
 
 void zf_py_device_storage_release(zf_py_device_storage *storage) {
     if (storage == NULL || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
     zf_py_gpu *gpu = storage->gpu;
     if (gpu->process != (long)getpid()) return; // a forked child has no context of CUDA, and the parent's owners are its own
-    void *behind = follow_users(storage);
+    bool ended = follow_users(storage);         // else the memory stays for ever
     for (int p = 0; p < ZF_PY_PARTS; p++) {
         const zf_py_device_part *part = &storage->parts[p];
-        if (part->owner != NULL)
+        if (part->owner != NULL && ended)
             zf_py_drop_later(part->owner);
-        else
-            zf_device_release(gpu->context, gpu->name, behind, part->allocated);
+        else if (ended)
+            zf_device_release(gpu->context, gpu->name, storage->stream, part->allocated);
     }
-    zf_py_device_storage_release(storage->child);
+    if (ended) zf_py_device_storage_release(storage->child);
     zf_py_drop_later(storage->stream_owner);
     free(storage->users);
     free(storage);

@@ -44,7 +44,7 @@ typedef struct zf_py_device_storage {
     zf_py_gpu *gpu;
     void *stream;           ///< the caller's
     PyObject *stream_owner; ///< keeps it; NULL: nobody
-    void **users;           ///< other streams that consumers named: memory goes back behind their work, too
+    void **users;           ///< other streams that consumers named: memory goes back behind their work, too. They may be gone
     size_t user_count;
     int64_t rows;
     _Atomic int64_t null_count; ///< -1: not counted yet
@@ -59,8 +59,8 @@ zf_py_device_storage *zf_py_device_storage_new(zf_py_gpu *gpu, void *stream);
 zf_py_device_storage *zf_py_device_storage_hold(zf_py_device_storage *storage);
 /// NULL: nothing.
 void zf_py_device_storage_release(zf_py_device_storage *storage);
-/// Remembers a stream on which somebody uses the memory: it goes back behind the work that is on it then. One thread at a time,
-/// which holds a reference; whether there was memory.
+/// Remembers a stream on which somebody uses the memory: it goes back behind the work that is on it then, for which the release
+/// waits unless it is the default stream. One thread at a time, which holds a reference; whether there was memory.
 bool zf_py_device_storage_use(zf_py_device_storage *storage, void *stream);
 /// Copies memory of a storage to the host. Without the GIL; waits for the storage's stream. ZF_ERR_DEVICE in a forked child.
 zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint64_t from, uint64_t bytes, zf_error *error);

@@ -84,6 +84,8 @@ typedef struct zf_accelerator_ops {
     /// no memory.
     zf_status (*allocate_ordered)(zf_accelerator *self, void *stream, uint64_t bytes, uint64_t *address, zf_error *error);
     void (*release_ordered)(zf_accelerator *self, void *stream, uint64_t address);
+    /// Waits for all work on the device, of whatever stream. NULL: as `allocate_ordered`.
+    zf_status (*wait_for_all)(zf_accelerator *self, zf_error *error);
     /// Memory of the host that the device copies from and to at full speed, aligned to 64 at least.
     zf_status (*host_allocate)(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error);
     void (*host_release)(zf_accelerator *self, void *at);

@@ -61,3 +61,10 @@ zf_status zf_device_follow(zf_context *context, const char *device, void *stream
     accelerator->ops->event_close(accelerator, event); // the stream waits all the same
     return status;
 }
+
+zf_status zf_device_wait(zf_context *context, const char *device, zf_error *error) {
+    if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_wait needs a context");
+    zf_accelerator *accelerator;
+    ZF_TRY(find(context, device, &accelerator, error));
+    return accelerator->ops->wait_for_all(accelerator, error);
+}

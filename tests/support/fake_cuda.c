@@ -57,8 +57,15 @@ __attribute__((constructor)) static void begin(void) {
         if (early != ZF_CU_SUCCESS) return early;                                                                                \
     } while (0)
 
+static void check_stream(const char *symbol, zf_cu_stream stream) {
+    if (stream == NULL || stream != fake.destroyed) return;
+    fprintf(stderr, "%s on a stream that was destroyed\n", symbol);
+    abort();
+}
+
 #define ON_STREAM(symbol, stream)                                                                                                \
     do {                                                                                                                         \
+        check_stream(#symbol, stream);                                                                                           \
         if (fake.on_stream != NULL) fake.on_stream(#symbol, stream);                                                             \
     } while (0)
 
@@ -271,9 +278,17 @@ FUNCTION(cuStreamSynchronize, true, zf_cu_stream stream) {
     return fake.fault;
 }
 
+FUNCTION(cuCtxSynchronize, true, void) {
+    BEGIN(cuCtxSynchronize, true);
+    ON_STREAM(cuCtxSynchronize, NULL);
+    if (fake.fault != 0) fake.stuck = fake.fault;
+    return fake.fault;
+}
+
 FUNCTION(cuStreamWaitEvent, true, zf_cu_stream stream, zf_cu_event event, unsigned flags) {
     BEGIN(cuStreamWaitEvent, true);
     (void)flags;
+    check_stream("cuStreamWaitEvent", stream);
     if (fake.on_event != NULL) fake.on_event("cuStreamWaitEvent", stream, event);
     return ZF_CU_SUCCESS;
 }
@@ -293,6 +308,7 @@ FUNCTION(cuEventDestroy_v2, true, zf_cu_event event) {
 
 FUNCTION(cuEventRecord, true, zf_cu_event event, zf_cu_stream stream) {
     BEGIN(cuEventRecord, true);
+    check_stream("cuEventRecord", stream);
     if (fake.on_event != NULL) fake.on_event("cuEventRecord", stream, event);
     clock_gettime(CLOCK_MONOTONIC, &event->at);
     return ZF_CU_SUCCESS;

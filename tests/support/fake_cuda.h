@@ -23,6 +23,8 @@ typedef struct zf_fake_cuda {
     void (*on_stream)(const char *symbol, zf_cu_stream stream);
     /// Told of every event that is recorded on a stream, and of every wait of a stream for one; NULL: nobody.
     void (*on_event)(const char *symbol, zf_cu_stream stream, zf_cu_event event);
+    /// A stream that was destroyed; NULL: none. Its use ends the process, as with NVIDIA's driver.
+    zf_cu_stream destroyed;
     // Observations.
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, allocations, retained;

@@ -129,8 +129,8 @@ static zf_status allocate_ordered(zf_accelerator *self, void *stream, uint64_t b
     return take(of(self), of(self)->pools, stream, bytes, address, error);
 }
 
-/// Without pools the host waits for the stream. A stream that is gone has nothing to wait for: the memory goes back at once, for
-/// which the driver waits for the GPU.
+/// Without pools the host waits for the stream. Where the driver refuses the stream, memory goes back all the same, for which it
+/// waits for the GPU.
 static void release_ordered(zf_accelerator *self, void *stream, uint64_t address) {
     zf_cuda *cuda = of(self);
     if (address == 0 || !enter_to_release(cuda)) return;
@@ -185,6 +185,12 @@ static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
     zf_cuda *cuda = of(self);
     ZF_TRY(zf_cuda_enter(cuda, error));
     return leave(cuda, cuda->driver->stream_wait(stream), "waiting for a stream", error);
+}
+
+static zf_status wait_for_all(zf_accelerator *self, zf_error *error) {
+    zf_cuda *cuda = of(self);
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->context_wait(), "waiting for the GPU", error);
 }
 
 static zf_status stream_open(zf_accelerator *self, void **stream, zf_error *error) {
@@ -274,6 +280,7 @@ static const zf_accelerator_ops operations = {
     .release = release,
     .allocate_ordered = allocate_ordered,
     .release_ordered = release_ordered,
+    .wait_for_all = wait_for_all,
     .host_allocate = host_allocate,
     .host_release = host_release,
     .copy_in = copy_in,

@@ -97,6 +97,7 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
     X(context_release, "cuDevicePrimaryCtxRelease_v2", (zf_cu_device device))                                                    \
     X(context_push, "cuCtxPushCurrent_v2", (zf_cu_context context))                                                              \
     X(context_pop, "cuCtxPopCurrent_v2", (zf_cu_context * context))                                                              \
+    X(context_wait, "cuCtxSynchronize", (void))                                                                                  \
     X(memory_info, "cuMemGetInfo_v2", (size_t *free, size_t *total))                                                             \
     X(memory_allocate, "cuMemAlloc_v2", (zf_cu_pointer * address, size_t bytes))                                                 \
     X(memory_free, "cuMemFree_v2", (zf_cu_pointer address))                                                                      \

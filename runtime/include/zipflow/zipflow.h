@@ -161,8 +161,13 @@ ZF_API void zf_device_release(zf_context *context, const char *device, void *str
 /// Lets a stream wait for the work that is on another stream now: work that is enqueued on `stream` later runs behind it. Does
 /// not block.
 ///
-/// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE, also for a stream that is gone: then nothing waits; ZF_ERR_UNSUPPORTED (ZF1406).
+/// Both streams must exist: CUDA's driver crashes on one that was destroyed, or takes its handle for a later stream. Errors:
+/// ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).
 ZF_API zf_status zf_device_follow(zf_context *context, const char *device, void *stream, void *other, zf_error *error);
+/// Waits for all work on a GPU, on every stream of its primary context, also on streams that were destroyed meanwhile. Blocks.
+///
+/// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE: work may go on; ZF_ERR_UNSUPPORTED (ZF1406).
+ZF_API zf_status zf_device_wait(zf_context *context, const char *device, zf_error *error);
 /// Copies `bytes` bytes of the host to device memory behind the work that is on `stream`, and waits for it.
 ///
 /// Errors: ZF_ERR_USAGE; ZF_ERR_DEVICE; ZF_ERR_UNSUPPORTED (ZF1406).

@@ -531,9 +531,8 @@ static void test_full(void) {
 static char ordered[256]; ///< what was asked of the driver on the caller's stream
 
 static void note_ordered(const char *symbol, zf_cu_stream stream) {
-    if (stream != (zf_cu_stream)(uintptr_t)0x70) return;
-    strncat(ordered, symbol, sizeof ordered - strlen(ordered) - 1);
-    strncat(ordered, " ", sizeof ordered - strlen(ordered) - 1);
+    size_t used = strlen(ordered);
+    if (stream == (zf_cu_stream)(uintptr_t)0x70) snprintf(ordered + used, sizeof ordered - used, "%s ", symbol);
 }
 
 static void note_followed(const char *symbol, zf_cu_stream stream, zf_cu_event event) {
@@ -541,17 +540,19 @@ static void note_followed(const char *symbol, zf_cu_stream stream, zf_cu_event e
     snprintf(ordered + used, sizeof ordered - used, "%s %lx %d ", symbol, (unsigned long)(uintptr_t)stream, event != NULL);
 }
 
-/// A stream waits for another one; one that is gone is an error.
+/// A stream waits for another one; the host waits for all. The driver's refusals are errors.
 static void test_streams_that_follow(void) {
     zf_context *context = open_context();
     zf_error error;
     void *stream = (void *)(uintptr_t)0x70, *other = (void *)(uintptr_t)0x80;
-    fake->on_event = note_followed;
-    *ordered = 0;
+    fake->on_event = note_followed, *ordered = 0;
     bool good = zf_device_follow(context, "cuda", stream, other, &error) == ZF_OK;
     CHECK(good && strcmp(ordered, "cuEventRecord 80 1 cuStreamWaitEvent 70 1 ") == 0, "%s", ordered);
     fake->failing = "cuEventRecord", fake->result = 400, fake->on_event = NULL;
     CHECK(zf_device_follow(context, "cuda", stream, other, &error) == ZF_ERR_DEVICE, "%s", error.code);
+    fake->failing = "cuCtxSynchronize";
+    CHECK(zf_device_wait(context, "cuda", &error) == ZF_ERR_DEVICE && fake->failing == NULL, "%s", error.code);
+    CHECK(zf_device_wait(context, "cuda", NULL) == ZF_OK && zf_device_wait(NULL, "cuda", NULL) == ZF_ERR_USAGE, "waits");
     zf_context_free(context);
 }
 
@@ -560,8 +561,7 @@ static void test_memory_for_callers(void) {
     for (int pools = 0; pools < 2; pools++) {
         reset();
         fake->no_pools = pools == 0;
-        fake->on_stream = note_ordered;
-        ordered[0] = 0;
+        fake->on_stream = note_ordered, *ordered = 0;
         zf_context *context = open_context();
         zf_error error;
         uint64_t address = 0;
@@ -586,9 +586,9 @@ static void test_memory_for_callers(void) {
         CHECK(strcmp(ordered, wanted) == 0, "%s", ordered);
         fake->on_stream = NULL;
         CHECK(zf_device_allocate(context, "cuda", stream, 100, &address, &error) == ZF_OK, "%s", error.message);
-        fake->failing = pools ? "cuMemFreeAsync" : "cuStreamSynchronize", fake->result = 400; // the caller's stream is gone
+        fake->failing = pools ? "cuMemFreeAsync" : "cuStreamSynchronize", fake->result = 400; // the driver refuses the stream
         zf_device_release(context, "cuda", stream, address);
-        CHECK(fake->allocations == 0, "not given back behind a stream that is gone");
+        CHECK(fake->allocations == 0, "not given back behind a stream that the driver refuses");
         fake->failing = pools ? "cuMemAllocAsync" : "cuMemAlloc_v2", fake->result = 1;
         CHECK(zf_device_allocate(context, "cuda", stream, 8, &address, &error) == ZF_ERR_DEVICE && address == 0 &&
                   strcmp(error.code, "ZF1110") == 0,
