@@ -15,7 +15,7 @@ static void release(void *storage) { zf_py_device_storage_release(storage); }
 static zf_status copy(const void *storage, void *to, const void *from, size_t bytes, zf_error *error) {
     return zf_py_device_copy(storage, to, (uint64_t)(uintptr_t)from, bytes, error);
 }
-static bool use(void *storage, void *stream) { return zf_py_device_storage_use(storage, stream); }
+static zf_status use(void *storage, void *stream, zf_error *error) { return zf_py_device_storage_use(storage, stream, error); }
 static const zf_py_sharing on_gpu_sharing = {hold, release, copy, use};
 
 static zf_py_tensor tensor_of(zf_py_device_storage *storage, uint64_t at, int64_t count, int64_t width, DLDataType type,
@@ -28,14 +28,14 @@ static PyObject *device_of(const zf_py_device_storage *storage) {
     return Py_BuildValue("(ii)", ZF_DL_CUDA, storage->gpu->number);
 }
 
-/// __cuda_array_interface__, version 3. No stream: the rows are there.
-static PyObject *interface_of(uint64_t at, int64_t count, int64_t width, DLDataType type) {
+/// __cuda_array_interface__, version 3. The stream of the read, unless the rows are there.
+static PyObject *interface_of(const zf_py_device_storage *storage, uint64_t at, int64_t count, int64_t width, DLDataType type) {
     const char kind = type.code == ZF_DL_INT ? 'i' : type.code == ZF_DL_UINT ? 'u' : 'f';
-    return Py_BuildValue("{s:N,s:N,s:(KO),s:i,s:O,s:O}", "shape",
-                         width > 0 ? Py_BuildValue("(LL)", (long long)count, (long long)width)
-                                   : Py_BuildValue("(L)", (long long)count),
-                         "typestr", PyUnicode_FromFormat("%c%c%d", type.bits == 8 ? '|' : '<', kind, type.bits / 8), "data",
-                         (unsigned long long)at, Py_False, "version", 3, "strides", Py_None, "stream", Py_None);
+    return Py_BuildValue(
+        "{s:N,s:N,s:(KO),s:i,s:O,s:N}", "shape",
+        width > 0 ? Py_BuildValue("(LL)", (long long)count, (long long)width) : Py_BuildValue("(L)", (long long)count), "typestr",
+        PyUnicode_FromFormat("%c%c%d", type.bits == 8 ? '|' : '<', kind, type.bits / 8), "data", (unsigned long long)at, Py_False,
+        "version", 3, "strides", Py_None, "stream", storage->checked ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(storage->stream));
 }
 
 static void free_object(PyObject *self) {
@@ -90,7 +90,7 @@ static PyObject *buffer_device(PyObject *self, PyObject *none) {
 static PyObject *buffer_interface(PyObject *self, void *closure) {
     (void)closure;
     const buffer_object *b = (buffer_object *)self;
-    return interface_of(b->at, b->count, 0, b->type);
+    return interface_of(b->storage, b->at, b->count, 0, b->type);
 }
 
 static PyObject *buffer_bit(PyObject *self, void *closure) {
@@ -192,9 +192,17 @@ static zf_py_device_storage *find_numbers(const column_object *c, const zf_py_fi
     return NULL;
 }
 
-/// Counts nulls, and refuses a column that is no Arrow array; false with an exception set.
+/// Counts nulls, and refuses a column that is no Arrow array, or not checked: the array has no event. False with an exception
+/// set.
 static bool check_arrow(const column_object *c) {
     int64_t nulls;
+    if (!c->storage->checked) {
+        zf_error error;
+        zf_py_fail(&error, ZF_ERR_USAGE, c->field.name,
+                   "unverified rows are no Arrow array, whose rows must be there: use result()");
+        zf_py_raise(c->make_error, &error);
+        return false;
+    }
     for (zf_py_device_storage *s = c->storage; s != NULL; s = s->child) {
         if (!count_nulls(s, c->make_error, &nulls)) return false;
     }
@@ -274,7 +282,7 @@ static PyObject *column_interface(PyObject *self, void *closure) {
     const zf_py_field *field;
     const zf_py_device_storage *s = find_numbers(c, &field, PyExc_AttributeError); // so that hasattr says whether there is one
     if (s == NULL) return NULL;
-    return interface_of(s->parts[ZF_PY_VALUES].at, c->storage->rows, c->storage->width,
+    return interface_of(c->storage, s->parts[ZF_PY_VALUES].at, c->storage->rows, c->storage->width,
                         zf_py_type_of_column(field->format, s->element));
 }
 
@@ -480,7 +488,9 @@ static PyObject *reading_wait(PyObject *self, PyObject *argument) {
     Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&r->lock);
     if (k < r->read->count) status = zf_py_gpu_read_wait(r->read, k, &error);
     pthread_mutex_unlock(&r->lock);
-    Py_END_ALLOW_THREADS return status == ZF_OK ? reading_column(self, argument) : zf_py_raise(r->make_error, &error);
+    Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(r->make_error, &error);
+    if (k < r->read->count) zf_py_device_storage_check(r->read->columns[k].out);
+    return reading_column(self, argument);
 }
 
 static PyObject *reading_follow(PyObject *self, PyObject *none) {

@@ -64,7 +64,7 @@ static bool take_stream(const zf_py_tensor *from, PyObject *stream, void **out) 
         PyErr_SetString(PyExc_BufferError, "host memory has no streams: stream must be None");
         return false;
     }
-    long long number = PyLong_AsLongLong(stream); // of any stream: the rows are there
+    long long number = PyLong_AsLongLong(stream);
     if (number == -1 && PyErr_Occurred()) return false;
     if (number != 0 && number >= -1) {
         if (number != -1) *out = (void *)(uintptr_t)number;
@@ -125,10 +125,12 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
             free(held);
             return NULL;
         }
-    } else if (user != NULL && !from->sharing->use(from->storage, user)) {
-        free(held);
-        return PyErr_NoMemory();
     } else {
+        zf_error error;
+        if (user != NULL && from->sharing->use(from->storage, user, &error) != ZF_OK) {
+            free(held);
+            return zf_py_raise(from->make_error, &error);
+        }
         from->sharing->hold(from->storage);
         held->storage = from->storage;
         held->sharing = from->sharing;

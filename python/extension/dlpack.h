@@ -13,8 +13,8 @@ typedef struct zf_py_sharing {
     void (*release)(void *storage);
     /// Copies memory of the storage to the host, and waits for it.
     zf_status (*copy)(const void *storage, void *to, const void *from, size_t bytes, zf_error *error);
-    /// Remembers a stream of the consumer, with the GIL; false: no memory. NULL: there are none.
-    bool (*use)(void *storage, void *stream);
+    /// Lets a stream of the consumer see the rows, and remembers it, with the GIL. NULL: there are none.
+    zf_status (*use)(void *storage, void *stream, zf_error *error);
 } zf_py_sharing;
 
 /// A tensor to be: `count` rows at `data`, which lie in `storage`, on `device`.
@@ -26,14 +26,14 @@ typedef struct zf_py_tensor {
     int64_t width; ///< elements of a row; 0: one, and one dimension
     DLDataType type;
     DLDevice device;
-    PyObject *make_error; ///< for errors of `copy`; borrowed
+    PyObject *make_error; ///< for errors of `copy` and `use`; borrowed
 } zf_py_tensor;
 
 /// __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) of an object with this tensor.
 ///
 /// With max_version of (1, 0) or later the capsule is "dltensor_versioned"; else "dltensor". Versioned capsules of host memory
-/// are read-only unless they were copied. `stream` may be None for host memory; for a GPU None or one of its streams, which need
-/// not wait, since the rows are there; the storage remembers it. `dl_device`: that of the memory, or the host's: then the rows
+/// are read-only unless they were copied. `stream` may be None for host memory; for a GPU None or one of its streams, which the
+/// storage lets see the rows and remembers (`use`). `dl_device`: that of the memory, or the host's: then the rows
 /// are copied, unless `copy` is False. BufferError for other streams and devices, for a version below 0, and for a copy within a
 /// GPU. The capsule holds the storage; its deleter needs no GIL.
 PyObject *zf_py_dlpack(const zf_py_tensor *tensor, PyObject *arguments, PyObject *keywords);

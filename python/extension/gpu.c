@@ -105,16 +105,26 @@ zf_py_device_storage *zf_py_device_storage_hold(zf_py_device_storage *storage) {
     return storage;
 }
 
-bool zf_py_device_storage_use(zf_py_device_storage *storage, void *stream) {
-    if (stream == storage->stream) return true;
+static zf_status refuse_child(const zf_py_gpu *gpu, zf_error *error) {
+    if (gpu->process == (long)getpid()) return ZF_OK;
+    return zf_py_fail(error, ZF_ERR_DEVICE, gpu->name, "the column was read before a fork: a child has no memory of GPUs");
+}
+
+zf_status zf_py_device_storage_use(zf_py_device_storage *storage, void *stream, zf_error *error) {
+    const zf_py_gpu *gpu = storage->gpu;
+    if (stream == storage->stream) return ZF_OK;
+    if (!storage->checked) {
+        ZF_TRY_PY(refuse_child(gpu, error));
+        ZF_TRY_PY(zf_device_follow(gpu->context, gpu->name, stream, storage->stream, error));
+    }
     for (size_t k = 0; k < storage->user_count; k++) {
-        if (storage->users[k] == stream) return true;
+        if (storage->users[k] == stream) return ZF_OK;
     }
     void **users = realloc(storage->users, (storage->user_count + 1) * sizeof *users);
-    if (users == NULL) return false;
+    if (users == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a stream");
     users[storage->user_count++] = stream;
     storage->users = users;
-    return true;
+    return ZF_OK;
 }
 
 /// Orders what the storage's stream does from now on behind the consumers' work. A consumer may have destroyed its stream, and
@@ -149,10 +159,13 @@ void zf_py_device_storage_release(zf_py_device_storage *storage) {
     atomic_fetch_sub(&gpu->columns, 1);
 }
 
+void zf_py_device_storage_check(zf_py_device_storage *storage) {
+    for (; storage != NULL; storage = storage->child) storage->checked = true;
+}
+
 zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
     const zf_py_gpu *gpu = storage->gpu;
-    if (gpu->process != (long)getpid())
-        return zf_py_fail(error, ZF_ERR_DEVICE, gpu->name, "the column was read before a fork: a child has no memory of GPUs");
+    ZF_TRY_PY(refuse_child(gpu, error));
     return zf_device_copy_out(gpu->context, gpu->name, storage->stream, to, from, bytes, error);
 }
 

@@ -50,6 +50,7 @@ typedef struct zf_py_device_storage {
     _Atomic int64_t null_count; ///< -1: not counted yet
     zf_element element;
     int64_t width; ///< lists of one length: values of each, and no offsets; else 0
+    bool checked;  ///< the rows are there, for all streams; else they come in the order of `stream`. Once shared: with the GIL
     zf_py_device_part parts[ZF_PY_PARTS];
     struct zf_py_device_storage *child; ///< lists: the values, with a reference; NULL: none
 } zf_py_device_storage;
@@ -59,9 +60,12 @@ zf_py_device_storage *zf_py_device_storage_new(zf_py_gpu *gpu, void *stream);
 zf_py_device_storage *zf_py_device_storage_hold(zf_py_device_storage *storage);
 /// NULL: nothing.
 void zf_py_device_storage_release(zf_py_device_storage *storage);
-/// Remembers a stream on which somebody uses the memory: it goes back behind the work that is on it then, for which the release
-/// waits unless it is the default stream. One thread at a time, which holds a reference; whether there was memory.
-bool zf_py_device_storage_use(zf_py_device_storage *storage, void *stream);
+/// Lets a stream see the rows, and remembers it, as one on which somebody uses the memory: it goes back behind the work that is
+/// on it then, for which the release waits unless it is the default stream. With the GIL and a reference. Errors: ZF_ERR_MEMORY;
+/// of rows that are not checked those of zf_device_follow, and ZF_ERR_DEVICE in a forked child.
+zf_status zf_py_device_storage_use(zf_py_device_storage *storage, void *stream, zf_error *error);
+/// The rows are there, and checked. With the GIL, or before anybody shares the storage.
+void zf_py_device_storage_check(zf_py_device_storage *storage);
 /// Copies memory of a storage to the host. Without the GIL; waits for the storage's stream. ZF_ERR_DEVICE in a forked child.
 zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint64_t from, uint64_t bytes, zf_error *error);
 /// Counts the nulls, once: copies the validity to the host. Without the GIL; waits for the storage's stream.

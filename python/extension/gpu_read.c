@@ -248,6 +248,7 @@ zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error) {
     zf_batch_free(read->batch);
     read->batch = NULL;
     for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = find_end(read->columns[k].out, error);
+    for (size_t k = 0; status == ZF_OK && k < read->count; k++) zf_py_device_storage_check(read->columns[k].out);
     if (status != ZF_OK) drop_columns(read);
     return status;
 }

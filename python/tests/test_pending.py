@@ -72,13 +72,26 @@ def test_on_a_gpu(path, told):
     assert [stream for symbol, stream in told if symbol == "cuStreamWaitEvent"].count(0x70) >= len(NAMES)
     interface = early["number"].__cuda_array_interface__
     assert interface["shape"] == (2997,) and numpy.from_dlpack(early["number"], device="cpu").shape == (2997,)
+    assert interface["stream"] == early["text"].offsets.__cuda_array_interface__["stream"] == 0x70
+    for source in (early["number"], early["text"].offsets, early["quarter"].validity):
+        for stream, order in ((0x90, [("cuEventRecord", 0x70), ("cuStreamWaitEvent", 0x90)]), (2, [("cuEventRecord", 0x70), ("cuStreamWaitEvent", 2)]), (0x70, []), (-1, [])):
+            told.clear()
+            source.__dlpack__(stream=stream)
+            assert told == order
+    for export in (early["number"].__arrow_c_device_array__, early.__arrow_c_device_stream__):
+        assert "unverified" in str(caught(zf.UsageError, export))
     table = pending.result()
-    assert table["number"].__cuda_array_interface__ == interface and [column.format for column in table.columns] == [column.format for column in early.columns]
+    assert early["number"].__cuda_array_interface__ == interface | {"stream": None}
+    early["number"].__arrow_c_device_array__()
+    told.clear()
+    early["number"].__dlpack__(stream=0x90)
+    assert not told
+    assert table["number"].__cuda_array_interface__ == interface | {"stream": None} and [column.format for column in table.columns] == [column.format for column in early.columns]
     assert all(len(future.result()) == 2997 for future in pending.futures.values())
     del pending, table
     gc.collect()
     told.clear()
-    del early
+    del early, source, export
     gc.collect()
     assert [pair for pair in told if pair[0] == "cuMemFreeAsync"] == [("cuMemFreeAsync", 0x70)] * 5  # 1 + 2 + 2 parts
     assert [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")].count(os.path.realpath(path)) == 0

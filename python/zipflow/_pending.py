@@ -47,7 +47,8 @@ class Pending:
 
     def unverified(self):
         """The DeviceTable now. Its stream waits for the rows, the host does not, and nothing is checked: a damaged file is an error of
-        `result` alone, so call that in the end. `nbytes` of strings is an upper bound until then.
+        `result` alone, so call that in the end. `nbytes` of strings is an upper bound until then. A stream that DLPack names waits for
+        its stream; CUDA's array interface names it; Arrow's interfaces of its columns raise UsageError until they are checked.
 
         Raises UsageError for a read on the CPU.
         """
