@@ -485,11 +485,12 @@ static PyObject *reading_wait(PyObject *self, PyObject *argument) {
     if (PyErr_Occurred() || !in_process(r)) return NULL;
     zf_error error;
     zf_status status = ZF_OK;
+    int64_t end = -1;
     Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&r->lock);
-    if (k < r->read->count) status = zf_py_gpu_read_wait(r->read, k, &error);
+    if (k < r->read->count) status = zf_py_gpu_read_wait(r->read, k, &end, &error);
     pthread_mutex_unlock(&r->lock);
     Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(r->make_error, &error);
-    if (k < r->read->count) zf_py_device_storage_check(r->read->columns[k].out);
+    if (k < r->read->count) zf_py_device_storage_check(r->read->columns[k].out, end);
     return reading_column(self, argument);
 }
 

@@ -159,8 +159,11 @@ void zf_py_device_storage_release(zf_py_device_storage *storage) {
     atomic_fetch_sub(&gpu->columns, 1);
 }
 
-void zf_py_device_storage_check(zf_py_device_storage *storage) {
-    for (; storage != NULL; storage = storage->child) storage->checked = true;
+void zf_py_device_storage_check(zf_py_device_storage *storage, int64_t end) {
+    for (; storage != NULL; storage = storage->child) {
+        storage->checked = true;
+        if (storage->child == NULL && end >= 0) storage->parts[ZF_PY_VALUES].bytes = (uint64_t)end;
+    }
 }
 
 zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint64_t from, uint64_t bytes, zf_error *error) {

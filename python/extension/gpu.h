@@ -64,8 +64,9 @@ void zf_py_device_storage_release(zf_py_device_storage *storage);
 /// on it then, for which the release waits unless it is the default stream. With the GIL and a reference. Errors: ZF_ERR_MEMORY;
 /// of rows that are not checked those of zf_device_follow, and ZF_ERR_DEVICE in a forked child.
 zf_status zf_py_device_storage_use(zf_py_device_storage *storage, void *stream, zf_error *error);
-/// The rows are there, and checked. With the GIL, or before anybody shares the storage.
-void zf_py_device_storage_check(zf_py_device_storage *storage);
+/// The rows are there, and checked. `end`: where the characters of strings end; -1: there are none. With the GIL, or before
+/// anybody shares the storage.
+void zf_py_device_storage_check(zf_py_device_storage *storage, int64_t end);
 /// Copies memory of a storage to the host. Without the GIL; waits for the storage's stream. ZF_ERR_DEVICE in a forked child.
 zf_status zf_py_device_copy(const zf_py_device_storage *storage, void *to, uint64_t from, uint64_t bytes, zf_error *error);
 /// Counts the nulls, once: copies the validity to the host. Without the GIL; waits for the storage's stream.

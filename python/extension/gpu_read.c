@@ -180,15 +180,13 @@ static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-/// The characters of strings end at the last offset.
-static zf_status find_end(zf_py_device_storage *storage, zf_error *error) {
-    int64_t end = 0;
-    if (storage->child != NULL) return find_end(storage->child, error);
+/// The characters of strings end at the last offset. `end` of other columns is -1.
+static zf_status find_end(const zf_py_device_storage *storage, int64_t *end, zf_error *error) {
+    while (storage->child != NULL) storage = storage->child;
+    *end = -1;
     if (storage->element != ZF_STRING) return ZF_OK;
     uint64_t at = storage->parts[ZF_PY_OFFSETS].at + (uint64_t)storage->rows * 8;
-    ZF_TRY_PY(zf_py_device_copy(storage, &end, at, sizeof end, error));
-    storage->parts[ZF_PY_VALUES].bytes = (uint64_t)end;
-    return ZF_OK;
+    return zf_py_device_copy(storage, end, at, sizeof *end, error);
 }
 
 static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_gpu_column *column, zf_pipeline_request *request,
@@ -226,9 +224,9 @@ zf_status zf_py_gpu_read_start(zf_py_gpu_read *read, zf_error *error) {
     return status;
 }
 
-zf_status zf_py_gpu_read_wait(zf_py_gpu_read *read, size_t k, zf_error *error) {
+zf_status zf_py_gpu_read_wait(zf_py_gpu_read *read, size_t k, int64_t *end, zf_error *error) {
     ZF_TRY_PY(zf_batch_wait(read->batch, k, error));
-    return find_end(read->columns[k].out, error);
+    return find_end(read->columns[k].out, end, error);
 }
 
 zf_status zf_py_gpu_read_follow(const zf_py_gpu_read *read, zf_error *error) {
@@ -247,8 +245,11 @@ zf_status zf_py_gpu_read_run(zf_py_gpu_read *read, zf_error *error) {
     for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = zf_batch_wait(read->batch, k, error);
     zf_batch_free(read->batch);
     read->batch = NULL;
-    for (size_t k = 0; status == ZF_OK && k < read->count; k++) status = find_end(read->columns[k].out, error);
-    for (size_t k = 0; status == ZF_OK && k < read->count; k++) zf_py_device_storage_check(read->columns[k].out);
+    for (size_t k = 0; status == ZF_OK && k < read->count; k++) {
+        int64_t end;
+        status = find_end(read->columns[k].out, &end, error);
+        if (status == ZF_OK) zf_py_device_storage_check(read->columns[k].out, end);
+    }
     if (status != ZF_OK) drop_columns(read);
     return status;
 }

@@ -32,9 +32,9 @@ zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error);
 /// Begins to decode the columns: fills `out` of all, or of none after an error. Their memory is written until the end. Without
 /// the GIL; the container must stay open as long. Errors: those of zf_batch_create and zf_batch_start_behind.
 zf_status zf_py_gpu_read_start(zf_py_gpu_read *read, zf_error *error);
-/// Waits for column `k`, whose rows are there and checked then. Without the GIL; one thread at a time for each column. Errors:
-/// those of zf_batch_wait.
-zf_status zf_py_gpu_read_wait(zf_py_gpu_read *read, size_t k, zf_error *error);
+/// Waits for column `k`, whose rows are there and checked then: `end` is for zf_py_device_storage_check. Without the GIL; one
+/// thread at a time for each column. Errors: those of zf_batch_wait.
+zf_status zf_py_gpu_read_wait(zf_py_gpu_read *read, size_t k, int64_t *end, zf_error *error);
 /// Lets the read's stream wait for all columns, which are not checked. Without the GIL. Errors: those of zf_batch_follow.
 zf_status zf_py_gpu_read_follow(const zf_py_gpu_read *read, zf_error *error);
 /// Ends the read, and waits for what was enqueued of it: all, after zf_py_gpu_read_follow. Else the rest is cancelled. `out`
