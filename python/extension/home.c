@@ -50,7 +50,7 @@ static char *next_line(zf_py_log *log, zf_log_level *level) {
 
 /// Arguments (most): keeps lines of levels up to `most` from now on (-1: none), and returns ([(level, line)], dropped lines).
 static PyObject *home_log(PyObject *self, PyObject *argument) {
-    zf_py_log *log = &zf_py_home_of(self)->log;
+    zf_py_log *log = zf_py_home_of(self)->log;
     long most = PyLong_AsLong(argument);
     if (most == -1 && PyErr_Occurred()) return NULL;
     atomic_store(&log->most, (int)most);
@@ -76,11 +76,15 @@ PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error) {
     allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(type, Py_tp_alloc);
     home_object *self = (home_object *)allocate(type, 0);
     if (self == NULL) return NULL;
-    self->home = (zf_py_home){.version = ZF_PY_HOME_VERSION, .process = (long)getpid()};
+    self->home = (zf_py_home){.version = ZF_PY_HOME_VERSION, .process = (long)getpid(), .log = calloc(1, sizeof(zf_py_log))};
     pthread_mutex_init(&self->home.lock, NULL);
-    pthread_mutex_init(&self->home.log.lock, NULL);
-    atomic_init(&self->home.log.most, -1);
-    const zf_context_options options = {ZF_INIT(zf_context_options), .log = keep_line, .log_user = &self->home.log};
+    if (self->home.log == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    pthread_mutex_init(&self->home.log->lock, NULL);
+    atomic_init(&self->home.log->most, -1);
+    const zf_context_options options = {ZF_INIT(zf_context_options), .log = keep_line, .log_user = self->home.log};
     zf_status status;
     Py_BEGIN_ALLOW_THREADS status = zf_context_create(&options, &self->home.context, &error);
     Py_END_ALLOW_THREADS if (status == ZF_OK) return (PyObject *)self;
@@ -88,16 +92,30 @@ PyObject *zf_py_home_new(PyTypeObject *type, PyObject *make_error) {
     return zf_py_raise(make_error, &error);
 }
 
+static void free_log(zf_py_log *log) {
+    zf_log_level level;
+    if (log == NULL) return;
+    for (char *text; (text = next_line(log, &level)) != NULL;) free(text);
+    pthread_mutex_destroy(&log->lock);
+    free(log);
+}
+
+/// Columns in a GPU's memory need the context, which then stays, and logs.
+static void free_contents(zf_py_home *home) {
+    if (!zf_py_gpus_free(home)) {
+        if (home->log != NULL) atomic_store(&home->log->most, -1); // nobody will hear it
+        return;
+    }
+    if (home->compiler != NULL) home->free_compiler(home->compiler);
+    zf_context_free(home->context);
+    free_log(home->log);
+}
+
 static void home_dealloc(PyObject *self) {
     zf_py_home *home = zf_py_home_of(self);
-    if (home->process == (long)getpid()) {                  // else threads of the parent may have held locks
-        Py_BEGIN_ALLOW_THREADS if (zf_py_gpus_free(home)) { // else columns in their memory need the context: it stays
-            if (home->compiler != NULL) home->free_compiler(home->compiler);
-            zf_context_free(home->context);
-        }
+    if (home->process == (long)getpid()) { // else threads of the parent may have held locks
+        Py_BEGIN_ALLOW_THREADS free_contents(home);
         Py_END_ALLOW_THREADS pthread_mutex_destroy(&home->lock);
-        zf_log_level level;
-        for (char *text; (text = next_line(&home->log, &level)) != NULL;) free(text);
     }
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = __extension__(freefunc) PyType_GetSlot(type, Py_tp_free);

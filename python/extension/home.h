@@ -30,10 +30,10 @@ typedef struct zf_py_home {
     long process;                          ///< that made it: a forked child neither uses nor frees it
     struct zf_py_gpu *gpus;                ///< that were used
     pthread_mutex_t lock;                  ///< of `gpus`
-    zf_py_log log;
+    zf_py_log *log;                        ///< lives as long as the context, which may outlive the Home
 } zf_py_home;
 
-enum { ZF_PY_HOME_VERSION = 3 };
+enum { ZF_PY_HOME_VERSION = 4 };
 
 extern PyType_Spec zf_py_home_spec;
 
