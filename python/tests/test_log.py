@@ -82,6 +82,15 @@ def test_without_logging(path):
     assert out.returncode == 0 and "WARNING:zipflow:the cache /dev/null/none" in out.stderr, out.stderr
 
 
+def test_a_read_that_has_begun(path, heard, caplog):
+    """Lines that come while a read goes on are heard when its result is there."""
+    pending = zf.open(path).read_async()
+    caplog.clear()
+    _runtime.open(_home.home(), bytes(path), b"", 0, False)
+    assert not any("opened" in line for _, line in heard())
+    assert len(pending.result()) == 1000 and sum("opened" in line for _, line in heard()) == 1
+
+
 def test_a_handler_that_reads(path, heard):
     """No lock of the library or of the package is held while a handler runs."""
     rows = []

@@ -374,7 +374,10 @@ class File:
         names, metadata = [field.name for field in fields], self.schema._metadata
         if place == "cpu":
             return _pending.Pending(names, lambda k: _decode(container, fields[k], begin, count, threads, binary), None, lambda out: Table(out, count, metadata))
-        reading = _gpu.read(container.start_gpu, container, place, fields, begin, count, threads, stream, allocator, binary)
+        try:
+            reading = _gpu.read(container.start_gpu, container, place, fields, begin, count, threads, stream, allocator, binary)
+        finally:
+            _home.drain(owner)
         return _pending.Pending(names, reading.wait, reading, lambda out: DeviceTable(out, count, place, metadata))
 
     def batches(self, columns=None, rows=None, *, threads=0, binary=False):

@@ -29,8 +29,9 @@ _quiet = False  # the logger has the handler that a library's logger should have
 def drain(owner=None):
     """Gives the lines of the library's log to the logger "zipflow", if the process uses `logging`.
 
-    The library's threads leave lines in a queue of 1,024, since they must not wait for the GIL. Each call of the package empties it
-    when it begins and when it ends.
+    The library's threads leave lines in a queue of 1,024, since they must not wait for the GIL. Calls of the package empty it
+    when they begin; those that read or write, and `Pending.result`, also when they end. Lines of a stream's batches wait for the
+    next call.
     """
     global _quiet
     owner = owner or _home

@@ -3,6 +3,7 @@
 import concurrent.futures
 import threading
 
+from . import _home
 from ._errors import UsageError, refuse
 
 
@@ -37,9 +38,12 @@ class Pending:
 
     def result(self):
         """Waits for all columns, and returns their Table or DeviceTable, checked. Raises as `read` does, for the first column that failed."""
-        if self._reading is not None:
-            return self._table([self._wait(k) for k in range(len(self._names))])
-        return self._table([future.result() for future in self.futures.values()])
+        try:
+            if self._reading is not None:
+                return self._table([self._wait(k) for k in range(len(self._names))])
+            return self._table([future.result() for future in self.futures.values()])
+        finally:
+            _home.drain()
 
     def done(self):
         """Whether `result` returns at once. On a GPU this is known by `futures`, which it makes."""
