@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "python/extension/column_object.h"
@@ -389,6 +390,23 @@ static zf_status decode_window(void *user, zf_error *error) {
     return zf_py_decode_run(&w->d, error);
 }
 
+static int raise_in_main(void *user) {
+    PyObject *failed = user;
+    PyErr_SetObject((PyObject *)Py_TYPE(failed), failed);
+    Py_DECREF(failed);
+    return -1;
+}
+
+/// An exception that ends more than a read: Arrow's streams have a place for its text alone. KeyboardInterrupt interrupts; others
+/// come to the main thread, if it is the one that reads.
+static void hand_over(PyObject *failed) {
+    if (PyErr_GivenExceptionMatches(failed, PyExc_Exception)) return;
+    if (PyErr_GivenExceptionMatches(failed, PyExc_KeyboardInterrupt))
+        PyErr_SetInterrupt();
+    else if (syscall(SYS_gettid) == (long)getpid() && Py_AddPendingCall(raise_in_main, Py_NewRef(failed)) != 0)
+        Py_DECREF(failed);
+}
+
 /// Decodes through a file object, which needs the GIL.
 static zf_status decode_with_reader(window *w, zf_error *error) {
     if (!Py_IsInitialized())
@@ -396,7 +414,7 @@ static zf_status decode_with_reader(window *w, zf_error *error) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *failed = NULL;
     zf_status status = zf_py_reader_run(w->r->c->reader, decode_window, w, &failed, error);
-    if (failed != NULL && !PyErr_GivenExceptionMatches(failed, PyExc_Exception)) PyErr_SetInterrupt(); // KeyboardInterrupt
+    if (failed != NULL) hand_over(failed);
     Py_XDECREF(failed);
     PyGILState_Release(state);
     return status;

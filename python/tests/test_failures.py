@@ -8,6 +8,8 @@ import os
 import pathlib
 import pickle
 import random
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -102,6 +104,55 @@ def test_file_object_that_fails(file):
     assert caught(KeyboardInterrupt, f.read) is source.broken
     source.broken = None
     assert len(f.read()) == f.num_rows
+
+
+STREAM = """
+import io, sys, threading, traceback
+import pyarrow as pa
+import zipflow as zf
+
+class Failing(io.BytesIO):
+    broken = None
+
+    def read(self, *count):
+        if self.broken:
+            raise self.broken
+        return super().read(*count)
+
+class Own(BaseException):
+    pass
+
+def read():
+    try:
+        pa.table(f.batches())
+    except OSError as error:
+        seen.append(str(error))
+        for _ in range(1000):
+            len(seen)
+
+seen = []
+source = Failing(open(sys.argv[1], "rb").read())
+f = zf.open(source)
+kind, code = {"exit": (SystemExit, 3), "own": (Own, "x"), "interrupt": (KeyboardInterrupt, "")}[sys.argv[2]]
+source.broken = kind(code)
+if sys.argv[3] == "thread":
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert kind.__name__ in seen[0], seen
+    sys.exit(5)
+try:
+    read()
+except Own as error:
+    sys.exit(4 if error is source.broken else 1)
+"""
+
+
+@pytest.mark.parametrize(("kind", "thread", "status"), [("exit", "main", 3), ("own", "main", 4), ("interrupt", "main", -2), ("exit", "thread", 5), ("own", "thread", 5)])
+def test_what_ends_a_stream_of_a_file_object(file, kind, thread, status):
+    """KeyboardInterrupt interrupts; others come to the main thread as they are, and to no thread that does not read."""
+    done = subprocess.run([sys.executable, "-c", STREAM, str(file), kind, thread], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
 
 
 def test_file_object_that_reads_its_own_file(file):
