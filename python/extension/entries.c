@@ -48,8 +48,10 @@ static bool more_slots(zf_py_entry_table *t) {
     free(t->slots);
     t->slots = slots;
     t->slot_count *= 2;
-    for (size_t k = 0; k < t->count; k++)
-        t->slots[slot_of(t, t->bytes + t->offsets[k], (size_t)(t->offsets[k + 1] - t->offsets[k]))] = (uint32_t)k + 1;
+    for (size_t k = 0; k < t->count; k++) {
+        size_t slot = slot_of(t, t->bytes + t->offsets[k], (size_t)(t->offsets[k + 1] - t->offsets[k]));
+        if (t->slots[slot] == 0) t->slots[slot] = (uint32_t)k + 1;
+    }
     return true;
 }
 

@@ -58,6 +58,8 @@ def test_null_and_double_entries(trip):
     data = coded(["a", None, "b", "a"], [1, 3, 2, 0, None])
     out = trip(pa.table({"x": data}))["x"].combine_chunks()
     assert out.to_pylist() == [None, "a", "b", "a", None] and out.null_count == 2 and out.dictionary.to_pylist() == ["a", "b", "a"]
+    many = trip(pa.table({"x": coded(["a", "b", "a", *map(str, range(60))], [2, 0, 1])}))["x"].combine_chunks()
+    assert len(many.dictionary) == 63 and many.indices.to_pylist() == [0, 0, 1]  # the first of equals, however many entries there are
 
 
 def test_more_entries_than_indices(trip):
