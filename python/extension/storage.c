@@ -528,7 +528,9 @@ static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_fi
     }
     if (field->dictionary != NULL) {
         ZF_TRY_PY(encode_dictionary(d, s, format, error));
-        return lay_out(d, s->dictionary, field->dictionary, error);
+        zf_py_decode entries = *d;
+        entries.options.row_begin = UINT64_MAX; // an entry is no row
+        return lay_out(&entries, s->dictionary, field->dictionary, error);
     }
     switch (format[0]) {
     case 'u':

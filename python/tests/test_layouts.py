@@ -191,14 +191,14 @@ def test_values_that_null_lists_hide(trip):
 @pytest.mark.parametrize("data, form, row", [
     (pa.array(["ab", "abc"]), "w:2", 1), (pa.array([True, None]), "n", None), (pa.array([decimal.Decimal(10**9), decimal.Decimal(3 * 10**9)], pa.decimal128(11, 0)), "d:9,0,32", 1),
     (pa.array([[1, 2], [3]], pa.list_(pa.int32())), "+w:2", 1), (pa.array([[1], None], pa.list_(pa.int32())), "+w:2", 0),
-    (pa.array([["ab"], ["c"]], pa.list_(pa.string())), ("+l", "w:2"), None)], ids=str)
+    (pa.array([["ab"], ["c"]], pa.list_(pa.string())), ("+l", "w:2"), None), (coded(["ab", "abc"], [0, 0, 1]), ("c", "w:2"), None)], ids=str)
 def test_schemas_that_rows_do_not_have(tmp_path, monkeypatch, data, form, row):
     encode = _ipc.encode
 
     def lie(field):
         outer, inner = form if isinstance(form, tuple) else (form, None)
         children = [(inner, *child[1:]) for child in field[4]] if inner else field[4]
-        return (outer, *field[1:4], children, field[5])
+        return (outer, *field[1:4], children, field[5] and (inner, *field[5][1:]))
 
     monkeypatch.setattr(_ipc, "encode", lambda fields, pairs: encode([lie(field) for field in fields], pairs))
     zf.write_table(pa.table({"x": data}), tmp_path / "t.zfd")
