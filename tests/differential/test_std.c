@@ -1,7 +1,7 @@
 // Every algorithm of the library, with every type that it takes, nests of them, and strings over a program that reads `out`: at
 // sizes around every edge, on every distribution, what is encoded and decoded by generated code at -O0 and -O3 is what the
 // interpreter says. Arguments: part, parts (which of the columns to run), sample (3:1: one column in three, with each algorithm,
-// at turn 1; 1: all); then names of columns to run besides.
+// at turn 1; 1: all), the turn of the samples of trials and damages; then names of columns to run besides.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +24,9 @@ enum { MOST_ELEMENTS = 1 << 22, MOST_ROWS = 1 << 16 };
 // One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
 // everything takes longer.
 #ifdef ZF_SANITIZE
-enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4, WILD_EACH = 40, SWEPT_EACH = 48 };
+enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4, WILD_EACH = 40, SWEPT_BUT = 3, SWEPT_EACH = 48 };
 #else
-enum { DAMAGES_EACH = 3, TRIALS_BUT = 2, SPECIAL_EACH = 3, WILD_EACH = 20, SWEPT_EACH = 36 };
+enum { DAMAGES_EACH = 3, TRIALS_BUT = 2, SPECIAL_EACH = 3, WILD_EACH = 20, SWEPT_BUT = 3, SWEPT_EACH = 36 };
 #endif
 
 // ---- A column -------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ typedef struct run {
     diff_program program;
     diff_tally tally;
     uint64_t encoded, refused, other, damaged, files;
-    unsigned turn;
+    unsigned turn; // of the samples of trials and damages
 } run;
 
 // Damages the block of a trial in one place at a time: the interpreter and all code report the same.
@@ -47,7 +47,8 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
         interp_block damaged = *block;
         zf_text message = {0};
         unsigned each = t->kind == DIFF_SWEPT ? SWEPT_EACH : t->kind != DIFF_RANDOM || t->wild ? DAMAGES_EACH : 1;
-        if ((number + d + r->turn) % each != 0) continue;
+        unsigned turn = t->kind == DIFF_SWEPT ? r->turn / SWEPT_BUT : r->turn; // a sample of a sample
+        if ((number + d + turn) % each != 0) continue;
         if (!diff_trial_damage(in, c->column, number, k, t, d, &damaged)) continue;
         c->several = diff_trial_several(t, d);
         c->beside = diff_trial_beside(t, d);
@@ -149,7 +150,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
     uint64_t before = r->encoded;
     char place[64];
     narrow.states = (zf_decoder_states){.seek_interval = 256, .unfused = number % 2 == 0 ? "all" : NULL};
-    snprintf(place, sizeof place, "differential_std 1 1 1 %s", column->table->name);
+    snprintf(place, sizeof place, "differential_std 1 1 1 %u %s", r->turn, column->table->name);
     diff_set_case(place);
     for (unsigned k = 0; k < DIFF_TRIALS; k++) {
         // Where nothing is ordered there are no seek states, and it is the same code.
@@ -157,7 +158,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
         if (!diff_trial_of(column, number, k, &t)) continue;
         if (t.kind == DIFF_RANDOM && !t.wild && (number + k + 1 + r->turn) % TRIALS_BUT == 0) continue;
         if (t.wild && (number + k + r->turn) % WILD_EACH != 0) continue;
-        if (t.kind == DIFF_SWEPT && !t.wild && (number + k + r->turn) % 3 != 0) continue;
+        if (t.kind == DIFF_SWEPT && !t.wild && (number + k + r->turn) % SWEPT_BUT != 0) continue;
         diff_case *c = t.narrow && diff_is_ordered(&wide) ? &narrow : &wide;
         c->tuples = (t.kind == DIFF_RANDOM || t.kind == DIFF_SWEPT || t.wild) && (number + k) % SPECIAL_EACH != 0
                         ? 1
@@ -176,7 +177,7 @@ int main(int count, char **arguments) {
     sample columns = {.every = 1};
     if (parts == 0 || (count > 3 && !sample_read(arguments[3], &columns))) return 2;
     run *r = calloc(1, sizeof *r);
-    r->turn = columns.turn;
+    r->turn = count > 4 ? (unsigned)strtoul(arguments[4], NULL, 10) : 0;
     zf_text text = {0}, message = {0};
     diff_columns_families(&text);
     CHECK(diff_columns_tpch(&text) == 61, "columns in tpch.zf");
@@ -190,7 +191,7 @@ int main(int count, char **arguments) {
     for (const zf_table *table = zf_spec_tables(diff_program_spec(&r->program)); table != NULL; table = table->next, number++) {
         check_sizes(table->columns, number);
         bool wanted = diff_columns_sampled(number, columns) && chosen++ % parts == part;
-        for (int k = 4; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
+        for (int k = 5; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
         if (wanted) run_column(r, table->columns, number);
     }
     printf("%llu blocks encoded, %llu refused, %llu with other branches, %llu damaged; %llu files; %llu runs, %llu elements\n",
