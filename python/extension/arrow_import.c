@@ -28,6 +28,7 @@ struct zf_py_input {
     const char *name;
     arrow_layout layout;
     size_t width; ///< bytes of an element in Arrow's array
+    int digits;   ///< of decimals: the most that a row may have
     size_t index; ///< bytes of an index of a dictionary; 0: there is none
     bool index_signed, ordered;
     size_t out_width; ///< bytes of an element for the encoder; 0: strings
@@ -192,6 +193,7 @@ zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_
             return zf_py_fail(error, ZF_ERR_USAGE, name, "indices of a dictionary have Arrow's type `%.64s`", schema->format);
         }
     }
+    if (own.layout == DECIMAL && (sscanf(values->format, "d:%d", &own.digits) != 1 || own.digits > 18)) own.digits = 18;
     static const size_t widths[] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 0};
     own.out_width = widths[type->element];
     zf_py_input *input = calloc(1, sizeof *input);
@@ -316,7 +318,8 @@ static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const 
 static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, const uint8_t *valid, uint64_t row, const void **out,
                                zf_error *error) {
     if (!grow(&input->values, (size_t)rows * 8 + 1)) return no_memory(input, error);
-    int64_t *to = input->values.data;
+    int64_t *to = input->values.data, limit = 1;
+    for (int digit = 0; digit < input->digits; digit++) limit *= 10;
     for (int64_t k = 0; k < rows; k++) {
         int64_t limbs[4] = {0};
         const char *from = (const char *)input->array->buffers[1] + (size_t)(at + k) * input->width;
@@ -329,10 +332,9 @@ static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, con
         bool fits = true;
         for (size_t limb = 1; limb < input->width / 8; limb++) fits = fits && limbs[limb] == (limbs[0] < 0 ? -1 : 0);
         bool null = valid != NULL && !bit(valid, k);
-        const int64_t limit = 1000000000000000000;
         if (!(fits && limbs[0] > -limit && limbs[0] < limit) && !null) {
-            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu has more than 18 digits",
-                              (unsigned long long)(row + (uint64_t)k));
+            return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu has more than %d digits",
+                              (unsigned long long)(row + (uint64_t)k), input->digits);
         }
         to[k] = null ? 0 : limbs[0];
     }

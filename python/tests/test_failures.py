@@ -249,6 +249,11 @@ def test_decimal_beyond_its_type(tmp_path):
     data = pa.Array.from_buffers(pa.decimal128(18, 2), 3, [None, pa.py_buffer((5).to_bytes(16, "little") * 2 + (1 << 64).to_bytes(16, "little"))])
     error = caught(zf.InputError, zf.write_table, pa.table({"m": data}), tmp_path / "t.zfd")
     assert error.place == "m" and "row 2 has more than 18 digits" in str(error)
+    for value in (100_000, -100_000):
+        data = pa.Array.from_buffers(pa.decimal128(5, 2), 2, [None, pa.py_buffer((99_999).to_bytes(16, "little") + value.to_bytes(16, "little", signed=True))])
+        error = caught(zf.InputError, zf.write_table, pa.table({"m": data}), tmp_path / "t.zfd")
+        assert "row 1 has more than 5 digits" in str(error)
+    zf.write_table(pa.table({"m": data.slice(0, 1)}), tmp_path / "t.zfd")
 
 
 def test_bad_indices(tmp_path):
