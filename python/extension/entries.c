@@ -79,7 +79,10 @@ bool zf_py_entries_begin(zf_py_entry_table *t) {
         !reserve((void **)&t->bytes, &t->bytes_room, 1))
         return false;
     t->offsets[0] = 0;
-    if (getentropy(t->seed, sizeof t->seed) != 0) t->seed[0] = (uint64_t)(uintptr_t)t->slots; // never where Linux has it
+    if (getentropy(t->seed, sizeof t->seed) != 0) { // never where Linux has it; a seed of 0 gives all entries one hash
+        t->seed[0] = (uint64_t)(uintptr_t)t->slots | 1;
+        t->seed[1] = mix((uint64_t)(uintptr_t)t->offsets, UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    }
     return true;
 }
 
