@@ -492,6 +492,7 @@ static bool has_parts(const zf_py_input *input, const ArrowArray *array) {
     bool dictionary = input->dictionary != NULL;
     int64_t buffers = dictionary ? 2 : buffers_of(input->layout), children = input->child != NULL;
     bool views = !dictionary && input->layout == VIEWS; // which have any number of buffers of characters
+    if (!dictionary && input->layout == NOTHING && array->n_buffers == 1) buffers = 1; // a validity, as Polars gives it
     return (views ? array->n_buffers >= buffers : array->n_buffers == buffers) && array->n_children == children;
 }
 

@@ -132,8 +132,8 @@ bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, u
     uint32_t *sizes = diff_sizes_of(in, graph, block->counts[edge], block, LEAST, &count);
     if (sizes == NULL) return false;
     uint64_t g = group_at(t, sizes, count, block->counts[edge], way_of(d));
-    uint32_t moved = empties(d) ? sizes[g] : BORROWED;
     if (g + 2 >= count) return false;
+    uint32_t moved = empties(d) ? sizes[g] : BORROWED;
     sizes[g] -= moved;
     sizes[empties(d) ? g + 2 : g + 1] += moved;
     return true;
