@@ -336,6 +336,14 @@ class File:
         for a GPU that is absent, fails or has no memory.
         """
         container, owner = self._opened()
+        place, fields, begin, count = self._wanted(container, owner, columns, rows, device, threads, stream, allocator)
+        try:
+            return self._read(container, place, fields, begin, count, threads, binary, stream, allocator)
+        finally:
+            _home.drain(owner)
+
+    def _wanted(self, container, owner, columns, rows, device, threads, stream, allocator):
+        """The place, fields and rows of the arguments of `read`, which are checked; the compiler is there then."""
         begin, count = self._rows(rows)
         fields = self._fields(columns, container)
         _home.check_threads(threads)
@@ -343,10 +351,7 @@ class File:
         if place == "cpu" and (stream is not None or allocator is not None):
             raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
         _home.with_compiler(owner)
-        try:
-            return self._read(container, place, fields, begin, count, threads, binary, stream, allocator)
-        finally:
-            _home.drain(owner)
+        return place, fields, begin, count
 
     def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator):
         if place != "cpu":
@@ -364,13 +369,7 @@ class File:
         container, owner = self._opened()
         if self._kind == 2:
             raise refuse(UsageError, "a file object is read on the thread that calls read: open a path or bytes for read_async", self._name)
-        begin, count = self._rows(rows)
-        fields = self._fields(columns, container)
-        _home.check_threads(threads)
-        place = _gpu.device_name(device)
-        if place == "cpu" and (stream is not None or allocator is not None):
-            raise refuse(UsageError, "stream and allocator are for GPUs, and device is the CPU")
-        _home.with_compiler(owner)
+        place, fields, begin, count = self._wanted(container, owner, columns, rows, device, threads, stream, allocator)
         names, metadata = [field.name for field in fields], self.schema._metadata
         if place == "cpu":
             return _pending.Pending(names, lambda k: _decode(container, fields[k], begin, count, threads, binary), None, lambda out: Table(out, count, metadata))

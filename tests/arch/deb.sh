@@ -25,8 +25,8 @@ for package in libc6 libllvm19 libxxhash0 libjansson4 libmd0; do
 done
 case $(field Depends) in *zipflow*|*stdc++*) bad "it depends on its own libraries, or on C++'s: $(field Depends)" ;; esac
 
-dpkg-deb -R "$deb" "$tree/root" || exit 1
-usr=$tree/root/usr
+dpkg-deb -R "$deb" "$tree/unpacked" || exit 1
+usr=$tree/unpacked/usr
 for file in bin/zfc include/zipflow/zipflow.h include/zipflow/pipeline.h include/zipflow/compile.h include/zipflow/tune.h \
     share/zipflow/std/std.zf share/zipflow/std/defaults.zf "$libdir/cmake/zipflow/zipflow-config.cmake" share/doc/zipflow/copyright \
     share/doc/zipflow/changelog.gz; do
@@ -38,9 +38,9 @@ for library in zipflow zipflow-compile zipflow-tune zipflow-emulator; do
     readelf -d "$real" | grep -q "SONAME.*\[lib$library.so.${version%%.*}\]" || bad "lib$library has another SONAME"
     [ "$(readlink -f "$usr/$libdir/lib$library.so")" = "$(readlink -f "$real")" ] || bad "lib$library.so is no link to it"
     [ -s "$usr/$libdir/pkgconfig/$library.pc" ] || bad "$library.pc is missing"
-    grep -q "^lib$library ${version%%.*} zipflow (>= ${version%.*}), zipflow (<< " "$tree/root/DEBIAN/shlibs" || bad "lib$library is not in shlibs"
+    grep -q "^lib$library ${version%%.*} zipflow (>= ${version%.*}), zipflow (<< " "$tree/unpacked/DEBIAN/shlibs" || bad "lib$library is not in shlibs"
 done
-grep -q 'ldconfig$' "$tree/root/DEBIAN/triggers" || bad "it does not have ldconfig called"
+grep -q 'ldconfig$' "$tree/unpacked/DEBIAN/triggers" || bad "it does not have ldconfig called"
 for file in "$usr"/bin/* "$usr/$libdir"/*.so; do
     ! readelf -d "$file" | grep -Eq '\((RPATH|RUNPATH)\)' || bad "${file##*/} has a search path for libraries"
     ! readelf -S "$file" | grep -q '\.debug_info' || bad "${file##*/} is not stripped"
