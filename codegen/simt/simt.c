@@ -118,12 +118,14 @@ static void leave_failed(zf_kernel_build *lower, LLVMValueRef v_failure) {
     }
 }
 
-// Element 0 of a work buffer of strings without elements is read wherever an index was wrong: it is made to lie nowhere, with no
-// bytes.
-static void make_no_string(zf_kernel_build *lower, LLVMValueRef v_count) {
+// Element 0 of a work buffer without elements is read wherever an index was wrong. A string is made to lie nowhere, with no
+// bytes, and a nullable element to be null: validity begins where the values end, with the buffer. clear_padding does so for
+// others.
+static void make_no_element(zf_kernel_build *lower, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
-    if (lower->type.kind != ZF_K_STRING || lower->kernel->sink < 0) return;
-    LLVMBasicBlockRef bb_none = zf_cg_block(cg, "no_string"), bb_some = zf_cg_block(cg, "strings");
+    bool clears = lower->type.kind == ZF_K_STRING || (lower->type.nullable && lower->unpacks == 0);
+    if (!clears || lower->kernel->sink < 0) return;
+    LLVMBasicBlockRef bb_none = zf_cg_block(cg, "no_element"), bb_some = zf_cg_block(cg, "elements");
     LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
     zf_cg_cond_br(cg, v_none, bb_none, bb_some);
     zf_cg_enter(cg, bb_none); // all threads the same
@@ -275,7 +277,7 @@ static LLVMBasicBlockRef open_function(zf_kernel_build *lower, LLVMValueRef v_fu
         lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
     }
     zf_lower_setup_end(lower, bb_before);
-    make_no_string(lower, v_count);
+    make_no_element(lower, v_count);
     lower->v_begin = lower->simt->v_tile;
     lower->v_end = zf_cg_add(cg, lower->simt->v_tile, v_one);
     return bb_first;

@@ -471,7 +471,7 @@ static bool damage_count(damage *d) {
     case 4: what = "half", now = old / 2; break;
     default: what = "some more", now = old + data_below(&d->random, 64); break;
     }
-    if (now == 0 || now == old || old == 0) return false; // 0: open for c125 (roadmap.md)
+    if (now == old || old == 0) return false;
     diff_set_count(d->w->in, d->block, edge, now);
     if (d->said != NULL) zf_text_printf(d->said, " [count of '%s': %s]", d->w->graph->edges[edge].path, what);
     return true;

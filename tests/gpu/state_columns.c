@@ -90,7 +90,7 @@ static const made_column columns[] = {
     {"repeated", 0, NULL, repeated, NULL}, {"prose", 0, NULL, prose, NULL},    {"gone", 4, runs, NULL, some},
     {"sparse", 8, walk, NULL, stretches},  {"names", 0, NULL, repeated, some}, {"pieces", 1, pieces, NULL, NULL},
     {"coded", 1, gaps, NULL, NULL},        {"noise", 1, noise, NULL, NULL},    {"speech", 1, speech, NULL, NULL},
-    {"spelled", 1, spelled, NULL, NULL},   {"flags", 1, flags, NULL, NULL},
+    {"spelled", 1, spelled, NULL, NULL},   {"flags", 1, flags, NULL, NULL},    {"marks", 4, flags, NULL, some},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
