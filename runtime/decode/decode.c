@@ -316,13 +316,15 @@ static void decode_index(void *user, uint64_t index, unsigned worker) {
     if (j->watch != NULL) j->watch->after(j->watch->user, block);
 }
 
-zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
+zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, zf_element element, const zf_decode_buffers *buffers,
+                                  zf_error *error) {
+    unsigned bits = element == ZF_STRING ? 8 : zf_element_bits(element); // blocks begin at any row, so code expects no more
     const struct {
         const char *name;
         const void *at;
         size_t has, bytes;
         unsigned alignment;
-    } needed[] = {{"values", buffers->values, buffers->values_bytes, sizes->values, ZF_WORK_ALIGNMENT},
+    } needed[] = {{"values", buffers->values, buffers->values_bytes, sizes->values, (bits + 7) / 8},
                   {"offsets", buffers->offsets, buffers->offsets_bytes, sizes->offsets, sizeof(int64_t)},
                   {"validity", buffers->validity, buffers->validity_bytes, sizes->validity, 1},
                   {"workspace", buffers->workspace, buffers->workspace_bytes, sizes->workspace, ZF_WORK_ALIGNMENT}};
@@ -405,7 +407,7 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     j.watch = watch;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
     if (status == ZF_OK) {
-        status = zf_decode_check_buffers(&sizes, buffers, error);
+        status = zf_decode_check_buffers(&sizes, j.selection.column->type.element, buffers, error);
         if (status != ZF_OK) zf_fail_place(error, status, "column %.128s", j.selection.column->name);
     }
     if (status == ZF_OK && j.selection.begin < j.selection.end)

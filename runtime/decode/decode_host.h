@@ -18,7 +18,8 @@ zf_status zf_decode_watched(zf_container *container, size_t column, const zf_dev
                             const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
                             zf_error *error);
 
-/// Returns ZF_ERR_USAGE, with the buffer's name, unless buffers are present, aligned and large enough.
-zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error);
+/// Returns ZF_ERR_USAGE, with the buffer's name, unless buffers for rows of `element` are present, aligned and large enough.
+zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, zf_element element, const zf_decode_buffers *buffers,
+                                  zf_error *error);
 
 #endif

@@ -85,7 +85,8 @@ zf_status zf_requested_open(zf_batch *batch, zf_requested *request, zf_error *er
     if (p->accelerator == NULL) {
         zf_decode_sizes sizes = {0}; // says whether there are such rows
         ZF_TRY(zf_decode_size(request->given.container, request->given.column, &request->given.options, &sizes, error));
-        zf_status status = zf_decode_check_buffers(&sizes, &request->given.host, error);
+        const zf_index_column *column = &request->given.container->index.columns[request->given.column];
+        zf_status status = zf_decode_check_buffers(&sizes, column->type.element, &request->given.host, error);
         if (status != ZF_OK) return name_column(request, status, error);
     } else {
         ZF_TRY(make_column(p, &request->given, &request->column, error));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/container/element.h"
 #include "tests/differential/diff_text.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/interp/load.h"
@@ -110,19 +111,25 @@ static zf_status decode(zf_context *context, const char *path, const char *colum
     if (status == ZF_OK) status = zf_decode_size(container, index, NULL, &sizes, error);
     if (status == ZF_OK) {
         out->size = sizes.values;
-        out->bytes = aligned_alloc(64, sizes.values / 64 * 64 + 64);
-        memset(out->bytes, 0xa5, sizes.values / 64 * 64 + 64);
+        out->bytes = aligned_alloc(64, sizes.values / 64 * 64 + 128);
+        memset(out->bytes, 0xa5, sizes.values / 64 * 64 + 128);
         out->validity = aligned_alloc(64, sizes.validity / 64 * 64 + 64);
         memset(out->validity, 0xa5, sizes.validity / 64 * 64 + 64);
         out->offsets = aligned_alloc(64, sizes.offsets / 64 * 64 + 64);
         memset(out->offsets, 0xa5, sizes.offsets / 64 * 64 + 64);
+        zf_column_info info = {0};
+        zf_container_column(container, index, &info, NULL);
+        size_t least = info.type.element == ZF_STRING ? 1 : (zf_element_bits(info.type.element) + 7) / 8; // aligned no more
         buffers = (zf_decode_buffers){.offsets = out->offsets,
-                                      .values = out->bytes,
+                                      .values = out->bytes + least,
                                       .validity = out->validity,
                                       .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64),
                                       ZF_DECODE_BYTES(sizes)};
         status = zf_decode(container, index, "cpu", NULL, &buffers, &out->stats, error);
         free(buffers.workspace);
+        if (status == ZF_OK && (out->bytes[least - 1] != 0xa5 || out->bytes[least + sizes.values] != 0xa5))
+            status = zf_fail(error, ZF_ERR_INTERNAL, "", "bytes beside the values were written");
+        memmove(out->bytes, out->bytes + least, sizes.values);
     }
     if (status == ZF_OK) status = collect_blocks(container, out, error);
     zf_container_close(container);

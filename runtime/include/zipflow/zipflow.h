@@ -437,10 +437,10 @@ typedef struct zf_decode_sizes {
 
 /// The buffers that a column is decoded to, and their sizes in bytes. They belong to the caller.
 ///
-/// `values` and `workspace` must be aligned to 64 bytes, `offsets` to 8. A buffer that needs 0 bytes may be NULL. A decode
-/// refuses a buffer that is too small before it writes (ZF_ERR_USAGE, ZF1117). String k has the bytes offsets[k] to offsets[k +
-/// 1] - 1 of `values`; offsets[0] is 0. Bit k of `validity`, lowest bit of a byte first, is 1 if row k has a value and 0 if it is
-/// null.
+/// `values` must be aligned to the size of an element (characters and booleans: any address), `offsets` to 8 bytes, `workspace`
+/// to 64. A buffer that needs 0 bytes may be NULL. A decode refuses a buffer that is too small before it writes (ZF_ERR_USAGE,
+/// ZF1117). String k has the bytes offsets[k] to offsets[k + 1] - 1 of `values`; offsets[0] is 0. Bit k of `validity`, lowest bit
+/// of a byte first, is 1 if row k has a value and 0 if it is null.
 typedef struct zf_decode_buffers {
     size_t size; ///< ZF_INIT
     void *values;
