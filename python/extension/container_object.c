@@ -285,25 +285,45 @@ static PyObject *container_sizes(PyObject *self, PyObject *arguments) {
 
 static zf_status decode_column(void *user, zf_error *error) { return zf_py_decode_run(user, error); }
 
-/// Arguments (class, column, first row, rows, threads, field, entries): a Column. `field`: as zf_py_field_set takes it;
-/// `entries`: those of a dictionary that the file keeps, bytes or None.
+/// Takes (address, bytes, owner) of each part, or None where it has none. False with an exception set.
+static bool take_given(PyObject *parts, zf_py_given given[ZF_PY_PARTS]) {
+    for (int p = 0; p < ZF_PY_PARTS; p++) {
+        PyObject *part = PyTuple_GetItem(parts, p), *owner;
+        unsigned long long address, room;
+        if (part == NULL) return false;
+        if (part == Py_None) continue;
+        if (!PyTuple_Check(part)) {
+            PyErr_SetString(PyExc_TypeError, "memory is a tuple");
+            return false;
+        }
+        if (!PyArg_ParseTuple(part, "KKO", &address, &room, &owner)) return false;
+        given[p] = (zf_py_given){(void *)(uintptr_t)address, (size_t)room, Py_NewRef(owner)};
+    }
+    return true;
+}
+
+/// Arguments (class, column, first row, rows, threads, field, entries, memory): a Column. `field`: as zf_py_field_set takes it;
+/// `entries`: those of a dictionary that the file keeps, bytes or None; `memory`: None, or as take_given takes it.
 static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
-    PyObject *type, *tuple;
+    PyObject *type, *tuple, *memory;
     unsigned long long first, rows;
     const char *entries;
     Py_ssize_t entries_bytes;
     zf_py_field field;
     zf_py_decode d = {.options = {ZF_INIT(zf_decode_options)}, .field = &field};
-    if (!PyArg_ParseTuple(arguments, "O!nKKIOz#", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &tuple,
-                          &entries, &entries_bytes))
+    if (!PyArg_ParseTuple(arguments, "O!nKKIOz#O", &PyType_Type, &type, &d.column, &first, &rows, &d.options.threads, &tuple,
+                          &entries, &entries_bytes, &memory))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, c->types->column)) {
         PyErr_SetString(PyExc_TypeError, "the class of columns must be one of Column");
         return NULL;
     }
     if (!zf_py_field_set(&field, tuple)) return NULL;
-    if (!begin(c)) {
+    zf_py_drop_owners();
+    bool good = memory == Py_None || take_given(memory, d.given);
+    if (!good || !begin(c)) {
+        for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF((PyObject *)d.given[p].owner);
         zf_py_field_clear(&field);
         return NULL;
     }
@@ -313,8 +333,9 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     d.options.some_rows = first != 0 || rows != zf_container_rows(c->container);
     d.options.row_begin = first;
     d.options.row_count = rows;
-    bool good = call(c, decode_column, &d);
+    good = call(c, decode_column, &d);
     end(c);
+    for (int p = 0; p < ZF_PY_PARTS; p++) Py_XDECREF((PyObject *)d.given[p].owner); // that no storage took
     if (!good) {
         zf_py_field_clear(&field);
         zf_py_storage_release(d.out);
@@ -540,23 +561,6 @@ static PyObject *container_gpu_sizes(PyObject *self, PyObject *arguments) {
     return list;
 }
 
-/// Takes (address, bytes, owner) of each part, or None where it has none. False with an exception set.
-static bool take_given(PyObject *parts, zf_py_gpu_column *column) {
-    for (int p = 0; p < ZF_PY_PARTS; p++) {
-        PyObject *part = PyTuple_GetItem(parts, p), *owner;
-        unsigned long long address, room;
-        if (part == NULL) return false;
-        if (part == Py_None) continue;
-        if (!PyTuple_Check(part)) {
-            PyErr_SetString(PyExc_TypeError, "memory is a tuple");
-            return false;
-        }
-        if (!PyArg_ParseTuple(part, "KKO", &address, &room, &owner)) return false;
-        column->given[p] = (zf_py_device_part){.allocated = address, .room = room, .owner = Py_NewRef(owner)};
-    }
-    return true;
-}
-
 /// Makes the objects of columns that were read; takes over their storages. NULL with an exception set.
 static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *read, PyObject *columns) {
     PyObject *list = PyList_New(0);
@@ -585,8 +589,8 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
 }
 
 /// Arguments (device, stream, its owner, columns, first row, rows, threads): a list of DeviceColumns. `columns`: (column,
-/// field, memory, width); `field` as zf_py_field_set takes it, `memory` is None, or of each part None or (address, bytes, owner),
-/// `width` that of zf_py_gpu_column.
+/// field, memory, width); `field` as zf_py_field_set takes it, `memory` is None, or as take_given takes it, `width` that of
+/// zf_py_gpu_column.
 static bool take_read(container_object *c, PyObject *arguments, zf_py_gpu_read *read, PyObject **columns, PyObject **owner) {
     unsigned long long stream, first, rows;
     unsigned threads;
@@ -603,10 +607,11 @@ static bool take_read(container_object *c, PyObject *arguments, zf_py_gpu_read *
         good =
             PyArg_ParseTuple(PyTuple_GetItem(*columns, (Py_ssize_t)k), "nOOn", &read->columns[k].column, &tuple, &memory, &width);
         read->columns[k].width = good ? width : 0;
-        if (good && memory != Py_None) {
-            read->allocated = true;
-            good = take_given(memory, &read->columns[k]);
-        }
+        zf_py_given given[ZF_PY_PARTS] = {0};
+        if (good && memory != Py_None) good = take_given(memory, given);
+        for (int p = 0; p < ZF_PY_PARTS; p++)
+            read->columns[k].given[p] =
+                (zf_py_device_part){.allocated = (uintptr_t)given[p].at, .room = given[p].bytes, .owner = given[p].owner};
     }
     return good;
 }

@@ -159,3 +159,42 @@ PyObject *zf_py_dlpack(const zf_py_tensor *from, PyObject *arguments, PyObject *
     if (capsule == NULL) free_held(held);
     return capsule;
 }
+
+// ---- Tensors of others ----------------------------------------------------------------------------------------
+
+/// Whether elements follow each other, the last dimension first.
+static bool is_contiguous(const DLTensor *t) {
+    int64_t step = 1;
+    for (int32_t k = t->ndim; t->strides != NULL && k-- > 0; step *= t->shape[k]) {
+        if (t->shape[k] == 0) return true;
+        if (t->shape[k] > 1 && t->strides[k] != step) return false;
+    }
+    return true;
+}
+
+PyObject *zf_py_describe_tensor(PyObject *capsule) {
+    const DLTensor *t;
+    bool read_only = false;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const DLManagedTensorVersioned *held = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (held->version.major != 1) {
+            PyErr_Format(PyExc_BufferError, "the tensor has version %u of DLPack", (unsigned)held->version.major);
+            return NULL;
+        }
+        t = &held->dl_tensor;
+        read_only = (held->flags & ZF_DL_READ_ONLY) != 0;
+    } else {
+        const DLManagedTensor *held = PyCapsule_GetPointer(capsule, "dltensor");
+        if (held == NULL) return NULL;
+        t = &held->dl_tensor;
+    }
+    PyObject *shape = PyTuple_New(t->ndim);
+    for (int32_t k = 0; shape != NULL && k < t->ndim; k++) {
+        PyObject *extent = PyLong_FromLongLong(t->shape[k]);
+        if (extent == NULL || PyTuple_SetItem(shape, k, extent) != 0) Py_CLEAR(shape);
+    }
+    if (shape == NULL) return NULL;
+    return Py_BuildValue("(KiiiiNNN)", (unsigned long long)((uintptr_t)t->data + t->byte_offset), (int)t->device.device_type,
+                         (int)t->dtype.code, (int)t->dtype.bits, (int)t->dtype.lanes, shape, PyBool_FromLong(is_contiguous(t)),
+                         PyBool_FromLong(read_only));
+}

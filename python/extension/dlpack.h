@@ -37,5 +37,8 @@ typedef struct zf_py_tensor {
 /// are copied, unless `copy` is False. BufferError for other streams and devices, for a version below 0, and for a copy within a
 /// GPU. The capsule holds the storage; its deleter needs no GIL.
 PyObject *zf_py_dlpack(const zf_py_tensor *tensor, PyObject *arguments, PyObject *keywords);
+/// Returns (address, type of the device, code, bits, lanes, shape, contiguous, read-only) of a capsule that nobody took, whose
+/// tensor lives as long as it; NULL with an exception set.
+PyObject *zf_py_describe_tensor(PyObject *capsule);
 
 #endif

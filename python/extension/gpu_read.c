@@ -69,7 +69,7 @@ static zf_status allocate(const zf_py_gpu_read *read, zf_py_device_part *part, u
 static zf_status take_memory(const zf_py_gpu_read *read, zf_py_device_part *given, const piece *p, zf_error *error) {
     for (int k = 0; k < ZF_PY_PARTS; k++) {
         zf_py_device_part *part = &p->storage->parts[k];
-        if (!read->allocated) {
+        if (given[k].owner == NULL) {
             ZF_TRY_PY(allocate(read, part, p->bytes[k], error));
             continue;
         }
@@ -93,10 +93,10 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     s->rows = (int64_t)(p->options.some_rows ? p->options.row_count : info.rows);
     for (int k = 0; k < ZF_PY_PARTS; k++) {
         if (p->bytes[k] > s->parts[k].room)
-            return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "%llu bytes were allocated, and %llu are needed",
+            return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "%llu bytes were given, and %llu are needed",
                               (unsigned long long)s->parts[k].room, (unsigned long long)p->bytes[k]);
         if (s->parts[k].allocated % 256 != 0)
-            return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "the allocator's memory is not aligned to 256 bytes");
+            return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "memory that was given is not aligned to 256 bytes");
     }
     bool is_bits = s->element == ZF_BOOL;
     uint64_t skip = s->element == ZF_STRING ? 0 : p->sizes.skip; // of strings the first offset says it
@@ -162,8 +162,9 @@ static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *
 }
 
 static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p, const zf_column_info *info, int64_t width,
-                            zf_error *error) {
+                            bool given, zf_error *error) {
     zf_column_info next = {ZF_INIT(zf_column_info)};
+    const zf_py_device_storage *lists = p->storage;
     ZF_TRY_PY(zf_container_column(read->container, p->column + 1, &next, error));
     uint64_t rows = p->options.some_rows ? p->options.row_count : info->rows;
     bool nullable = next.part == ZF_LIST_VALIDITY;
@@ -175,6 +176,9 @@ static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p
             : zf_py_fail(error, ZF_ERR_MEMORY, info->full_name, "no memory for %llu rows", (unsigned long long)rows);
     free(offsets);
     free(validity);
+    if (status == ZF_OK && given && lists->width == 0)
+        return zf_py_fail(error, ZF_ERR_UNSUPPORTED, info->full_name,
+                          "lists are decoded into memory of the caller only where none is null");
     return status;
 }
 
@@ -196,7 +200,8 @@ static zf_status begin_column(const zf_py_gpu_read *read, zf_py_gpu *gpu, zf_py_
     column->out = zf_py_device_storage_new(gpu, read->stream);
     if (column->out == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
     piece p = {.column = column->column, .options = read->options, .storage = column->out};
-    if (info.part == ZF_LIST_ENDS) ZF_TRY_PY(take_lists(read, gpu, &p, &info, column->width, error));
+    if (info.part == ZF_LIST_ENDS)
+        ZF_TRY_PY(take_lists(read, gpu, &p, &info, column->width, column->given[ZF_PY_VALUES].owner != NULL, error));
     return lay_out(read, gpu, column->given, &p, request, error);
 }
 

@@ -8,7 +8,7 @@
 typedef struct zf_py_gpu_column {
     size_t column;                        ///< of the container
     int64_t width;                        ///< lists of this many values, where all are: they need no offsets; 0: other lists
-    zf_py_device_part given[ZF_PY_PARTS]; ///< memory of the caller's allocator: `allocated`, `room`, `owner`
+    zf_py_device_part given[ZF_PY_PARTS]; ///< memory of the caller: `allocated`, `room`, `owner`; it has no owner: allocated here
     uint64_t bytes[ZF_PY_PARTS];          ///< out: that each part takes
     zf_py_device_storage *out;            ///< out: one reference
 } zf_py_gpu_column;
@@ -20,7 +20,6 @@ typedef struct zf_py_gpu_read {
     const char *device; ///< "cuda:0"
     void *stream;       ///< memory comes and goes in its order, and rows are written behind its work
     PyObject *stream_owner;
-    bool allocated; ///< memory is `given`; else it is allocated
     zf_decode_options options;
     zf_py_gpu_column *columns;
     size_t count;

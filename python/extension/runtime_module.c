@@ -3,6 +3,7 @@
 #include "python/extension/column_object.h"
 #include "python/extension/container_object.h"
 #include "python/extension/device_column.h"
+#include "python/extension/dlpack.h"
 #include "python/extension/home.h"
 #include "python/extension/library.h"
 
@@ -46,6 +47,20 @@ static PyObject *describe_schema(PyObject *module, PyObject *capsule) {
     return NULL;
 }
 
+static PyObject *buffer_address(PyObject *module, PyObject *object) {
+    (void)module;
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) != 0) return NULL;
+    PyObject *address = PyLong_FromVoidPtr(view.buf);
+    PyBuffer_Release(&view);
+    return address;
+}
+
+static PyObject *describe_tensor(PyObject *module, PyObject *capsule) {
+    (void)module;
+    return zf_py_describe_tensor(capsule);
+}
+
 #ifdef ZF_PY_COUNT_STORAGES
 static PyObject *storages(PyObject *module, PyObject *none) {
     (void)module, (void)none;
@@ -64,6 +79,9 @@ static PyMethodDef functions[] = {
     {"convert", convert, METH_VARARGS, "convert(column, field): a Column in another layout."},
     {"describe_schema", describe_schema, METH_O,
      "(format, name, flags, metadata, children, dictionary) of a capsule \"arrow_schema\"."},
+    {"buffer_address", buffer_address, METH_O, "buffer_address(object): where the memory of its buffer begins."},
+    {"describe_tensor", describe_tensor, METH_O,
+     "(address, device, code, bits, lanes, shape, contiguous, read-only) of a capsule of DLPack, which keeps the tensor."},
 #ifdef ZF_PY_COUNT_STORAGES
     {"storages", storages, METH_NOARGS, "How many columns' memories the process holds."},
 #endif

@@ -6,6 +6,7 @@
 
 #include "python/extension/arrow_export.h"
 #include "python/extension/entries.h"
+#include "python/extension/gpu.h"
 #include "python/extension/tensor_type.h"
 #include "python/extension/utf8.h"
 
@@ -25,11 +26,20 @@ zf_py_storage *zf_py_storage_hold(zf_py_storage *storage) {
     return storage;
 }
 
+/// Frees one of the three buffers, or lets go of its owner.
+static void drop_part(zf_py_storage *s, int part) {
+    void **const parts[ZF_PY_PARTS] = {
+        [ZF_PY_VALUES] = &s->values, [ZF_PY_OFFSETS] = &s->offsets, [ZF_PY_VALIDITY] = &s->validity};
+    if (s->owners[part] != NULL)
+        zf_py_drop_later(s->owners[part]);
+    else
+        free(*parts[part]);
+    *parts[part] = s->owners[part] = NULL;
+}
+
 void zf_py_storage_release(zf_py_storage *storage) {
     if (storage == NULL || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
-    free(storage->values);
-    free(storage->offsets);
-    free(storage->validity);
+    for (int part = 0; part < ZF_PY_PARTS; part++) drop_part(storage, part);
     free(storage->views);
     free(storage->view_sizes);
     zf_py_storage_release(storage->child);
@@ -93,9 +103,29 @@ zf_py_storage *zf_py_storage_new(uint64_t rows, zf_element element) {
     return s;
 }
 
-/// Decodes lists: their offsets and validity, then the values that they have.
+/// Memory for a part of a column: what the caller gave, or new memory.
+static zf_status take_part(zf_py_decode *d, zf_py_storage *s, int part, size_t bytes, const char *name, void **out,
+                           zf_error *error) {
+    zf_py_given *given = &d->given[part];
+    if (given->owner == NULL) {
+        *out = zf_py_storage_memory(bytes);
+        if (*out != NULL) return ZF_OK;
+        return zf_py_fail(error, ZF_ERR_MEMORY, name, "no memory for %lld rows: %zu bytes", (long long)s->rows, bytes);
+    }
+    if (given->bytes < bytes)
+        return zf_py_fail(error, ZF_ERR_USAGE, name, "out has %zu bytes for a part of the column, and %zu are needed",
+                          given->bytes, bytes);
+    *out = given->at;
+    s->owners[part] = given->owner;
+    given->owner = NULL;
+    return ZF_OK;
+}
+
+/// Refuses lists whose values have no place in memory that is given: null ones, and those of another length than `width`.
+static zf_status check_given(const zf_py_decode *d, const zf_py_storage *s, int64_t width, zf_error *error);
 static zf_status decode_rows(zf_py_decode *d, zf_error *error);
 
+/// Decodes lists: their offsets and validity, then the values that they have.
 static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
     zf_column_info next = {ZF_INIT(zf_column_info)};
     zf_list_values of = {ZF_INIT(zf_list_values)};
@@ -114,15 +144,17 @@ static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
                                        .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
     ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
     if (nullable) s->null_count = zf_py_count_nulls(s->validity, s->rows);
+    if (d->given[ZF_PY_VALUES].owner != NULL) ZF_TRY_PY(check_given(d, s, strtol(d->field->format + 3, NULL, 10), error));
     zf_py_decode values = *d;
     values.field = d->field->child;
     values.column += nullable ? 2 : 1;
     values.options.some_rows = true;
     values.options.row_begin = of.row_begin;
     values.options.row_count = of.row_count;
-    ZF_TRY_PY(decode_rows(&values, error));
+    zf_status status = decode_rows(&values, error);
+    memcpy(d->given, values.given, sizeof d->given);
     s->child = values.out;
-    return ZF_OK;
+    return status;
 }
 
 /// Decodes a column as the library has it: offsets and decimals are 64 bits.
@@ -144,26 +176,21 @@ static zf_status decode_rows(zf_py_decode *d, zf_error *error) {
         return status;
     }
     s->offset_width = s->element == ZF_STRING ? 8 : 0;
-    s->values = zf_py_storage_memory(sizes.values);
     s->values_bytes = sizes.values;
-    bool made = s->values != NULL;
-    if (s->element == ZF_STRING) {
-        s->offsets = zf_py_storage_memory(sizes.offsets);
-        s->offsets_bytes = sizes.offsets;
-        made = made && s->offsets != NULL;
-    }
-    if (info.type.nullable) {
-        s->validity = zf_py_storage_memory(sizes.validity);
-        s->validity_bytes = sizes.validity;
-        made = made && s->validity != NULL;
-    }
-    void *workspace = sizes.workspace > 0 && made ? zf_py_storage_memory(sizes.workspace) : NULL;
+    s->offsets_bytes = s->element == ZF_STRING ? sizes.offsets : 0;
+    s->validity_bytes = info.type.nullable ? sizes.validity : 0;
     d->out = s;
-    zf_status status =
-        made && (workspace != NULL || sizes.workspace == 0)
-            ? decode_into(d, &sizes, workspace, error)
-            : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows: %llu bytes", (unsigned long long)rows,
-                         (unsigned long long)(sizes.values + sizes.offsets + sizes.validity + sizes.workspace));
+    zf_status status = take_part(d, s, ZF_PY_VALUES, sizes.values, info.full_name, &s->values, error);
+    if (status == ZF_OK && s->element == ZF_STRING)
+        status = take_part(d, s, ZF_PY_OFFSETS, sizes.offsets, info.full_name, &s->offsets, error);
+    if (status == ZF_OK && info.type.nullable)
+        status = take_part(d, s, ZF_PY_VALIDITY, sizes.validity, info.full_name, &s->validity, error);
+    void *workspace = sizes.workspace > 0 && status == ZF_OK ? zf_py_storage_memory(sizes.workspace) : NULL;
+    if (status == ZF_OK)
+        status = workspace != NULL || sizes.workspace == 0
+                     ? decode_into(d, &sizes, workspace, error)
+                     : zf_py_fail(error, ZF_ERR_MEMORY, info.full_name, "no memory for %llu rows: %zu bytes",
+                                  (unsigned long long)rows, sizes.workspace);
     free(workspace);
     if (status == ZF_OK) return ZF_OK;
     zf_py_storage_release(s);
@@ -197,6 +224,18 @@ static zf_status lies(const zf_py_decode *d, const char *format, int64_t row, zf
                       "the file's Arrow schema gives the column the type `%.64s`, which the rows do not have", format);
 }
 
+static zf_status check_given(const zf_py_decode *d, const zf_py_storage *s, int64_t width, zf_error *error) {
+    const int64_t *offsets = s->offsets;
+    if (s->null_count > 0)
+        return zf_py_fail(error, ZF_ERR_UNSUPPORTED, d->field->name,
+                          "%lld rows are null, and lists are decoded into memory of the caller only where none is",
+                          (long long)s->null_count);
+    for (int64_t k = 0; k < s->rows; k++) {
+        if (offsets[k + 1] - offsets[k] != width) return lies(d, d->field->format, k, error);
+    }
+    return ZF_OK;
+}
+
 /// Integers of `bits` bits in place of 64-bit ones: Arrow's decimals.
 static zf_status resize_decimals(const zf_py_decode *d, zf_py_storage *s, const char *format, int bits, zf_error *error) {
     size_t width = (size_t)bits / 8;
@@ -214,7 +253,7 @@ static zf_status resize_decimals(const zf_py_decode *d, zf_py_storage *s, const 
         }
         memcpy(to + (size_t)k * width, limbs, width); // the lowest byte first
     }
-    free(s->values);
+    drop_part(s, ZF_PY_VALUES);
     s->values = to;
     s->values_bytes = (size_t)s->rows * width;
     return ZF_OK;
@@ -234,8 +273,7 @@ static void narrow_offsets(zf_py_storage *s) {
 }
 
 static void drop_offsets(zf_py_storage *s) {
-    free(s->offsets);
-    s->offsets = NULL;
+    drop_part(s, ZF_PY_OFFSETS);
     s->offset_width = 0;
     s->offsets_bytes = 0;
 }
@@ -285,7 +323,7 @@ static zf_status pack_strings(const zf_py_decode *d, zf_py_storage *s, const cha
             else
                 memset(to + k * width, 0, (size_t)width);
         }
-        free(s->values);
+        drop_part(s, ZF_PY_VALUES);
         s->values = to;
         s->values_bytes = (size_t)(s->rows * width);
     }
@@ -296,9 +334,8 @@ static zf_status pack_strings(const zf_py_decode *d, zf_py_storage *s, const cha
 
 static zf_status make_nothing(const zf_py_decode *d, zf_py_storage *s, const char *format, zf_error *error) {
     if (s->null_count != s->rows) return lies(d, format, -1, error);
-    free(s->values);
-    free(s->validity);
-    s->values = s->validity = NULL;
+    drop_part(s, ZF_PY_VALUES);
+    drop_part(s, ZF_PY_VALIDITY);
     s->values_bytes = s->validity_bytes = 0;
     s->nothing = true;
     return ZF_OK;
@@ -487,7 +524,7 @@ static zf_status encode_rows(const zf_py_decode *d, zf_py_storage *s, const char
         memcpy(indices + (size_t)k * width, &index, width); // the lowest byte first
     }
     s->dictionary = rows_of_entries(t, s->element);
-    free(s->values);
+    drop_part(s, ZF_PY_VALUES);
     drop_offsets(s);
     s->values = indices;
     s->values_bytes = (size_t)s->rows * width;
@@ -535,7 +572,7 @@ static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_fi
     switch (format[0]) {
     case 'u':
     case 'z':
-        if (((const int64_t *)s->offsets)[s->rows] <= INT32_MAX) narrow_offsets(s);
+        if (s->owners[ZF_PY_OFFSETS] == NULL && ((const int64_t *)s->offsets)[s->rows] <= INT32_MAX) narrow_offsets(s);
         return ZF_OK;
     case 'v': return make_views(d, s, format, error);
     case 'w': return pack_strings(d, s, format, strtol(format + 2, NULL, 10), error);

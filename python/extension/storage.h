@@ -17,13 +17,21 @@ typedef struct zf_py_storage {
     int offset_width;                                   ///< strings and lists: 4 or 8, else 0
     int64_t width;                                      ///< of rows of one length: their bytes, or values; else 0
     bool nothing;                                       ///< Arrow's type null: there are no buffers
-    void *values, *offsets, *validity;                  ///< aligned to 64; `offsets`, `validity` may be NULL
+    void *values, *offsets, *validity;                  ///< aligned to 64 if they are ours; `offsets`, `validity` may be NULL
     size_t values_bytes, offsets_bytes, validity_bytes; ///< that hold data
     void *views;                                        ///< views of strings: 16 bytes a row, aligned to 64; NULL: none
     int64_t *view_sizes;                                ///< bytes of each piece of the characters
     struct zf_py_storage *child;                        ///< lists: the values, with a reference; NULL: none
     struct zf_py_storage *dictionary;                   ///< its entries, with a reference; NULL: none
+    void *owners[3];                                    ///< Python objects whose memory values, offsets, validity are; NULL: ours
 } zf_py_storage;
+
+/// Memory of the caller that a part of a column is decoded to.
+typedef struct zf_py_given {
+    void *at;
+    size_t bytes;
+    void *owner; ///< a reference to a Python object; NULL: there is none, and memory is allocated
+} zf_py_given;
 
 #define ZF_PY_VIEW_PIECE (INT64_C(1) << 30) ///< characters between the beginnings of two buffers of an array of views
 /// Returns the number of buffers that characters take.
@@ -39,13 +47,16 @@ typedef struct zf_py_decode {
     const struct zf_py_field *field; ///< the Arrow type that the rows become
     const void *entries; ///< the entries that a dictionary begins with, as zf_py_input_entries returns them; NULL: none
     size_t entries_bytes;
+    zf_py_given given[3]; ///< for values, offsets, validity; of lists their values'. The storage owns those that it takes
     zf_py_storage *out;
 } zf_py_decode;
 
 /// Decodes a column into new memory, `d->out`, with one reference, in the layout of its field. Without the GIL.
 ///
 /// Offsets of utf8, binary and lists become 32 bits where those suffice. The values of lists are those that the rows have.
-/// Errors: those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8, and for rows that the field's type does not have.
+/// Rows are decoded in memory that is given, and offsets that are given stay 64 bits; the values of lists only where no list is
+/// null. Errors: those of zf_decode; ZF_ERR_INPUT for strings that are not UTF-8, and for rows that the field's type does not
+/// have; ZF_ERR_USAGE for memory that is too small; ZF_ERR_UNSUPPORTED for null lists with memory for their values.
 zf_status zf_py_decode_run(zf_py_decode *d, zf_error *error);
 /// Copies rows of a field's layout to that of another field: of text, of bytes, of decimals of the same digits, each plain or a
 /// dictionary; and lists of them. A dictionary that stays one keeps all entries in their order, and gets wider indices than

@@ -55,6 +55,54 @@ class Memory:
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, self._read_only), "strides": self._step, "version": 3}
 
 
+class Array:
+    """An array on a GPU as others have it, of the host's memory here."""
+
+    def __init__(self, typestr, shape, *, strides=None, read_only=False, away=0):
+        self._memory = Memory(int(typestr[2:]) * int(np.prod(shape)), away=away)
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": typestr, "data": (self._memory.address, read_only), "strides": strides, "version": 3}
+
+
+def test_out(path):
+    before = Memory.alive
+    with zf.open(path) as f:
+        number, half = Array("<i8", (ROWS,), strides=(8,)), Array("<f2", (ROWS + 1,))  # of whole words
+        g = f.read(["number", "half", "quarter"], device="cuda:0", out={"number": number, "half": half})
+        for name, out in (("number", number), ("half", half)):
+            assert g[name].__cuda_array_interface__["data"] == (out._memory.address, False)
+        quarter = {"values": Array("<f8", (1000,)), "validity": Array("|u1", (256,))}
+        p = f.read_async(["quarter"], slice(0, 1000), device="cuda:0", out={"quarter": quarter})
+        got = p.result()["quarter"]
+        assert got.values.__cuda_array_interface__["data"][0] == quarter["values"]._memory.address
+        assert got.validity.__cuda_array_interface__["data"][0] == quarter["validity"]._memory.address
+        made = []
+        both = f.read(["number", "quarter"], device="cuda:0", out={"number": number}, allocator=lambda nbytes, _: made.append(Memory(nbytes)) or made[-1])
+        assert len(made) == 2 and both["number"].__cuda_array_interface__["data"][0] == number._memory.address
+        for wrong, says in ((Array("<i8", (ROWS - 1,)), "shape"), (Array("<i8", (ROWS + 1, 1)), "shape"), (Array("|u1", (8 * ROWS - 1,)), "shape"), (Array("<i4", (ROWS,)), "int32"), (Array("<f8", (ROWS,)), "float64"), (Array(">i8", (ROWS,)), "highest byte"),
+                            (Array("<i8", (ROWS,), strides=(16,)), "contiguous"), (Array("<i8", (ROWS,), strides=(8, 8)), "contiguous"), (Array("<i8", (ROWS,), read_only=True), "read-only"),
+                            (Array("<i8", (ROWS,), away=8), "256"), (np.zeros(ROWS, "i8"), "cuda_array_interface"), (Array("<c8", (ROWS,)), "`<c8`")):
+            with pytest.raises(zf.UsageError, match=says) as caught:
+                f.read(["number"], device="cuda:0", out={"number": wrong})
+            assert caught.value.place == "number"
+        with pytest.raises(zf.UsageError, match="overlaps"):
+            f.read(["number", "quarter"], device="cuda:0", out={"number": number, "quarter": _as(number, "<f8")})
+        assert len(f.read(["number"], slice(1003, 1003), device="cuda:0", out={"number": Array("<i8", (0,))})["number"]) == 0
+        with pytest.raises(zf.UsageError, match="all rows of a tile"):  # the rows of a tile before them have no place
+            f.read(["number"], slice(1003, 2000), device="cuda:0", out={"number": Array("<i8", (997,))})
+    del g, p, got, both, number, half, quarter, made, wrong, out, caught
+    gc.collect()
+    zf.open(path).read(["number"], slice(0, 1), device="cuda:0")
+    assert Memory.alive == before
+
+
+def _as(array, typestr):
+    """The same memory as another type."""
+    other = Array.__new__(Array)
+    other._memory = array._memory
+    other.__cuda_array_interface__ = array.__cuda_array_interface__ | {"typestr": typestr}
+    return other
+
+
 def test_shape(path):
     with zf.open(path) as f:
         g = f.read(device="cuda")
@@ -264,6 +312,14 @@ def test_lists_of_one_length(tmp_path):
         assert one.array.n_buffers == 1 and one.array.length == count and one.array.children[0].contents.length == 4 * count
         del kept
     assert pa.schema(part).field("e").type == pa.list_(value, 4) and pa.schema(g).field("some").type == pa.large_list(value)
+    into = Array("<f4", (3000, 4))
+    assert f.read(["e"], device="cuda:0", out={"e": into})["e"].__cuda_array_interface__["data"][0] == into._memory.address
+    with pytest.raises(zf.UnsupportedError, match="some.*none is null|none is null.*some"):
+        f.read(["some"], device="cuda:0", out={"some": into})
+    with pytest.raises(zf.UsageError, match="shape"):
+        f.read(["e"], device="cuda:0", out={"e": Array("<f4", (4, 3000))})
+    with pytest.raises(zf.UsageError, match="256"):
+        f.read(["e"], device="cuda:0", out={"e": Array("<f4", (3000, 4), away=16)})
     for column in (g["some"], g["text"]):
         assert not hasattr(column, "__cuda_array_interface__")
         with pytest.raises(BufferError, match=column.name):

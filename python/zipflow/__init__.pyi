@@ -231,6 +231,7 @@ class File:
         device: Literal["cpu"] = "cpu",
         threads: int = 0,
         binary: bool = False,
+        out: Mapping[str, object] | None = None,
     ) -> Table: ...
     @overload
     def read(
@@ -243,6 +244,7 @@ class File:
         binary: bool = False,
         stream: object | None = None,
         allocator: Callable[[int, int], object] | None = None,
+        out: Mapping[str, object] | None = None,
     ) -> DeviceTable: ...
     def read_async(
         self,
@@ -254,6 +256,7 @@ class File:
         binary: bool = False,
         stream: object | None = None,
         allocator: Callable[[int, int], object] | None = None,
+        out: Mapping[str, object] | None = None,
     ) -> Pending: ...
     def close(self) -> None: ...
     def __enter__(self) -> File: ...

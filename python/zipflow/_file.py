@@ -320,7 +320,7 @@ class File:
         finally:
             _home.drain(owner)
 
-    def read(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
+    def read(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None, out=None):
         """Decodes columns into host memory, and returns a Table; or into a GPU's memory, and returns a DeviceTable.
 
         columns: names, in the order of the result; None: all. rows: a slice; None: all. device: "cpu", or a GPU such as "cuda:0", also
@@ -331,14 +331,23 @@ class File:
         stream that outlives them. Work on other streams is not waited for when a column goes: keep it until they have passed. allocator(nbytes, stream): makes memory, aligned to 256 bytes, for use on that stream (a number);
         it returns an object with `__cuda_array_interface__`, which the columns keep. None: the driver's pool.
 
+        out: {column: memory that its rows are decoded into}; the columns of the result share it, and keep it. On the CPU it has the buffer
+        protocol (NumPy, bytearray) or DLPack (torch), on a GPU `__cuda_array_interface__`. It has the type and the shape of the rows,
+        (rows,) or of lists of one length (rows, length): numbers; dates, times and decimals of 64 bits as their integers; booleans as
+        bytes of a bitmap. Bytes (u8) of the same size do for any type. Or {column: {part: memory}}, of the parts that `sizes` names:
+        "values", "validity" (bytes of a bitmap) and, of strings, "offsets" (i64). Others are refused (UnsupportedError), as are lists of
+        which one is null. Memory of a GPU is aligned to 256 bytes and may be longer, since kernels write whole words; rows begin where a
+        block does. Columns that it does not name get memory of their own. After an error its contents are unspecified.
+
         Raises ColumnError (a KeyError) for an unknown column, InputError (a ValueError) for a damaged file or, on CPUs and unless
         `binary`, a string that is not UTF-8, FileError (an OSError) if the file cannot be read, ValueError if it is closed, DeviceError
-        for a GPU that is absent, fails or has no memory.
+        for a GPU that is absent, fails or has no memory, UsageError (a ValueError) for `out` of another type or shape, that is read-only,
+        not contiguous or not aligned, or that overlaps.
         """
         container, owner = self._opened()
         place, fields, begin, count = self._wanted(container, owner, columns, rows, device, threads, stream, allocator)
         try:
-            return self._read(container, place, fields, begin, count, threads, binary, stream, allocator)
+            return self._read(container, place, fields, begin, count, threads, binary, stream, allocator, out)
         finally:
             _home.drain(owner)
 
@@ -353,12 +362,27 @@ class File:
         _home.with_compiler(owner)
         return place, fields, begin, count
 
-    def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator):
+    def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator, out):
         if place != "cpu":
-            return DeviceTable(_gpu.read(container.decode_gpu, container, place, fields, begin, count, threads, stream, allocator, binary), count, place, self.schema._metadata)
-        return Table([_decode(container, field, begin, count, threads, binary) for field in fields], count, self.schema._metadata)
+            columns = _gpu.read(container.decode_gpu, container, place, fields, begin, count, threads, stream, allocator, binary, out)
+            return DeviceTable(columns, count, place, self.schema._metadata)
+        given = self._given(container, fields, begin, count, binary, out)
+        return Table([_decode(container, field, begin, count, threads, binary, memory) for field, memory in zip(fields, given)], count,
+                     self.schema._metadata)
 
-    def read_async(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None):
+    def _given(self, container, fields, begin, count, binary, out):
+        """The memory of `out`, by column."""
+        if out is None:
+            return [None] * len(fields)
+        from . import _out
+
+        source = None
+        if self._kind == 1:
+            source = _runtime.buffer_address(self._source), memoryview(self._source).nbytes
+        arrow = [_types.as_bytes(field._arrow) if binary else field._arrow for field in fields]
+        return _out.take(out, arrow, count, lambda k: _sizes(container, fields[k], begin, count), _out.on_host, source)
+
+    def read_async(self, columns=None, rows=None, *, device="cpu", threads=0, binary=False, stream=None, allocator=None, out=None):
         """Begins what `read` does with the same arguments, and returns a Pending.
 
         On a GPU the ends of lists are decoded before the call returns, and code is compiled. A file object is read on the thread that
@@ -372,12 +396,14 @@ class File:
         place, fields, begin, count = self._wanted(container, owner, columns, rows, device, threads, stream, allocator)
         names, metadata = [field.name for field in fields], self.schema._metadata
         if place == "cpu":
-            return _pending.Pending(names, lambda k: _decode(container, fields[k], begin, count, threads, binary), None, lambda out: Table(out, count, metadata))
+            given = self._given(container, fields, begin, count, binary, out)
+            return _pending.Pending(names, lambda k: _decode(container, fields[k], begin, count, threads, binary, given[k]), None,
+                                    lambda done: Table(done, count, metadata))
         try:
-            reading = _gpu.read(container.start_gpu, container, place, fields, begin, count, threads, stream, allocator, binary)
+            reading = _gpu.read(container.start_gpu, container, place, fields, begin, count, threads, stream, allocator, binary, out)
         finally:
             _home.drain(owner)
-        return _pending.Pending(names, reading.wait, reading, lambda out: DeviceTable(out, count, place, metadata))
+        return _pending.Pending(names, reading.wait, reading, lambda done: DeviceTable(done, count, place, metadata))
 
     def batches(self, columns=None, rows=None, *, threads=0, binary=False):
         """Columns as an Arrow stream that is decoded block by block, a Batches. The arguments are those of `read`, into host memory.
@@ -416,10 +442,10 @@ class File:
 
 
 
-def _decode(container, field, begin, count, threads, binary):
-    """A column in host memory."""
+def _decode(container, field, begin, count, threads, binary, given):
+    """A column in host memory. given: what _out.take says of it, or None."""
     arrow = _types.as_bytes(field._arrow) if binary else field._arrow
-    return container.decode(Column, field._number, begin, count, threads, arrow, field._entries)
+    return container.decode(Column, field._number, begin, count, threads, arrow, field._entries, given)
 
 
 def _sizes(container, field, begin, count):

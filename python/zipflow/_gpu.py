@@ -65,17 +65,34 @@ def _allocate(allocator, nbytes, handle, name):
     return address, size, memory
 
 
-def read(call, container, device, fields, begin, count, threads, stream, allocator, binary):
+def _check_room(parts, fields, sizes):
+    """Refuses memory of `out` that kernels cannot fill: they write whole words, and all rows of a tile, from a multiple of 256 bytes on."""
+    for given, field, row in zip(parts, fields, sizes):
+        for part, nbytes in zip(given, row if field._values is None else (0,) * len(row)):  # lists are checked when their ends are known
+            if part is not None and part[1] < nbytes:
+                raise refuse(UsageError, f"out of column {field.name!r} has {part[1]} bytes, and {nbytes} are needed: kernels write whole words, and "
+                             "all rows of a tile", field.name, "give longer memory for rows that begin where a block does, or read them without out")
+            if part is not None and part[0] % 256:
+                raise refuse(UsageError, f"out of column {field.name!r} is not aligned to 256 bytes", field.name)
+
+
+def read(call, container, device, fields, begin, count, threads, stream, allocator, binary, out):
     """Decodes columns into a GPU's memory. call: decode_gpu or start_gpu of the container, whose result it returns."""
     lists = next((field.name for field in fields if field._values is not None), None)
     if lists is not None and allocator is not None:
         raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
     handle = stream_handle(stream)
     numbers = tuple(field._number for field in fields)
-    parts = [None] * len(fields)
-    if allocator is not None:
-        sizes = container.gpu_sizes(device, numbers, begin, count)
-        parts = [tuple(_allocate(allocator, nbytes, handle, field.name) for nbytes in row) for field, row in zip(fields, sizes)]
     there = [_types.on_gpu(_types.as_bytes(field._arrow) if binary else field._arrow) for field in fields]
+    parts = [(None, None, None)] * len(fields)
+    sizes = container.gpu_sizes(device, numbers, begin, count) if allocator is not None or out is not None else ()
+    if out is not None:
+        from . import _out
+
+        parts = _out.take(out, there, count, lambda k: {"values": sizes[k][0]}, _out.on_gpu)
+        _check_room(parts, fields, sizes)
+    if allocator is not None:
+        parts = [tuple(part or _allocate(allocator, nbytes, handle, field.name) for part, nbytes in zip(given, row))
+                 for given, field, row in zip(parts, fields, sizes)]
     columns = tuple((number, field, part, int(field[1][3:]) if field[1].startswith("+w:") else 0) for number, field, part in zip(numbers, there, parts))
     return call(device, handle, stream, columns, begin, count, threads)
