@@ -114,7 +114,7 @@ def test_entries_that_lie(tmp_path):
         f.read()
 
         def read(field, entries):
-            column = container.decode(zf.Column, field._number, 0, 2, 1, field._arrow, entries)
+            column = container.decode(zf.Column, field._number, 0, 2, 1, field._arrow, entries, None)
             return pa.array(column)
 
         assert text._entries == b"\2" + bytes(7) + b"".join(k.to_bytes(8, "little") for k in (0, 3, 5)) + b"abcde"
