@@ -9,114 +9,6 @@
 #include "python/extension/column_object.h"
 #include "python/extension/device_column.h"
 
-// ---- Fields ---------------------------------------------------------------------------------------------------
-
-/// Copies text and metadata; false with an exception set.
-static bool set_texts(zf_py_field *out, PyObject *name, PyObject *format, const char *metadata, Py_ssize_t bytes) {
-    PyObject *called = PyUnicode_AsUTF8String(name);
-    PyObject *letters = called == NULL ? NULL : PyUnicode_AsUTF8String(format);
-    const char *text = letters == NULL ? NULL : PyBytes_AsString(letters);
-    bool fits = text != NULL && strlen(text) < sizeof out->format;
-    if (fits) strcpy(out->format, text);
-    if (text != NULL && !fits) PyErr_SetString(PyExc_ValueError, "the format of a type is too long");
-    if (fits) out->name = strdup(PyBytes_AsString(called));
-    if (fits && metadata != NULL) {
-        out->metadata = malloc((size_t)bytes + 1);
-        out->metadata_bytes = (size_t)bytes;
-        if (out->metadata != NULL) memcpy(out->metadata, metadata, (size_t)bytes);
-    }
-    bool made = fits && out->name != NULL && (metadata == NULL || out->metadata != NULL);
-    if (fits && !made) PyErr_NoMemory();
-    Py_XDECREF(letters);
-    Py_XDECREF(called);
-    return made;
-}
-
-/// The field of a tuple in memory of its own, or NULL for None. False with an exception set.
-static bool set_inner(zf_py_field **out, PyObject *tuple) {
-    *out = NULL;
-    if (tuple == Py_None) return true;
-    zf_py_field *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        PyErr_NoMemory();
-    } else if (zf_py_field_set(made, tuple)) {
-        *out = made;
-        return true;
-    }
-    free(made);
-    return false;
-}
-
-bool zf_py_field_set(zf_py_field *out, PyObject *tuple) {
-    PyObject *name, *format, *child, *dictionary;
-    const char *metadata;
-    Py_ssize_t bytes;
-    long long flags;
-    *out = (zf_py_field){0};
-    if (!PyTuple_Check(tuple)) {
-        PyErr_SetString(PyExc_TypeError, "a field is a tuple");
-        return false;
-    }
-    if (PyArg_ParseTuple(tuple, "UULz#OO", &name, &format, &flags, &metadata, &bytes, &child, &dictionary)) {
-        out->flags = flags;
-        if (set_texts(out, name, format, metadata, bytes) && set_inner(&out->child, child) &&
-            set_inner(&out->dictionary, dictionary))
-            return true;
-    }
-    zf_py_field_clear(out);
-    return false;
-}
-
-/// Whether there was memory.
-static bool copy_field(zf_py_field *out, const zf_py_field *from);
-
-static bool copy_inner(zf_py_field **out, const zf_py_field *from) {
-    *out = NULL;
-    if (from == NULL) return true;
-    *out = calloc(1, sizeof **out);
-    return *out != NULL && copy_field(*out, from);
-}
-
-static bool copy_field(zf_py_field *out, const zf_py_field *from) {
-    *out = (zf_py_field){.flags = from->flags, .name = strdup(from->name), .metadata_bytes = from->metadata_bytes};
-    memcpy(out->format, from->format, sizeof out->format);
-    if (from->metadata != NULL) {
-        out->metadata = malloc(from->metadata_bytes + 1);
-        if (out->metadata != NULL) memcpy(out->metadata, from->metadata, from->metadata_bytes);
-    }
-    return out->name != NULL && (out->metadata != NULL) == (from->metadata != NULL) && copy_inner(&out->child, from->child) &&
-           copy_inner(&out->dictionary, from->dictionary);
-}
-
-bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from) {
-    if (copy_field(out, from)) return true;
-    zf_py_field_clear(out);
-    PyErr_NoMemory();
-    return false;
-}
-
-void zf_py_field_clear(zf_py_field *field) {
-    free(field->name);
-    free(field->metadata);
-    if (field->child != NULL) zf_py_field_clear(field->child);
-    free(field->child);
-    if (field->dictionary != NULL) zf_py_field_clear(field->dictionary);
-    free(field->dictionary);
-    *field = (zf_py_field){0};
-}
-
-void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]) {
-    memcpy(out, field->format, ZF_PY_FORMAT);
-    if (storage == NULL) return;
-    if (storage->dictionary != NULL) {
-        out[0] = "CSILcsil"[storage->element];
-        out[1] = 0;
-    }
-    if (storage->offset_width != 8 || storage->views != NULL) return;
-    if (strcmp(out, "u") == 0 || strcmp(out, "z") == 0) out[0] = out[0] == 'u' ? 'U' : 'Z';
-    if (strcmp(out, "+l") == 0) strcpy(out, "+L");
-}
-
 // ---- Schemas --------------------------------------------------------------------------------------------------
 
 static void release_schema(ArrowSchema *schema) {
@@ -178,22 +70,26 @@ static bool fill_field(ArrowSchema *out, const zf_py_field *field, const zf_py_s
     return made;
 }
 
-static void free_schema_capsule(PyObject *capsule) {
-    ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+static void drop_schema(void *held) {
+    ArrowSchema *schema = held;
     if (schema->release != NULL) schema->release(schema);
     free(schema);
 }
 
+static void free_schema_capsule(PyObject *capsule) { drop_schema(PyCapsule_GetPointer(capsule, "arrow_schema")); }
+
+/// A capsule that owns what it holds. `drop` frees that, and so does `destructor`, with the capsule. NULL with an exception set.
+static PyObject *wrap(void *held, const char *name, PyCapsule_Destructor destructor, void (*drop)(void *held)) {
+    PyObject *capsule = PyCapsule_New(held, name, destructor);
+    if (capsule == NULL) drop(held);
+    return capsule;
+}
+
+/// `made`: whether the schema, memory of its own, was filled.
 static PyObject *wrap_schema(ArrowSchema *schema, bool made) {
-    if (!made) {
-        free(schema);
-        return PyErr_NoMemory();
-    }
-    PyObject *capsule = PyCapsule_New(schema, "arrow_schema", free_schema_capsule);
-    if (capsule != NULL) return capsule;
-    schema->release(schema);
+    if (made) return wrap(schema, "arrow_schema", free_schema_capsule, drop_schema);
     free(schema);
-    return NULL;
+    return PyErr_NoMemory();
 }
 
 PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *storage) {
@@ -286,23 +182,19 @@ static bool fill_array(ArrowArray *out, zf_py_storage *storage) {
     return made;
 }
 
-static void free_array_capsule(PyObject *capsule) {
-    ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+static void drop_array(void *held) {
+    ArrowArray *array = held;
     if (array->release != NULL) array->release(array);
     free(array);
 }
 
+static void free_array_capsule(PyObject *capsule) { drop_array(PyCapsule_GetPointer(capsule, "arrow_array")); }
+
 PyObject *zf_py_array_capsule(zf_py_storage *storage) {
     ArrowArray *array = calloc(1, sizeof *array);
-    if (array == NULL || !fill_array(array, storage)) {
-        free(array);
-        return PyErr_NoMemory();
-    }
-    PyObject *capsule = PyCapsule_New(array, "arrow_array", free_array_capsule);
-    if (capsule != NULL) return capsule;
-    array->release(array);
+    if (array != NULL && fill_array(array, storage)) return wrap(array, "arrow_array", free_array_capsule, drop_array);
     free(array);
-    return NULL;
+    return PyErr_NoMemory();
 }
 
 // ---- Streams --------------------------------------------------------------------------------------------------
@@ -310,7 +202,9 @@ PyObject *zf_py_array_capsule(zf_py_storage *storage) {
 typedef struct table {
     size_t count;
     int64_t rows;
-    zf_py_field *fields;
+    zf_py_field *fields; ///< of the columns
+    zf_py_field *tops;   ///< of the stream: a struct has several columns; NULL: those of the columns
+    size_t top_count;
     zf_py_storage **storages;               ///< NULL: only a schema, or on a GPU
     zf_py_device_storage **device_storages; ///< NULL: none is on a GPU
     int number;                             ///< of that GPU
@@ -329,6 +223,8 @@ static void free_table(table *t) {
         if (t->storages != NULL) zf_py_storage_release(t->storages[k]);
         if (t->device_storages != NULL) zf_py_device_storage_release(t->device_storages[k]);
     }
+    for (size_t k = 0; k < t->top_count; k++) zf_py_field_clear(&t->tops[k]);
+    free(t->tops);
     free(t->fields);
     free(t->storages);
     free(t->device_storages);
@@ -362,12 +258,33 @@ static table *make_table(Py_ssize_t count, bool data, PyObject *metadata) {
     return NULL;
 }
 
-static bool fill_table_schema(ArrowSchema *out, const table *t) {
-    if (!fill_schema(out, "+s", "", 0, (int64_t)t->count)) return false;
-    bool made = true;
-    for (size_t k = 0; made && k < t->count; k++) {
-        made = fill_field(out->children[k], &t->fields[k], t->storages == NULL ? NULL : t->storages[k]);
+static bool is_struct(const zf_py_field *field) { return field->parts != NULL; }
+
+/// Whether a struct has a column of its own.
+static bool has_presence(const zf_py_field *field) { return (field->flags & ZF_ARROW_NULLABLE) != 0 || field->part_count == 0; }
+
+static size_t top_count(const table *t) { return t->tops != NULL ? t->top_count : t->count; }
+static const zf_py_field *top_of(const table *t, size_t k) { return t->tops != NULL ? &t->tops[k] : &t->fields[k]; }
+
+/// `*column`: the number of the field's first column; it becomes that of the next field's.
+static bool fill_top_schema(ArrowSchema *out, const table *t, const zf_py_field *field, size_t *column) {
+    if (!is_struct(field)) {
+        size_t k = (*column)++;
+        return fill_field(out, field, t->storages == NULL ? NULL : t->storages[k]);
     }
+    if (!fill_schema(out, "+s", field->name, field->flags, (int64_t)field->part_count)) return false;
+    *column += has_presence(field);
+    bool made = set_metadata(out, field->metadata, field->metadata_bytes);
+    for (size_t k = 0; made && k < field->part_count; k++) made = fill_top_schema(out->children[k], t, &field->parts[k], column);
+    if (!made) release_schema(out);
+    return made;
+}
+
+static bool fill_table_schema(ArrowSchema *out, const table *t) {
+    if (!fill_schema(out, "+s", "", 0, (int64_t)top_count(t))) return false;
+    bool made = true;
+    size_t column = 0;
+    for (size_t k = 0; made && k < top_count(t); k++) made = fill_top_schema(out->children[k], t, top_of(t, k), &column);
     made = made && set_metadata(out, t->metadata, t->metadata_bytes);
     if (!made) release_schema(out);
     return made;
@@ -375,6 +292,7 @@ static bool fill_table_schema(ArrowSchema *out, const table *t) {
 
 typedef struct held_struct {
     const void *buffers[1];
+    uint8_t *validity; ///< NULL: no row is null
     ArrowArray **children;
     int64_t count;
 } held_struct;
@@ -386,6 +304,7 @@ static void release_struct(ArrowArray *array) {
         free(held->children[k]);
     }
     free(held->children);
+    free(held->validity);
     free(held);
     array->release = NULL;
 }
@@ -400,26 +319,102 @@ static void take_part(ArrowArray *array, int64_t first, int64_t rows) {
     array->length = rows;
 }
 
-static bool fill_struct(ArrowArray *out, const table *t) {
+/// An array of `count` children, without contents.
+static bool begin_struct(ArrowArray *out, size_t count, int64_t rows) {
     held_struct *held = calloc(1, sizeof *held);
     if (held == NULL) return false;
-    *out = (ArrowArray){
-        .length = t->rows, .n_buffers = 1, .buffers = held->buffers, .release = release_struct, .private_data = held};
-    held->children = calloc(t->count + 1, sizeof *held->children);
+    *out =
+        (ArrowArray){.length = rows, .n_buffers = 1, .buffers = held->buffers, .release = release_struct, .private_data = held};
+    held->children = calloc(count + 1, sizeof *held->children);
     bool made = held->children != NULL;
-    for (size_t k = 0; made && k < t->count; k++) {
+    for (size_t k = 0; made && k < count; k++) {
         held->children[k] = calloc(1, sizeof(ArrowArray));
         made = held->children[k] != NULL;
         held->count += made;
-        made = made && (t->storages != NULL ? fill_array(held->children[k], t->storages[k])
-                                            : zf_py_device_fill_array(held->children[k], t->device_storages[k]));
-        if (made && t->batches != NULL) take_part(held->children[k], t->at - t->begins[k], t->rows);
     }
     out->children = held->children;
     out->n_children = held->count;
     if (!made) release_struct(out);
     return made;
 }
+
+static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
+
+/// The first of the rows to be given of column `k`.
+static int64_t first_row(const table *t, size_t k) { return t->batches != NULL ? t->at - t->begins[k] : 0; }
+
+/// Which rows of a struct are there, from its column `k` of booleans. Whether there was memory.
+static bool take_presence(ArrowArray *out, const table *t, size_t k) {
+    held_struct *held = out->private_data;
+    held->validity = zf_py_storage_memory((size_t)(t->rows + 7) / 8);
+    if (held->validity == NULL) return false;
+    int64_t there = 0, first = first_row(t, k);
+    memset(held->validity, 0, (size_t)(t->rows + 7) / 8);
+    for (int64_t row = 0; row < t->rows; row++) {
+        bool is = bit(t->storages[k]->values, first + row);
+        held->validity[row / 8] |= (uint8_t)(is << row % 8);
+        there += is;
+    }
+    out->null_count = t->rows - there;
+    if (out->null_count > 0) held->buffers[0] = held->validity;
+    return true;
+}
+
+/// The column of a struct's field that is not nullable: its nulls are those of the structs around it, whose rows `there` has.
+/// Others are a failure of the table.
+static bool drop_nulls(ArrowArray *out, table *t, size_t k, const uint8_t *there) {
+    const zf_py_storage *s = t->storages[k];
+    int64_t first = first_row(t, k);
+    for (int64_t row = 0; row < t->rows; row++) {
+        if (bit(s->validity, first + row) || (there != NULL && !bit(there, row))) continue;
+        snprintf(t->failure, sizeof t->failure,
+                 "row %lld of column %.300s is null, and its field in the file's Arrow schema is not nullable",
+                 (long long)(t->batches != NULL ? t->at + row : row), t->fields[k].name);
+        return false;
+    }
+    out->buffers[0] = NULL;
+    out->null_count = 0;
+    return true;
+}
+
+/// The array of a field. `*column` as fill_top_schema has it. `there`: the rows of the structs around it; NULL: all. False: no
+/// memory, or a failure of the table.
+static bool fill_top(ArrowArray *out, table *t, const zf_py_field *field, size_t *column, bool within, const uint8_t *there) {
+    if (is_struct(field)) {
+        if (!begin_struct(out, field->part_count, t->rows)) return false;
+        bool presence = has_presence(field), made = !presence || take_presence(out, t, *column);
+        *column += presence;
+        if (made && presence) there = ((held_struct *)out->private_data)->validity;
+        for (size_t k = 0; made && k < field->part_count; k++)
+            made = fill_top(out->children[k], t, &field->parts[k], column, true, there);
+        if (made && presence && (field->flags & ZF_ARROW_NULLABLE) == 0) { // an empty one: nulls are those of structs around it
+            ((held_struct *)out->private_data)->buffers[0] = NULL;
+            out->null_count = 0;
+        }
+        if (!made) release_struct(out);
+        return made;
+    }
+    size_t k = (*column)++;
+    if (t->storages == NULL) return zf_py_device_fill_array(out, t->device_storages[k]);
+    if (!fill_array(out, t->storages[k])) return false;
+    if (t->batches != NULL) take_part(out, first_row(t, k), t->rows);
+    bool hides = within && (field->flags & ZF_ARROW_NULLABLE) == 0 && t->storages[k]->validity != NULL;
+    if (!hides || drop_nulls(out, t, k, there)) return true;
+    out->release(out);
+    return false;
+}
+
+static bool fill_struct(ArrowArray *out, table *t) {
+    if (!begin_struct(out, top_count(t), t->rows)) return false;
+    bool made = true;
+    size_t column = 0;
+    for (size_t k = 0; made && k < top_count(t); k++) made = fill_top(out->children[k], t, top_of(t, k), &column, false, NULL);
+    if (!made) release_struct(out);
+    return made;
+}
+
+/// The number of the system for an array that was not made.
+static int why_not(const table *t) { return t->failure[0] != 0 ? EINVAL : ENOMEM; }
 
 static int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) {
     const table *t = stream->private_data;
@@ -473,7 +468,7 @@ static int next_batch(table *t, ArrowArray *out) {
                  *error.place != 0 ? " (at " : "", error.place, *error.place != 0 ? ")" : "");
         return status == ZF_ERR_MEMORY ? ENOMEM : status == ZF_ERR_IO ? EIO : EINVAL;
     }
-    if (!fill_struct(out, t)) return ENOMEM;
+    if (!fill_struct(out, t)) return why_not(t);
     t->at += t->rows;
     return 0;
 }
@@ -483,7 +478,7 @@ static int stream_next(ArrowArrayStream *stream, ArrowArray *out) {
     *out = (ArrowArray){0};
     if (t->batches != NULL) return next_batch(t, out);
     if (t->given) return 0;
-    if (!fill_struct(out, t)) return ENOMEM;
+    if (!fill_struct(out, t)) return why_not(t);
     t->given = true;
     return 0;
 }
@@ -498,11 +493,13 @@ static void release_stream(ArrowArrayStream *stream) {
     stream->release = NULL;
 }
 
-static void free_stream_capsule(PyObject *capsule) {
-    ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+static void drop_stream(void *held) {
+    ArrowArrayStream *stream = held;
     if (stream->release != NULL) stream->release(stream);
     free(stream);
 }
+
+static void free_stream_capsule(PyObject *capsule) { drop_stream(PyCapsule_GetPointer(capsule, "arrow_array_stream")); }
 
 /// A capsule of a stream, which owns the table. NULL with an exception set.
 static PyObject *wrap_stream(table *t) {
@@ -512,10 +509,82 @@ static PyObject *wrap_stream(table *t) {
         return PyErr_NoMemory();
     }
     *stream = (ArrowArrayStream){stream_schema, stream_next, stream_error, release_stream, t};
-    PyObject *capsule = PyCapsule_New(stream, "arrow_array_stream", free_stream_capsule);
-    if (capsule != NULL) return capsule;
-    stream->release(stream);
-    free(stream);
+    return wrap(stream, "arrow_array_stream", free_stream_capsule, drop_stream);
+}
+
+/// Adds a column: an object of `column_type`. False with an exception set.
+static bool add_column(table *t, PyTypeObject *column_type, PyObject *column) {
+    if (!zf_py_column_take(column_type, column, &t->fields[t->count], &t->storages[t->count])) return false;
+    t->count++;
+    return true;
+}
+
+/// How many columns there are, those of structs counted.
+static Py_ssize_t count_columns(PyObject *columns) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t k = 0; k < PyTuple_Size(columns); k++) {
+        PyObject *one = PyTuple_GetItem(columns, k);
+        bool of_struct = PyTuple_Check(one) && PyTuple_Size(one) == 2;
+        count += of_struct ? PyTuple_Size(PyTuple_GetItem(one, 1)) : 1;
+    }
+    return count;
+}
+
+/// How many columns a field has.
+static size_t columns_of(const zf_py_field *field) {
+    if (!is_struct(field)) return 1;
+    size_t count = has_presence(field);
+    for (size_t k = 0; k < field->part_count; k++) count += columns_of(&field->parts[k]);
+    return count;
+}
+
+/// Adds a struct: its field and its columns. False with an exception set.
+static bool add_struct(table *t, PyTypeObject *column_type, PyObject *tuple, PyObject *columns) {
+    if (!PyTuple_Check(columns)) {
+        PyErr_SetString(PyExc_TypeError, "the columns of a struct are a tuple");
+        return false;
+    }
+    zf_py_field *top = &t->tops[t->top_count];
+    if (!zf_py_field_set(top, tuple)) return false;
+    t->top_count++;
+    if (!is_struct(top) || columns_of(top) != (size_t)PyTuple_Size(columns)) {
+        PyErr_SetString(PyExc_ValueError, "a struct has other columns than its field");
+        return false;
+    }
+    bool made = true;
+    for (Py_ssize_t k = 0; made && k < PyTuple_Size(columns); k++) made = add_column(t, column_type, PyTuple_GetItem(columns, k));
+    return made;
+}
+
+/// Room for the fields of the stream. False with an exception set.
+static bool make_tops(table *t, Py_ssize_t count) {
+    t->tops = calloc((size_t)count + 1, sizeof *t->tops);
+    if (t->tops == NULL) PyErr_NoMemory();
+    return t->tops != NULL;
+}
+
+/// A table of columns and structs, of `rows` rows; -1: of any. NULL with an exception set.
+static table *take_table(PyTypeObject *column_type, PyObject *columns, int64_t rows, PyObject *metadata) {
+    Py_ssize_t count = PyTuple_Size(columns);
+    table *t = make_table(count_columns(columns), true, metadata);
+    if (t == NULL) return NULL;
+    t->rows = rows;
+    bool made = make_tops(t, count);
+    for (Py_ssize_t k = 0; made && k < count; k++) {
+        PyObject *one = PyTuple_GetItem(columns, k);
+        if (PyTuple_Check(one) && PyTuple_Size(one) == 2) {
+            made = add_struct(t, column_type, PyTuple_GetItem(one, 0), PyTuple_GetItem(one, 1));
+            continue;
+        }
+        made = add_column(t, column_type, one) && zf_py_field_copy(&t->tops[t->top_count], &t->fields[t->count - 1]);
+        t->top_count += made;
+    }
+    for (size_t k = 0; made && k < t->count; k++) {
+        made = rows < 0 || t->storages[k]->rows == rows;
+        if (!made) PyErr_SetString(PyExc_ValueError, "columns of a table have different numbers of rows");
+    }
+    if (made) return t;
+    free_table(t);
     return NULL;
 }
 
@@ -523,26 +592,44 @@ PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments) {
     PyObject *columns, *metadata;
     long long rows;
     if (!PyArg_ParseTuple(arguments, "O!LO", &PyTuple_Type, &columns, &rows, &metadata)) return NULL;
-    Py_ssize_t count = PyTuple_Size(columns);
-    table *t = make_table(count, true, metadata);
-    if (t == NULL) return NULL;
-    t->rows = rows;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        if (!zf_py_column_take(column_type, PyTuple_GetItem(columns, k), &t->fields[k], &t->storages[k])) {
-            free_table(t);
-            return NULL;
-        }
-        t->count++;
-        if (t->storages[k]->rows != rows) {
-            free_table(t);
-            PyErr_SetString(PyExc_ValueError, "columns of a table have different numbers of rows");
-            return NULL;
-        }
-    }
-    return wrap_stream(t);
+    table *t = take_table(column_type, columns, rows, metadata);
+    return t != NULL ? wrap_stream(t) : NULL;
 }
 
-PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *metadata) {
+PyObject *zf_py_export_struct(PyTypeObject *column_type, PyObject *make_error, PyObject *arguments) {
+    PyObject *tuple, *columns;
+    long long rows;
+    if (!PyArg_ParseTuple(arguments, "OO!L", &tuple, &PyTuple_Type, &columns, &rows)) return NULL;
+    PyObject *one = Py_BuildValue("((OO))", tuple, columns);
+    table *t = one != NULL ? take_table(column_type, one, rows, Py_None) : NULL;
+    Py_XDECREF(one);
+    if (t == NULL) return NULL;
+    ArrowSchema *schema = calloc(1, sizeof *schema);
+    ArrowArray *array = calloc(1, sizeof *array);
+    size_t column = 0;
+    PyObject *types = wrap_schema(schema, schema != NULL && fill_top_schema(schema, t, &t->tops[0], &column));
+    column = 0;
+    PyObject *both = NULL;
+    if (types != NULL) {
+        zf_error error;
+        bool made = array != NULL && fill_top(array, t, &t->tops[0], &column, false, NULL);
+        if (!made && t->failure[0] != 0) zf_py_fail(&error, ZF_ERR_INPUT, t->tops[0].name, "%s", t->failure);
+        if (!made && t->failure[0] != 0)
+            zf_py_raise(make_error, &error);
+        else if (!made)
+            PyErr_NoMemory();
+        PyObject *rows_of = made ? wrap(array, "arrow_array", free_array_capsule, drop_array) : NULL;
+        if (made) array = NULL;
+        if (rows_of != NULL) both = PyTuple_Pack(2, types, rows_of);
+        Py_XDECREF(rows_of);
+        Py_DECREF(types);
+    }
+    free(array);
+    free_table(t);
+    return both;
+}
+
+PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *tops, PyObject *metadata) {
     Py_ssize_t count = PyTuple_Size(fields);
     zf_py_batches *copy = malloc(sizeof *copy);
     table *t = copy != NULL ? make_table(count, true, metadata) : NULL;
@@ -561,7 +648,15 @@ PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, P
         made = zf_py_field_set(&t->fields[k], PyTuple_GetItem(fields, k));
         t->count += made;
     }
-    if (made) return wrap_stream(t);
+    made = made && make_tops(t, PyTuple_Size(tops));
+    size_t columns = 0;
+    for (Py_ssize_t k = 0; made && k < PyTuple_Size(tops); k++) {
+        made = zf_py_field_set(&t->tops[k], PyTuple_GetItem(tops, k));
+        t->top_count += made;
+        columns += made ? columns_of(&t->tops[k]) : 0;
+    }
+    if (made && columns != t->count) PyErr_SetString(PyExc_ValueError, "a stream has other columns than its fields");
+    if (made && columns == t->count) return wrap_stream(t);
     free_table(t);
     return NULL;
 }
@@ -570,18 +665,16 @@ PyObject *zf_py_export_schema(PyTypeObject *column_type, PyTypeObject *device_ty
     PyObject *fields, *metadata;
     if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &fields, &metadata)) return NULL;
     Py_ssize_t count = PyTuple_Size(fields);
-    table *t = make_table(count, true, metadata);
+    PyObject *first = count > 0 ? PyTuple_GetItem(fields, 0) : NULL;
+    bool rows = first != NULL && (PyObject_TypeCheck(first, column_type) || (PyTuple_Check(first) && PyTuple_Size(first) == 2));
+    table *t = rows ? take_table(column_type, fields, -1, metadata) : make_table(0, false, metadata);
     if (t == NULL) return NULL;
-    bool made = true;
-    for (Py_ssize_t k = 0; made && k < count; k++) {
+    bool made = rows || make_tops(t, count);
+    for (Py_ssize_t k = 0; made && !rows && k < count; k++) {
         PyObject *field = PyTuple_GetItem(fields, k);
-        if (PyObject_TypeCheck(field, column_type))
-            made = zf_py_column_take(column_type, field, &t->fields[k], &t->storages[k]);
-        else if (PyObject_TypeCheck(field, device_type))
-            made = zf_py_device_column_field(field, &t->fields[k]);
-        else
-            made = zf_py_field_set(&t->fields[k], field);
-        t->count += made;
+        zf_py_field *top = &t->tops[k];
+        made = PyObject_TypeCheck(field, device_type) ? zf_py_device_column_field(field, top) : zf_py_field_set(top, field);
+        t->top_count += made;
     }
     ArrowSchema *schema = made ? calloc(1, sizeof *schema) : NULL;
     PyObject *capsule = made ? wrap_schema(schema, schema != NULL && fill_table_schema(schema, t)) : NULL;
@@ -614,10 +707,14 @@ static void release_device_stream(ArrowDeviceArrayStream *stream) {
     stream->release = NULL;
 }
 
-static void free_device_stream_capsule(PyObject *capsule) {
-    ArrowDeviceArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_device_array_stream");
+static void drop_device_stream(void *held) {
+    ArrowDeviceArrayStream *stream = held;
     Py_BEGIN_ALLOW_THREADS if (stream->release != NULL) stream->release(stream);
     Py_END_ALLOW_THREADS free(stream);
+}
+
+static void free_device_stream_capsule(PyObject *capsule) {
+    drop_device_stream(PyCapsule_GetPointer(capsule, "arrow_device_array_stream"));
 }
 
 PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments) {
@@ -649,9 +746,5 @@ PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *argume
     }
     *stream = (ArrowDeviceArrayStream){ZF_ARROW_CUDA,       device_stream_schema,  device_stream_next,
                                        device_stream_error, release_device_stream, t};
-    PyObject *capsule = PyCapsule_New(stream, "arrow_device_array_stream", free_device_stream_capsule);
-    if (capsule != NULL) return capsule;
-    stream->release(stream);
-    free(stream);
-    return NULL;
+    return wrap(stream, "arrow_device_array_stream", free_device_stream_capsule, drop_device_stream);
 }

@@ -3,33 +3,7 @@
 #ifndef ZF_PYTHON_ARROW_EXPORT_H
 #define ZF_PYTHON_ARROW_EXPORT_H
 
-#include "python/extension/arrow_abi.h"
-#include "python/extension/extension.h"
-#include "python/extension/storage.h"
-
-enum { ZF_PY_FORMAT = 128 }; ///< room for a format: those of timestamps hold a zone
-
-/// A column's name and type. It owns all that it points at.
-typedef struct zf_py_field {
-    char *name;
-    char format[ZF_PY_FORMAT]; ///< of dictionaries that of the indices
-    int64_t flags;             ///< of an ArrowSchema
-    char *metadata;            ///< in Arrow's encoding; NULL: none
-    size_t metadata_bytes;
-    struct zf_py_field *child;      ///< of lists: their values; NULL: none
-    struct zf_py_field *dictionary; ///< its entries; NULL: none
-} zf_py_field;
-
-/// Copies a tuple (name, format, flags, metadata, child, dictionary) to `*out`: bytes in Arrow's encoding or None, and of lists
-/// and dictionaries the same of their values and entries, or None. False with an exception set. Free with zf_py_field_clear.
-bool zf_py_field_set(zf_py_field *out, PyObject *tuple);
-/// A copy; false with an exception set.
-bool zf_py_field_copy(zf_py_field *out, const zf_py_field *from);
-void zf_py_field_clear(zf_py_field *field);
-
-/// The format of a column's storage: that of its field, but for strings of more than 2 GiB of characters and lists of more than
-/// 2^31 - 1 values, whose offsets are 64 bits, and for dictionaries that have more entries than the field's indices count.
-void zf_py_format_of(const zf_py_field *field, const zf_py_storage *storage, char out[ZF_PY_FORMAT]);
+#include "python/extension/arrow_field.h"
 
 /// Returns a capsule "arrow_schema" of one field; NULL with an exception set.
 PyObject *zf_py_schema_capsule(const zf_py_field *field, const zf_py_storage *storage);
@@ -45,12 +19,18 @@ ArrowArray *zf_py_array_dictionary(ArrowArray *array);
 /// Returns a capsule "arrow_array" of one column; NULL with an exception set.
 PyObject *zf_py_array_capsule(zf_py_storage *storage);
 
-/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples as zf_py_field_set takes them, or objects
-/// of `column_type` or `device_type`; `metadata`: bytes in Arrow's encoding, or None.
+/// The columns of a struct are those of its fields, in their order, that of a struct before those of its fields. A struct that is
+/// nullable or has no fields has a column of booleans of its own: whether a row is there, with all structs around it.
+///
+/// Arguments (fields, metadata): a capsule "arrow_schema" of a struct. `fields`: tuples as zf_py_field_set takes them, objects of
+/// `column_type` or `device_type`, or of structs (field, columns); `metadata`: bytes in Arrow's encoding, or None.
 PyObject *zf_py_export_schema(PyTypeObject *column_type, PyTypeObject *device_type, PyObject *arguments);
 /// Arguments (columns, rows, metadata): a capsule "arrow_array_stream" of one batch. `columns`: objects of `column_type`, of
-/// `rows` rows.
+/// `rows` rows, or of structs (field, columns).
 PyObject *zf_py_export_stream(PyTypeObject *column_type, PyObject *arguments);
+/// Arguments (field, columns, rows): ("arrow_schema", "arrow_array") of a struct, two capsules; InputError for rows that are null
+/// where the field is not nullable.
+PyObject *zf_py_export_struct(PyTypeObject *column_type, PyObject *make_error, PyObject *arguments);
 /// Where the batches of a stream come from. The functions are called on any thread, one at a time, with or without the GIL.
 typedef struct zf_py_batches {
     void *user;
@@ -61,8 +41,9 @@ typedef struct zf_py_batches {
 } zf_py_batches;
 
 /// Returns a capsule "arrow_array_stream" of the batches of `batches`, each as long as all columns have it decoded; NULL with an
-/// exception set. `fields`: a tuple, as zf_py_field_set takes each. Takes over `batches`, also after an error.
-PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *metadata);
+/// exception set. `fields`: a tuple, of each column what zf_py_field_set takes; `tops`: the same of the fields that the stream
+/// has, which are those of columns and structs. Takes over `batches`, also after an error.
+PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, PyObject *tops, PyObject *metadata);
 /// Arguments (columns, rows, metadata, number of the GPU): a capsule "arrow_device_array_stream" of one batch. `columns`: objects
 /// of `column_type`, a DeviceColumn.
 PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments);

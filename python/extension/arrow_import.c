@@ -16,6 +16,7 @@ typedef enum arrow_layout {
     LISTS_FIXED, ///< `width` values in each
     NOTHING,     ///< Arrow's type null
     STRINGS_FIXED,
+    PRESENCE, ///< whether rows of a struct are there
 } arrow_layout;
 
 /// Memory that grows.
@@ -35,6 +36,9 @@ struct zf_py_input {
     bool nullable;
     bool hides_nulls; ///< rows of null lists: their values are left out, so they may be null
     const ArrowArray *array;
+    const uint8_t *there; ///< rows of the structs around it, from row `there_at` of the array on; NULL: all
+    int64_t there_at;
+    bool strict; ///< within structs: rows that are there are not null
     room values, offsets, validity;
     zf_encode_column entries; ///< of the dictionary
     zf_py_input *dictionary;
@@ -101,8 +105,8 @@ static bool layout_of(const char *format, arrow_layout *out, size_t *width) {
         *width = 8;
         return true;
     }
-    if (strcmp(format, "n") == 0) {
-        *out = NOTHING;
+    if (strcmp(format, "n") == 0 || strcmp(format, "+s") == 0) {
+        *out = format[0] == 'n' ? NOTHING : PRESENCE;
         *width = 1;
         return true;
     }
@@ -128,6 +132,7 @@ static bool takes(const zf_column_type *type, const char *format, arrow_layout l
     case VIEWS:
     case STRINGS_FIXED: return type->element == ZF_STRING;
     case NOTHING: return type->element == ZF_BOOL && type->nullable;
+    case PRESENCE: return type->element == ZF_BOOL && !type->nullable;
     case DECIMAL: {
         int precision = 0, scale = 0;
         if (sscanf(format, "d:%d,%d", &precision, &scale) != 2) return false;
@@ -158,7 +163,8 @@ static size_t index_width(const char *format, bool *is_signed) {
 static zf_status new_lists(const ArrowSchema *schema, const char *name, const zf_column_type *type, const zf_column_type *values,
                            zf_py_input **out, zf_error *error) {
     zf_py_input own = {.name = name, .nullable = type->nullable};
-    if (!lists_of(schema->format, &own.layout, &own.width) || schema->n_children != 1 || schema->dictionary != NULL)
+    if (!lists_of(schema->format, &own.layout, &own.width) || schema->n_children != 1 || schema->dictionary != NULL ||
+        strcmp(schema->children[0]->format, "+s") == 0)
         return zf_py_fail(error, ZF_ERR_USAGE, name, "the table's column is of lists, and Arrow's type is `%.64s`",
                           schema->format);
     zf_py_input *input = calloc(1, sizeof *input);
@@ -182,7 +188,7 @@ zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_
     const ArrowSchema *values = schema->dictionary != NULL ? schema->dictionary : schema;
     zf_py_input own = {.name = name, .nullable = type->nullable};
     if (!layout_of(values->format, &own.layout, &own.width) || !takes(type, values->format, own.layout, own.width) ||
-        values->dictionary != NULL) {
+        values->dictionary != NULL || (own.layout == PRESENCE && schema->dictionary != NULL)) {
         return zf_py_fail(error, ZF_ERR_USAGE, name, "the table's column does not take values of Arrow's type `%.64s`",
                           values->format);
     }
@@ -228,25 +234,38 @@ void zf_py_input_free(zf_py_input *input) {
 
 static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
 
+/// Whether a row of the array, its offset counted, is there: the structs around it are.
+static bool is_there(const zf_py_input *input, int64_t at) {
+    return input->there == NULL || bit(input->there, at - input->array->offset - input->there_at);
+}
+
+void zf_py_input_within(zf_py_input *input, const uint8_t *there, int64_t first, bool strict) {
+    input->there = there;
+    input->there_at = first;
+    input->strict = strict;
+}
+
 /// The bitmap of `rows` rows from `at` on, from its bit 0; NULL in `*out` where all are valid.
 static zf_status take_validity(zf_py_input *input, int64_t at, int64_t rows, uint64_t row, const uint8_t **out, zf_error *error) {
     const uint8_t *bits = input->array->null_count == 0 ? NULL : input->array->buffers[0];
     *out = NULL;
-    if (bits == NULL) return ZF_OK;
+    if (bits == NULL && input->there == NULL) return ZF_OK;
     size_t bytes = (size_t)(rows + 7) / 8;
     if (!grow(&input->validity, bytes + 1)) return no_memory(input, error);
     uint8_t *to = input->validity.data;
     memset(to, 0, bytes);
     int64_t nulls = 0, first = -1;
     for (int64_t k = 0; k < rows; k++) {
-        if (bit(bits, at + k)) {
+        bool there = is_there(input, at + k);
+        if (there && (bits == NULL || bit(bits, at + k))) {
             to[k / 8] |= (uint8_t)(1u << k % 8);
         } else {
-            if (nulls++ == 0) first = k;
+            nulls++;
+            if (first < 0 && (there || !input->strict)) first = k;
         }
     }
     if (nulls == 0) return ZF_OK;
-    if (!input->nullable && !input->hides_nulls) {
+    if (first >= 0 && (input->strict || (!input->nullable && !input->hides_nulls))) {
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
                           (unsigned long long)(row + (uint64_t)first));
     }
@@ -423,6 +442,15 @@ static zf_status take_nothing(zf_py_input *input, int64_t rows, zf_encode_column
     return ZF_OK;
 }
 
+/// Rows of a struct, as booleans.
+static zf_status take_presence(zf_py_input *input, int64_t first, int64_t rows, zf_encode_column *out, zf_error *error) {
+    if (!grow(&input->values, (size_t)rows + 1)) return no_memory(input, error);
+    uint8_t *to = input->values.data;
+    for (int64_t k = 0; k < rows; k++) to[k] = is_there(input, input->array->offset + first + k);
+    out->values = to;
+    return ZF_OK;
+}
+
 static zf_status convert_rows(zf_py_input *input, int64_t first, int64_t rows, uint64_t row, zf_encode_column *out,
                               zf_error *error) {
     const ArrowArray *array = input->array;
@@ -433,6 +461,7 @@ static zf_status convert_rows(zf_py_input *input, int64_t first, int64_t rows, u
                               .offsets = lists || input->out_width == 0 ? zeros : NULL};
     if (rows == 0) return ZF_OK;
     if (input->layout == NOTHING) return take_nothing(input, rows, out, error);
+    if (input->layout == PRESENCE) return take_presence(input, first, rows, out, error);
     ZF_TRY_PY(take_validity(input, at, rows, row, &out->validity, error));
     switch (input->layout) {
     case FIXED: out->values = (const char *)array->buffers[1] + (size_t)at * input->width; return ZF_OK;
@@ -445,7 +474,8 @@ static zf_status convert_rows(zf_py_input *input, int64_t first, int64_t rows, u
     case LISTS_64:
     case LISTS_FIXED: return take_lists(input, at, rows, row, out, error);
     case STRINGS_FIXED: return take_fixed_strings(input, at, rows, out, error);
-    case NOTHING: break;
+    case NOTHING:
+    case PRESENCE: break;
     }
     return ZF_OK;
 }
@@ -463,6 +493,7 @@ static int64_t buffers_of(arrow_layout layout) {
     case OFFSETS_32:
     case OFFSETS_64:
     case VIEWS: return 3;
+    case PRESENCE:
     case LISTS_FIXED: return 1;
     case NOTHING: return 0;
     default: return 2;
@@ -471,7 +502,8 @@ static int64_t buffers_of(arrow_layout layout) {
 
 /// Whether an array may lack the buffer behind its validity.
 static bool lacks_buffer(const zf_py_input *input, const ArrowArray *array) {
-    return array->length == 0 || input->layout == LISTS_FIXED || (input->dictionary == NULL && input->layout == NOTHING) ||
+    return array->length == 0 || input->layout == LISTS_FIXED || input->layout == PRESENCE ||
+           (input->dictionary == NULL && input->layout == NOTHING) ||
            (input->dictionary == NULL && input->layout == STRINGS_FIXED && input->width == 0);
 }
 
@@ -493,7 +525,8 @@ static bool has_parts(const zf_py_input *input, const ArrowArray *array) {
     int64_t buffers = dictionary ? 2 : buffers_of(input->layout), children = input->child != NULL;
     bool views = !dictionary && input->layout == VIEWS; // which have any number of buffers of characters
     if (!dictionary && input->layout == NOTHING && array->n_buffers == 1) buffers = 1; // a validity, as Polars gives it
-    return (views ? array->n_buffers >= buffers : array->n_buffers == buffers) && array->n_children == children;
+    return (views ? array->n_buffers >= buffers : array->n_buffers == buffers) &&
+           (input->layout == PRESENCE || array->n_children == children);
 }
 
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error) {
@@ -503,6 +536,8 @@ zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_erro
         return zf_py_fail(error, ZF_ERR_INPUT, input->name, "an array of the Arrow data is not of the type that its schema has");
     }
     input->array = array;
+    input->there = NULL;
+    input->strict = false;
     if (input->child != NULL) return zf_py_input_begin(input->child, array->children[0], error);
     if (!dictionary) return ZF_OK;
     ZF_TRY_PY(zf_py_input_begin(input->dictionary, array->dictionary, error));
@@ -531,7 +566,7 @@ static zf_status gather(zf_py_input *input, int64_t first, int64_t rows, uint64_
     const zf_encode_column *entries = &input->entries;
     int64_t at = input->array->offset + first, count = input->array->dictionary->length;
     const uint8_t *valid;
-    bool nullable = input->nullable;
+    bool nullable = input->nullable && !input->strict;
     *out = (zf_encode_column){0};
     ZF_TRY_PY(take_validity(input, at, rows, row, &valid, error));
     if (!grow(&input->validity, (size_t)(rows + 7) / 8 + 1) || !grow(&input->offsets, ((size_t)rows + 1) * 8) ||
@@ -569,7 +604,7 @@ static zf_status gather(zf_py_input *input, int64_t first, int64_t rows, uint64_
     }
     out->values = input->values.data;
     out->offsets = input->out_width == 0 ? offsets : NULL;
-    out->validity = nullable ? bits : NULL;
+    out->validity = input->nullable ? bits : NULL;
     return ZF_OK;
 }
 

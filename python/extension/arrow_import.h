@@ -11,8 +11,9 @@
 typedef struct zf_py_input zf_py_input;
 
 /// Makes the conversion of a column; ZF_ERR_USAGE for a type that the table's column does not take. `values`: the type of the
-/// values of a column of lists, which then may be null if `type` says so; NULL: it is of none. `name`: for errors; it and the
-/// schema must live as long as the conversion. Free with zf_py_input_free.
+/// values of a column of lists, which then may be null if `type` says so; NULL: it is of none. A schema of a struct becomes
+/// booleans: which rows are there. `name`: for errors; it and the schema must live as long as the conversion. Free with
+/// zf_py_input_free.
 zf_status zf_py_input_new(const ArrowSchema *schema, const char *name, const zf_column_type *type, const zf_column_type *values,
                           zf_py_input **out, zf_error *error);
 /// NULL: nothing.
@@ -20,6 +21,9 @@ void zf_py_input_free(zf_py_input *input);
 
 /// Begins an array: its dictionary is converted once. It must not be released while it is converted.
 zf_status zf_py_input_begin(zf_py_input *input, const ArrowArray *array, zf_error *error);
+/// The array that was begun lies within structs: row `first` of it is there if bit 0 of `there` is 1, and so on; else it is null.
+/// NULL: all are. `strict`: rows that are there are not null. Valid until another array is begun.
+void zf_py_input_within(zf_py_input *input, const uint8_t *there, int64_t first, bool strict);
 /// The entries of the dictionary of the array that was begun.
 typedef struct zf_py_entries {
     const zf_encode_column *rows;

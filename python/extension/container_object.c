@@ -460,14 +460,16 @@ static zf_status decode_batch(void *user, size_t column, const zf_py_field *fiel
     return ZF_OK;
 }
 
-/// Arguments (columns, first row, rows, threads, metadata): a capsule of a stream of batches. `columns`: (column, field, entries)
-/// as `decode` takes them; `metadata`: bytes in Arrow's encoding, or None.
+/// Arguments (columns, fields, first row, rows, threads, metadata): a capsule of a stream of batches. `columns`: (column, field,
+/// entries) as `decode` takes them; `fields`: those of the stream; `metadata`: bytes in Arrow's encoding, or None.
 static PyObject *container_batches(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
-    PyObject *columns, *metadata;
+    PyObject *columns, *tops, *metadata;
     unsigned long long first, rows;
     unsigned threads;
-    if (!PyArg_ParseTuple(arguments, "O!KKIO", &PyTuple_Type, &columns, &first, &rows, &threads, &metadata)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O!O!KKIO", &PyTuple_Type, &columns, &PyTuple_Type, &tops, &first, &rows, &threads,
+                          &metadata))
+        return NULL;
     Py_ssize_t count = PyTuple_Size(columns);
     PyObject *fields = PyTuple_New(count);
     reading *r = calloc(1, sizeof *r);
@@ -491,7 +493,7 @@ static PyObject *container_batches(PyObject *self, PyObject *arguments) {
             r->threads = threads;
             r->end = first + rows;
             const zf_py_batches batches = {r, (int64_t)first, (int64_t)rows, decode_batch, release_reading};
-            PyObject *capsule = zf_py_export_batches(&batches, fields, metadata);
+            PyObject *capsule = zf_py_export_batches(&batches, fields, tops, metadata);
             Py_DECREF(fields);
             return capsule;
         }

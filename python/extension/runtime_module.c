@@ -27,6 +27,10 @@ static PyObject *export_stream(PyObject *module, PyObject *arguments) {
     return zf_py_export_stream(types_of(module)->column, arguments);
 }
 
+static PyObject *export_struct(PyObject *module, PyObject *arguments) {
+    return zf_py_export_struct(types_of(module)->column, types_of(module)->make_error, arguments);
+}
+
 static PyObject *export_device_stream(PyObject *module, PyObject *arguments) {
     return zf_py_export_device_stream(types_of(module)->device_column, arguments);
 }
@@ -73,6 +77,8 @@ static PyMethodDef functions[] = {
     {"open", open_container, METH_VARARGS, "open(home, source, name, kind, known): a Container."},
     {"export_stream", export_stream, METH_VARARGS,
      "export_stream(columns, rows, metadata): a capsule of Arrow's C stream interface."},
+    {"export_struct", export_struct, METH_VARARGS,
+     "export_struct(field, columns, rows): capsules of Arrow's C data interface, of a struct."},
     {"export_device_stream", export_device_stream, METH_VARARGS,
      "export_device_stream(columns, rows, metadata, number): a capsule of Arrow's C device stream interface."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},

@@ -76,6 +76,7 @@ typedef struct found_column {
     size_t number, parts;        ///< its first column among those of the program, and how many it is
     zf_column_type type, values; ///< of lists: nullable where they may be null, and the type of their values
     bool lists;
+    bool strict; ///< within structs: its rows are null only where they are
 } found_column;
 
 /// The entries of a dictionary that the file keeps: their number (8 bytes), of strings their number + 1 offsets (8 bytes each,
@@ -84,6 +85,16 @@ typedef struct kept_entries {
     char key[48], *bytes;
     size_t size;
 } kept_entries;
+
+/// The way from a batch to the array of a column: children of structs.
+typedef struct way {
+    int64_t *children; ///< the first is one of the batch
+    size_t count;
+    uint8_t *there; ///< rows of the batch whose structs are there; NULL: all. It is that of the last batch
+    int64_t first;  ///< row of the array that is the first of the batch
+    size_t room;    ///< bytes that `there` has room for
+    uint8_t *bits;  ///< the memory of `there`
+} way;
 
 /// A file that is written. Its strings belong to the arguments of `write`.
 typedef struct writing {
@@ -95,7 +106,7 @@ typedef struct writing {
     zf_metadata *metadata; ///< the caller's, and behind them the entries of dictionaries
     kept_entries *kept;    ///< by column
     zf_encode_column *columns;
-    int64_t *children; ///< by column: of the stream
+    way *ways; ///< by column: from the stream's batches to its array
     zf_py_input **inputs;
     found_column *found;    ///< by column
     zf_encode_stats *stats; ///< by column of the program's table, each part of lists being one
@@ -124,13 +135,84 @@ static zf_status find_column(const writing *w, const char *name, found_column *o
 static zf_status start(writing *w, zf_error *error) {
     for (size_t k = 0; k < w->count; k++) {
         found_column *found = &w->found[k];
-        if (w->children[k] < 0 || w->children[k] >= w->schema->n_children) {
-            return zf_py_fail(error, ZF_ERR_USAGE, w->columns[k].full_name, "the Arrow data has no such column");
+        const ArrowSchema *schema = w->schema;
+        for (size_t depth = 0; depth < w->ways[k].count; depth++) {
+            int64_t child = w->ways[k].children[depth];
+            if (child < 0 || child >= schema->n_children || strcmp(schema->format, "+s") != 0)
+                return zf_py_fail(error, ZF_ERR_USAGE, w->columns[k].full_name, "the Arrow data has no such column");
+            schema = schema->children[child];
         }
         ZF_TRY_PY(find_column(w, w->columns[k].name, found, error));
-        ZF_TRY_PY(zf_py_input_new(w->schema->children[w->children[k]], w->columns[k].full_name, &found->type,
-                                  found->lists ? &found->values : NULL, &w->inputs[k], error));
+        bool plain = strcmp(schema->format, "n") != 0 && strcmp(schema->format, "+s") != 0;
+        found->strict = w->ways[k].count > 1 && (schema->flags & ZF_ARROW_NULLABLE) == 0 && plain;
+        ZF_TRY_PY(zf_py_input_new(schema, w->columns[k].full_name, &found->type, found->lists ? &found->values : NULL,
+                                  &w->inputs[k], error));
     }
+    return ZF_OK;
+}
+
+// ---- Structs --------------------------------------------------------------------------------------------------
+
+static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
+
+/// Leaves only those rows of the batch that a struct has, whose first row is `first`. `strict`: it is not nullable, so it has
+/// those that the structs around it have.
+static zf_status narrow(way *to, const ArrowArray *array, int64_t first, int64_t rows, bool strict, int64_t *null) {
+    const uint8_t *valid = array->null_count != 0 ? array->buffers[0] : NULL;
+    size_t bytes = (size_t)(rows + 7) / 8;
+    *null = -1;
+    if (valid == NULL) return ZF_OK;
+    if (bytes >= to->room) {
+        uint8_t *more = realloc(to->bits, bytes + 1);
+        if (more == NULL) return ZF_ERR_MEMORY;
+        to->bits = more;
+        to->room = bytes + 1;
+    }
+    if (to->there == NULL) memset(to->bits, 0xff, bytes);
+    to->there = to->bits;
+    for (int64_t k = 0; k < rows; k++) {
+        if (bit(valid, first + k)) continue;
+        if (strict && bit(to->there, k) && *null < 0) *null = k;
+        to->there[k / 8] &= (uint8_t)~(1u << k % 8);
+    }
+    return ZF_OK;
+}
+
+/// Goes from a batch to the array of a column, and begins it.
+static zf_status begin_column(writing *w, size_t k, const ArrowArray *batch, zf_error *error) {
+    way *to = &w->ways[k];
+    const ArrowArray *array = batch;
+    const ArrowSchema *schema = w->schema;
+    int64_t first = batch->offset;
+    to->there = NULL;
+    for (size_t depth = 0; depth < to->count; depth++) {
+        int64_t child = to->children[depth];
+        if (array->n_children != schema->n_children || (depth > 0 && array->n_buffers != 1) || array->dictionary != NULL)
+            return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
+                              "an array of the Arrow data is not of the type that its schema has");
+        array = array->children[child];
+        schema = schema->children[child];
+        if (array->offset < 0 || array->length < 0 || array->length - first < batch->length)
+            return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
+                              "a batch of the Arrow stream has columns of different lengths");
+        bool is_struct = strcmp(schema->format, "+s") == 0 && schema->dictionary == NULL;
+        if (is_struct && array->n_buffers != 1)
+            return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
+                              "an array of the Arrow data is not of the type that its schema has");
+        int64_t null = -1;
+        bool strict = (schema->flags & ZF_ARROW_NULLABLE) == 0;
+        if (is_struct && narrow(to, array, array->offset + first, batch->length, strict, &null) != ZF_OK)
+            return zf_py_fail(error, ZF_ERR_MEMORY, w->columns[k].full_name, "no memory for rows of structs");
+        if (null >= 0)
+            return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
+                              "row %llu of a struct is null, and the struct's type is not nullable",
+                              (unsigned long long)(w->writer != NULL ? zf_table_writer_rows(w->writer) : 0) +
+                                  (unsigned long long)null);
+        if (depth + 1 < to->count) first += array->offset;
+    }
+    to->first = first;
+    ZF_TRY_PY(zf_py_input_begin(w->inputs[k], array, error));
+    zf_py_input_within(w->inputs[k], to->there, first, w->found[k].strict);
     return ZF_OK;
 }
 
@@ -179,7 +261,7 @@ static zf_status keep_entries(writing *w, const ArrowArray *batch, zf_error *err
         zf_py_entries entries;
         bool ordered;
         const char *name = w->columns[k].full_name;
-        ZF_TRY_PY(zf_py_input_begin(w->inputs[k], batch->children[w->children[k]], error));
+        ZF_TRY_PY(begin_column(w, k, batch, error));
         if (!zf_py_input_entries(w->inputs[k], &entries, &ordered)) continue;
         kept_entries *kept = &w->kept[k];
         ZF_TRY_PY(copy_entries(&entries, kept, error));
@@ -239,28 +321,21 @@ static zf_status check_batch(const writing *w, const ArrowArray *batch, zf_error
         if ((valid[at / 8] >> at % 8 & 1) == 0)
             return zf_py_fail(error, ZF_ERR_INPUT, "", "a row of the Arrow data is null as a whole");
     }
-    for (size_t k = 0; k < w->count; k++) {
-        const ArrowArray *array = batch->children[w->children[k]];
-        if (array->length < batch->offset + batch->length) {
-            return zf_py_fail(error, ZF_ERR_INPUT, w->columns[k].full_name,
-                              "a batch of the Arrow stream has columns of different lengths");
-        }
-    }
     return ZF_OK;
 }
 
 static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
     for (size_t k = 0; k < w->count; k++) {
-        ZF_TRY_PY(zf_py_input_begin(w->inputs[k], batch->children[w->children[k]], error));
+        ZF_TRY_PY(begin_column(w, k, batch, error));
         ZF_TRY_PY(check_order(w, k, error));
     }
     for (int64_t from = 0, rows; from < batch->length; from += rows) {
         rows = batch->length - from < PIECE ? batch->length - from : PIECE;
-        for (size_t k = 0; k < w->count; k++) rows = zf_py_input_fit(w->inputs[k], batch->offset + from, rows);
+        for (size_t k = 0; k < w->count; k++) rows = zf_py_input_fit(w->inputs[k], w->ways[k].first + from, rows);
         uint64_t row = zf_table_writer_rows(w->writer);
         for (size_t k = 0; k < w->count; k++) {
             zf_encode_column part;
-            ZF_TRY_PY(zf_py_input_rows(w->inputs[k], batch->offset + from, rows, row, &part, error));
+            ZF_TRY_PY(zf_py_input_rows(w->inputs[k], w->ways[k].first + from, rows, row, &part, error));
             w->columns[k].values = part.values;
             w->columns[k].offsets = part.offsets;
             w->columns[k].validity = part.validity;
@@ -293,11 +368,19 @@ static zf_status step(writing *w, zf_error *error) {
 
 static bool take_columns(writing *w, PyObject *columns) {
     for (size_t k = 0; k < w->count; k++) {
-        long long child;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "yyL", &w->columns[k].name, &w->columns[k].full_name,
-                              &child))
+        PyObject *children;
+        way *to = &w->ways[k];
+        if (!PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "yyO!", &w->columns[k].name, &w->columns[k].full_name,
+                              &PyTuple_Type, &children))
             return false;
-        w->children[k] = child;
+        to->children = calloc((size_t)PyTuple_Size(children) + 1, sizeof *to->children);
+        if (to->children == NULL) {
+            PyErr_NoMemory();
+            return false;
+        }
+        for (; to->count < (size_t)PyTuple_Size(children); to->count++)
+            to->children[to->count] = PyLong_AsLongLong(PyTuple_GetItem(children, (Py_ssize_t)to->count));
+        if (PyErr_Occurred()) return false;
     }
     return true;
 }
@@ -317,7 +400,11 @@ static void free_writing(writing *w) {
     zf_table_writer_free(w->writer);
     for (size_t k = 0; w->inputs != NULL && k < w->count; k++) zf_py_input_free(w->inputs[k]);
     free(w->columns);
-    free(w->children);
+    for (size_t k = 0; w->ways != NULL && k < w->count; k++) {
+        free(w->ways[k].children);
+        free(w->ways[k].bits);
+    }
+    free(w->ways);
     free(w->inputs);
     free(w->found);
     free(w->stats);
@@ -353,7 +440,8 @@ static PyObject *write_all(const stream_object *s, writing *w) {
 }
 
 /// Arguments (program, columns, path, overwrite, rows per block, threads, zones, schema or None, metadata). `columns`:
-/// (identifier, full name, number of the stream's child); `metadata`: (key, value). All text is bytes.
+/// (identifier, full name, numbers of children: of the stream, of its struct, and so on); `metadata`: (key, value). All text is
+/// bytes.
 static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     stream_object *s = (stream_object *)self;
     PyObject *program, *columns, *pairs;
@@ -373,15 +461,15 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.program = zf_py_program_of(program);
     w.count = (size_t)PyTuple_Size(columns);
     w.columns = calloc(w.count + 1, sizeof *w.columns);
-    w.children = calloc(w.count + 1, sizeof *w.children);
+    w.ways = calloc(w.count + 1, sizeof *w.ways);
     w.inputs = calloc(w.count + 1, sizeof(zf_py_input *));
     w.found = calloc(w.count + 1, sizeof *w.found);
     w.stats = calloc(zf_program_columns(w.program, NULL) + 1, sizeof *w.stats);
     if (w.stats != NULL) w.stats[0].size = sizeof *w.stats;
     w.metadata = calloc((size_t)PyTuple_Size(pairs) + w.count + 1, sizeof *w.metadata);
     w.kept = calloc(w.count + 1, sizeof *w.kept);
-    bool made = w.kept != NULL && w.columns != NULL && w.children != NULL && w.inputs != NULL && w.found != NULL &&
-                w.stats != NULL && w.metadata != NULL;
+    bool made = w.kept != NULL && w.columns != NULL && w.ways != NULL && w.inputs != NULL && w.found != NULL && w.stats != NULL &&
+                w.metadata != NULL;
     w.options.overwrite = overwrite;
     w.options.rows_per_block = rows;
     w.options.zones = (size_t)zones;

@@ -18,10 +18,18 @@ def values_of(kind):
     return kind
 
 
+def leaves(field, name):
+    """(name, type) of each column of a field: of structs those of their fields."""
+    if not pa.types.is_struct(field.type):
+        return [(name, field.type)]
+    return [leaf for child in field.type for leaf in leaves(child, f"{name}.{child.name}")]
+
+
 def plain(schema):
     """Codecs that are compiled quickly, where codecs do not matter."""
     text = ("string", "binary")
-    return {field.name: "plain(strings)" if any(word in str(values_of(field.type)) for word in text) else "plain" for field in schema}
+    columns = [leaf for field in schema for leaf in leaves(field, field.name)]
+    return {name: "plain(strings)" if any(word in str(values_of(kind)) for word in text) else "plain" for name, kind in columns}
 
 
 @pytest.fixture(scope="session", autouse=True)

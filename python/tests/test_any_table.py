@@ -99,7 +99,17 @@ def list_types(draw):
     return draw(st.sampled_from([pa.list_(field), pa.large_list(field), pa.list_(field, size)]))
 
 
-KINDS = FLAT | CODED | list_types() | st.just(pa.null())
+@st.composite
+def struct_types(draw, kinds):
+    """No to three fields. Ordered dictionaries have the entries of all chunks, so they are columns of their own here."""
+    names = draw(st.lists(st.sampled_from(["x", "y.z", "日本語", "", "struct"]), max_size=3, unique=True))
+    kinds = kinds.filter(lambda kind: not (pa.types.is_dictionary(one := kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind) else kind) and one.ordered))
+    return pa.struct([draw(fields(name, kinds)) for name in names])
+
+
+SIMPLE = FLAT | CODED | list_types() | st.just(pa.null())
+STRUCTS = struct_types(SIMPLE)
+KINDS = SIMPLE | STRUCTS | struct_types(SIMPLE | STRUCTS)
 
 
 @st.composite
@@ -115,6 +125,10 @@ def arrays(draw, field, rows, entries=None):
         return pa.array(draw(st.lists(values(kind) | null, min_size=rows, max_size=rows)), kind)
     valid = draw(st.lists(st.booleans() if field.nullable else st.just(True), min_size=rows, max_size=rows))
     bits = pa.array(valid, pa.bool_()).buffers()[1]
+    if pa.types.is_struct(kind):
+        before = draw(st.integers(0, 3))  # children that begin elsewhere
+        parts = [draw(arrays(part, rows + before)).slice(before) for part in kind]
+        return pa.Array.from_buffers(kind, rows, [None if all(valid) else bits], children=parts)
     if pa.types.is_fixed_size_list(kind):
         inner = draw(arrays(kind.value_field, rows * kind.list_size, entries))
         return pa.Array.from_buffers(kind, rows, [None if all(valid) else bits], children=[inner])
@@ -137,7 +151,7 @@ def dictionaries(draw, kind):
 @st.composite
 def columns(draw, field, rows):
     """Rows in chunks that are slices of longer arrays. An ordered dictionary is that of all chunks."""
-    kind = field.type.value_type if pa.types.is_nested(field.type) else field.type
+    kind = field.type.value_type if pa.types.is_nested(field.type) and not pa.types.is_struct(field.type) else field.type
     entries = draw(dictionaries(kind)) if pa.types.is_dictionary(kind) and kind.ordered else None
     chunks, left = [], rows
     while left > 0 or not chunks:
@@ -164,6 +178,9 @@ def told(array):
     if pa.types.is_dictionary(kind):
         entries = told(array.dictionary)
         return [None if index is None else entries[index] for index in array.indices.to_pylist()]
+    if pa.types.is_struct(kind):
+        parts = [told(array.field(k)) for k in range(kind.num_fields)]  # without the nulls of the structs
+        return [[part[row] for part in parts] if there else None for row, there in enumerate(array.is_valid().to_pylist())]
     if pa.types.is_nested(kind):
         return [None if not value.is_valid else told(value.values) for value in array]
     plain = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}

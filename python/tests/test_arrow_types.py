@@ -192,7 +192,7 @@ def test_same_names(tmp_path):
         zf.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), tmp_path / "t.zfd")
 
 
-REFUSED = [pa.list_(pa.list_(pa.int32())), pa.struct([("a", pa.int32())]), pa.decimal256(39, 2), pa.decimal128(38, 19),
+REFUSED = [pa.list_(pa.list_(pa.int32())), pa.list_(pa.struct([("a", pa.int32())])), pa.decimal256(39, 2), pa.decimal128(38, 19),
            pa.decimal128(5, -2), pa.timestamp("s", "x" * 200), pa.map_(pa.string(), pa.int32()), pa.list_(pa.list_(pa.float32()), 3), pa.month_day_nano_interval(), pa.list_view(pa.int8())]
 
 

@@ -326,6 +326,18 @@ def test_lists_of_one_length(tmp_path):
             column.__dlpack__()
 
 
+def test_structs(tmp_path):
+    """A GPU has the columns of structs."""
+    table = pa.table({"s": pa.array([{"x": k, "y": [k]} if k % 3 else None for k in range(3000)]), "id": pa.array(range(3000))})
+    zf.write_table(table, tmp_path / "t.zfd")
+    with zf.open(tmp_path / "t.zfd") as f:
+        assert f.schema.names == ["s", "id"]
+        assert f.read(device="cuda:0").column_names == ["s", "s.x", "s.y", "id"] and f.read(["s.x", "s"], device="cuda:0").column_names == ["s.x", "s", "s.y"]
+        g = f.read_async(["s"], device="cuda:0").result()
+        assert [c.format for c in g.columns] == ["b", "l", "+L"] and pa.schema(g).names == ["s", "s.x", "s.y"]
+        assert f.read(["s"], device="cuda:0", out={"s.x": Array("<i8", (3000,))})["s.x"].nullable
+
+
 def test_plain_layouts(tmp_path):
     """Types that a GPU has in plain layouts."""
     words = pa.array(["a", None, "b"])

@@ -13,11 +13,11 @@ from ._errors import (CancelledError, ColumnError, DeviceError, ExistsError, Fil
 from ._file import Batches, Field, File, Schema, open
 from ._runtime import Buffer, DeviceBuffer, DeviceColumn, library_version as __version__
 from ._program import Program
-from ._table import Column, DeviceTable, Table
+from ._table import Column, DeviceTable, StructColumn, Table
 from ._write import write_table
 
 __all__ = ["Batches", "Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
-           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]
+           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "StructColumn", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]
 
 
 def __getattr__(name):

@@ -6,7 +6,7 @@ import os
 
 from . import _gpu, _home, _runtime, _types
 from ._errors import ColumnError, InputError, UsageError, refuse
-from ._table import Column, DeviceTable, Table
+from ._table import Column, DeviceTable, StructColumn, Table
 
 
 _ENDS, _VALUES = 1, 3  # zf_list_part
@@ -16,7 +16,7 @@ class Field:
     """A column of a file: its name, its type, and how it is stored."""
 
     __slots__ = ("name", "identifier", "_number", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
-                 "dictionary", "_zones", "_values", "_arrow", "_entries")
+                 "dictionary", "fields", "_zones", "_values", "_arrow", "_entries")
 
     def __init__(self, number, parts, kept, entries):
         """number: its first column. parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the
@@ -27,12 +27,26 @@ class Field:
         self._arrow, self._entries = _types.field_of(self.name, parts, kept), entries
         self.format = self._arrow[1]
         self.dictionary = self._arrow[5] and self._arrow[5][1]
-        self._values = None
+        self._values, self.fields = None, ()
         if part == _ENDS:
             self._values = parts[-1]
             self.nullable = len(parts) == 3
             self.codec += "".join(f", {'values' if facts[-2] == _VALUES else 'validity'}: {facts[8]}" for facts in parts[1:])
             self.plain_bytes, self.stored_bytes = (sum(facts[k] for facts in parts) for k in (11, 12))
+
+    @classmethod
+    def _of_struct(cls, kept, columns, rows):
+        """A struct. kept: its field in the file's schema. columns: those of its fields, and its own, as `_types.struct_columns` has them."""
+        self = cls.__new__(cls)
+        self.fields, self.name, self.identifier, self._number, self.rows = tuple(columns), kept[1], kept[1], None, rows
+        self._arrow = _types.struct_of(kept, (column._arrow for column in columns))
+        self.format, self.nullable, self.dictionary, self._values, self._entries = "+s", bool(kept[2] & _types.NULLABLE), None, None, None
+        self.type = _struct_type(kept, iter(columns))
+        self.codec = ", ".join(f"{column.name}: {column.codec}" for column in columns)
+        self.blocks, self.plain_bytes, self.stored_bytes, self._zones = (
+            sum(getattr(column, fact) for column in columns) for fact in ("blocks", "plain_bytes", "stored_bytes", "_zones"))
+        self.rows_per_block = 0
+        return self
 
     @property
     def ratio(self):
@@ -44,15 +58,15 @@ class Field:
 
 
 class Schema:
-    """The fields of a file: by position, by name, in order. Exports `__arrow_c_schema__`."""
+    """The fields of a file: by position, by name, in order; the fields of structs by names such as `place.x`. Exports `__arrow_c_schema__`."""
 
-    __slots__ = ("_fields", "_places", "_metadata")
+    __slots__ = ("_fields", "_named", "_metadata")
 
     def __init__(self, fields, metadata):
-        self._fields = fields
-        self._places = {field.identifier: k for k, field in enumerate(fields)}
-        self._places.update((field.name, k) for k, field in enumerate(fields))  # a full name goes before an identifier
-        self._metadata = metadata
+        self._fields, self._metadata = fields, metadata
+        within = [field for top in fields for field in top.fields]
+        self._named = {field.identifier: field for field in [*within, *fields]}
+        self._named.update((field.name, field) for field in [*within, *fields])  # a full name goes before an identifier, a struct before its own column
 
     @property
     def names(self):
@@ -66,13 +80,13 @@ class Schema:
         return iter(self._fields)
 
     def __contains__(self, name):
-        return name in self._places
+        return name in self._named
 
     def __getitem__(self, key):
         if isinstance(key, int):
             return self._fields[key]
-        if key in self._places:
-            return self._fields[self._places[key]]
+        if key in self._named:
+            return self._named[key]
         raise refuse(ColumnError, f"the file has no column {key!r}", hint=f"it has {', '.join(self.names) or 'none'}")
 
     def __arrow_c_schema__(self):
@@ -88,10 +102,10 @@ class Batches:
     Each call of `__arrow_c_stream__` begins a stream of its own, which keeps the file open: `pyarrow.RecordBatchReader.from_stream(b)`.
     """
 
-    __slots__ = ("_file", "_fields", "_begin", "_count", "_threads")
+    __slots__ = ("_file", "_fields", "_begin", "_count", "_threads", "_binary")
 
-    def __init__(self, file, fields, begin, count, threads):
-        self._file, self._fields, self._begin, self._count, self._threads = file, fields, begin, count, threads
+    def __init__(self, file, fields, begin, count, threads, binary):
+        self._file, self._fields, self._begin, self._count, self._threads, self._binary = file, fields, begin, count, threads, binary
 
     def __arrow_c_stream__(self, requested_schema=None):
         container, owner = self._file._opened()
@@ -99,8 +113,13 @@ class Batches:
         arrow = [arrow for _, arrow in self._fields]
         wanted = _types.wanted_fields(requested_schema, [field[0] for field in arrow]) if requested_schema is not None else ()
         arrow = list(map(_types.as_wanted, arrow, wanted)) if wanted else arrow
-        columns = tuple((field._number, form, field._entries) for (field, _), form in zip(self._fields, arrow))
-        return container.batches(columns, self._begin, self._count, self._threads, self._file.schema._metadata)
+        columns = []
+        for (field, _), form in zip(self._fields, arrow):
+            if field.fields:
+                columns += ((column._number, _types.as_bytes(column._arrow) if self._binary else column._arrow, column._entries) for column in field.fields)
+            else:
+                columns.append((field._number, form, field._entries))
+        return container.batches(tuple(columns), tuple(arrow), self._begin, self._count, self._threads, self._file.schema._metadata)
 
     def __arrow_c_schema__(self):
         return _runtime.export_schema(tuple(arrow for _, arrow in self._fields), self._file.schema._metadata)
@@ -166,8 +185,7 @@ class File:
                 grouped.append((number, [facts]))
         entries = {key: value for key, value in metadata if key.startswith(_types.OWN_KEYS)}
         pairs = [(key, value) for key, value in metadata if key not in entries]
-        fields = [Field(number, parts, kept.get(parts[0][1]), entries.get(f"{_types.OWN_KEYS}dictionary:{k}"))
-                  for k, (number, parts) in enumerate(grouped)]
+        fields = _fields_of(grouped, kept, entries, rows)
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
         self._open_in = container, owner
         _home.drain(owner)
@@ -253,6 +271,12 @@ class File:
     def explain(self, name):
         """How a column is stored, as text. Kernels are shown by `python -m zipflow explain FILE:COLUMN`."""
         field = self.schema[name]
+        if field.fields:
+            lines = [f"{field.name}: {field.type}", *(self._explain(column) for column in field.fields)]
+            return "\n".join(lines)
+        return self._explain(field)
+
+    def _explain(self, field):
         per_block = f"{field.rows_per_block:,} rows a block" if field.rows_per_block else "blocks of different numbers of rows"
         lines = [f"{field.name}: {field.type}",
                  f"  codec    {field.codec}",
@@ -364,6 +388,7 @@ class File:
 
     def _read(self, container, place, fields, begin, count, threads, binary, stream, allocator, out):
         if place != "cpu":
+            fields = _flat(fields)
             columns = _gpu.read(container.decode_gpu, container, place, fields, begin, count, threads, stream, allocator, binary, out)
             return DeviceTable(columns, count, place, self.schema._metadata)
         given = self._given(container, fields, begin, count, binary, out)
@@ -394,6 +419,7 @@ class File:
         if self._kind == 2:
             raise refuse(UsageError, "a file object is read on the thread that calls read: open a path or bytes for read_async", self._name)
         place, fields, begin, count = self._wanted(container, owner, columns, rows, device, threads, stream, allocator)
+        fields = fields if place == "cpu" else _flat(fields)
         names, metadata = [field.name for field in fields], self.schema._metadata
         if place == "cpu":
             given = self._given(container, fields, begin, count, binary, out)
@@ -414,7 +440,7 @@ class File:
         begin, count = self._rows(rows)
         _home.check_threads(threads)
         fields = self._fields(columns, container)
-        return Batches(self, [(field, _types.as_bytes(field._arrow) if binary else field._arrow) for field in fields], begin, count, threads)
+        return Batches(self, [(field, _types.as_bytes(field._arrow) if binary else field._arrow) for field in fields], begin, count, threads, binary)
 
     # ---- Life
 
@@ -442,13 +468,65 @@ class File:
 
 
 
+def _fields_of(grouped, kept, entries, rows):
+    """The fields of a file. grouped: (number, facts of its parts) of each column; kept: by name, what the schema says; entries: by key."""
+    places = {facts[0][1]: k for k, (_, facts) in enumerate(grouped)}
+    own, structs, within = dict(kept), {}, set()  # own: with what the schema says of structs' columns; structs: by their first column
+    for field in kept.values():
+        if field[0] == "+s" and field[5] is None:
+            columns = _types.struct_columns(field)
+            names = [name for name, _ in columns]
+            # A schema that says something else than the columns are is not believed.
+            fits = len(set(names)) == len(names) and all(name in places and (name not in own or name == field[1]) for name in names)
+            if fits and all(of is not None or _is_presence(grouped[places[name]][1]) for name, of in columns):
+                own.update(columns)
+                structs[places[names[0]]] = field, [places[name] for name in names]
+                within.update(places[name] for name in names)
+    made = [Field(number, facts, own.get(facts[0][1]), entries.get(f"{_types.OWN_KEYS}dictionary:{k}")) for k, (number, facts) in enumerate(grouped)]
+    fields = []
+    for k, field in enumerate(made):
+        if k in structs:
+            fields.append(Field._of_struct(structs[k][0], [made[one] for one in structs[k][1]], rows))
+        elif k not in within:
+            fields.append(field)
+    return fields
+
+
+def _struct_type(kept, columns):
+    """The type of a field that a struct has, or of one that is a struct: in the names of a program's types."""
+    if kept[0] != "+s" or kept[5] is not None:
+        return next(columns).type
+    nullable = bool(kept[2] & _types.NULLABLE)
+    if nullable or not kept[4]:
+        next(columns)
+    return f"struct<{', '.join(f'{child[1]}: {_struct_type(child, columns)}' for child in kept[4])}>{'?' * nullable}"
+
+
+def _is_presence(facts):
+    """Whether a column says which rows of a struct are there: booleans that are not null."""
+    _, _, element, logical, _, _, nullable = facts[0][:7]
+    return len(facts) == 1 and _types.ELEMENTS[element] == "bool" and not logical and not nullable
+
+
+def _flat(fields):
+    """The columns of fields: a GPU has those of structs as columns of their own."""
+    flat = {column.name: column for field in fields for column in (field.fields or (field,))}
+    return list(flat.values())
+
+
 def _decode(container, field, begin, count, threads, binary, given):
     """A column in host memory. given: what _out.take says of it, or None."""
+    if field.fields:
+        columns = tuple(_decode(container, column, begin, count, threads, binary, None) for column in field.fields)
+        return StructColumn(_types.as_bytes(field._arrow) if binary else field._arrow, columns, count)
     arrow = _types.as_bytes(field._arrow) if binary else field._arrow
     return container.decode(Column, field._number, begin, count, threads, arrow, field._entries, given)
 
 
 def _sizes(container, field, begin, count):
+    if field.fields:
+        sizes = [_sizes(container, column, begin, count) for column in field.fields]
+        return {part: max(size[part] for size in sizes) if part == "workspace" else sum(size[part] for size in sizes) for part in sizes[0]}
     number = field._number
     values, offsets, validity, workspace = container.sizes(number, begin, count, 0)
     if field._values is not None:  # ends, which become offsets

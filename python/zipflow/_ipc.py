@@ -15,6 +15,7 @@ class _Writer:
 
     def __init__(self):
         self.out = bytearray()
+        self.dictionaries = 0  # each has a number of its own
 
     def align(self, size):
         self.out += bytes(-len(self.out) % size)
@@ -60,15 +61,16 @@ class _Writer:
     def pairs(self, pairs):
         return self.vector([lambda pair=pair: self.table({0: lambda: self.text(pair[0]), 1: lambda: self.text(pair[1])}) for pair in pairs])
 
-    def field(self, field, number):
+    def field(self, field):
         form, name, flags, metadata, _, dictionary = field
         kind, slots = _type(dictionary[0] if dictionary else form, self)
         own = {0: lambda: self.text(name.encode()), 1: ("b", flags >> 1 & 1), 2: ("b", kind), 3: lambda: self.table(slots)}
         if dictionary:
-            index = _type(form, self)[1]
+            index, number = _type(form, self)[1], self.dictionaries
+            self.dictionaries += 1
             own[4] = lambda: self.table({0: ("q", number), 1: lambda: self.table(index), 2: ("b", flags & 1)})
         children = [] if dictionary else field[4]
-        own[5] = lambda: self.vector([lambda k=k, c=c: self.field(c, -1 - number - k) for k, c in enumerate(children)])
+        own[5] = lambda: self.vector([lambda c=c: self.field(c) for c in children])
         if metadata:
             own[6] = lambda: self.pairs(metadata)
         return self.table(own)
@@ -85,8 +87,8 @@ def _type(form, writer):
     single = {"n": 1, "z": 4, "u": 5, "b": 6, "Z": 19, "U": 20, "vz": 23, "vu": 24}
     if form in single:
         return single[form], {}
-    if form in ("+l", "+L"):
-        return 12 if form == "+l" else 21, {}
+    if form in ("+l", "+L", "+s"):
+        return {"+l": 12, "+L": 21, "+s": 13}[form], {}
     if form.startswith(("+w:", "w:")):
         return 16 if form[0] == "+" else 15, {0: ("i", int(form.partition(":")[2]))}
     if form.startswith("d:"):
@@ -111,7 +113,7 @@ def encode(fields, pairs):
     """The message of a schema. fields: as `_compile.Stream.schema` returns them, with lists of pairs as metadata."""
     writer = _Writer()
     writer.out += bytes(4)
-    slots = {0: ("h", 0), 1: lambda: writer.vector([lambda f=f, k=k: writer.field(f, k) for k, f in enumerate(fields)])}
+    slots = {0: ("h", 0), 1: lambda: writer.vector([lambda f=f: writer.field(f) for f in fields])}
     if pairs:
         slots[2] = lambda: writer.pairs(pairs)
     writer.patch(0, writer.table({0: ("h", _V5), 1: ("b", _SCHEMA), 2: lambda: writer.table(slots), 3: ("q", 0)}))
@@ -174,7 +176,7 @@ class _Reader:
 
     def format(self, kind, table):
         """The format of a type; None for types that a column says by itself, and those that are not stored here."""
-        single = {1: "n", 4: "z", 5: "u", 12: "+l", 19: "Z", 20: "U", 21: "+L", 23: "vz", 24: "vu"}
+        single = {1: "n", 4: "z", 5: "u", 12: "+l", 13: "+s", 19: "Z", 20: "U", 21: "+L", 23: "vz", 24: "vu"}
         if kind in single or table is None:
             return single.get(kind)
         if kind == 2:
@@ -199,12 +201,17 @@ class _Reader:
         return f"tD{_UNITS[unit]}" if kind == 18 else None
 
     def field(self, place, depth=0):
-        """(format, name, flags, metadata, child, dictionary) of a field: as `field_of` takes it."""
+        """(format, name, flags, metadata, child, dictionary) of a field: as `field_of` takes it. The child of a struct is a list."""
         self.spend(16)
         form, name = self.format(self.scalar(place, 2, 1), self.child(place, 3)), self.text(place, 0).decode()
         pairs = [(self.text(pair, 0), self.text(pair, 1)) for pair in self.places(self.child(place, 6))]
         children = self.places(self.child(place, 5)) if form and form[0] == "+" else []
-        child = self.field(children[0], depth + 1) if len(children) == 1 and depth == 0 else None
+        if depth > 64:
+            raise ValueError("nested deeper than 64 types")
+        if form == "+s":
+            child = [self.field(one, depth + 1) for one in children]
+        else:
+            child = self.field(children[0], depth + 1) if len(children) == 1 else None
         flags, entries, coded = 2 * (self.scalar(place, 1, 1) != 0), None, self.child(place, 4)
         if coded is not None:
             entries, index = (form, "", 0, None, None, None), self.child(coded, 1)

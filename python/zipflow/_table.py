@@ -54,8 +54,105 @@ class Column(_runtime.Column):
         return f"<zipflow.Column {self.name}: {len(self):,} rows of `{self.format}`{entries}{nulls}>"
 
 
+class StructColumn:
+    """Rows of structs in host memory: a column for each field, `s["x"]`, and which rows are null.
+
+    Exports Arrow (`pyarrow.array(column)`), without a copy of the fields' rows.
+    """
+
+    __slots__ = ("_field", "_columns", "_rows", "_parts", "_presence")
+
+    def __init__(self, field, columns, rows):
+        """field: as _types.struct_of makes it. columns: of its fields, and its own, as `_types.struct_columns` has them."""
+        self._field, self._columns, self._rows = field, columns, rows
+        left = iter(columns)
+        self._presence = next(left) if field[2] & _types.NULLABLE or not field[4] else None
+        self._parts = {}
+        for part in field[4]:
+            if part[1] == "+s":
+                own = tuple(next(left) for _ in range(_types.count_columns(part)))
+                self._parts[part[0]] = StructColumn((f"{self.name}.{part[0]}", *part[1:]), own, rows)
+            else:
+                self._parts[part[0]] = next(left)
+
+    @property
+    def name(self):
+        """The column's name."""
+        return self._field[0]
+
+    @property
+    def format(self):
+        """Arrow's format of structs, "+s"."""
+        return self._field[1]
+
+    @property
+    def nullable(self):
+        """Whether the type has nulls."""
+        return bool(self._field[2] & _types.NULLABLE)
+
+    @property
+    def null_count(self):
+        """The number of nulls."""
+        if not self.nullable:
+            return 0
+        bits = int.from_bytes(memoryview(self.validity).tobytes(), "little")
+        return self._rows - (bits & (1 << self._rows) - 1).bit_count()
+
+    @property
+    def nbytes(self):
+        """Bytes of the buffers of all fields together."""
+        return sum(column.nbytes for column in self._columns)
+
+    @property
+    def names(self):
+        """The names of the fields, in order."""
+        return list(self._parts)
+
+    @property
+    def fields(self):
+        """The fields, in order: each a Column or a StructColumn, whose rows are null where a struct is."""
+        return list(self._parts.values())
+
+    @property
+    def validity(self):
+        """A bitmap, lowest bit first, 1 for a struct; None where the type has no nulls."""
+        return self._presence.values if self.nullable else None
+
+    def __len__(self):
+        return self._rows
+
+    def __getitem__(self, name):
+        try:
+            return self._parts[name]
+        except KeyError:
+            raise refuse(ColumnError, f"column {self.name!r} has no field {name!r}", hint=f"it has {', '.join(self._parts) or 'none'}") from None
+
+    def __contains__(self, name):
+        return name in self._parts
+
+    def __iter__(self):
+        return iter(self._parts)
+
+    def __arrow_c_schema__(self):
+        return _runtime.export_struct(self._field, self._columns, self._rows)[0]
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return _runtime.export_struct(self._field, self._columns, self._rows)
+
+    def __repr__(self):
+        nulls = f", {self.null_count:,} nulls" if self.null_count else ""
+        return f"<zipflow.StructColumn {self.name}: {self._rows:,} rows of {', '.join(self._parts) or 'no fields'}{nulls}>"
+
+
+def _parts_of(column):
+    """A column as _runtime exports it."""
+    return (column._field, column._columns) if isinstance(column, StructColumn) else column
+
+
 def _as_wanted(column, wanted):
     """The column in another layout; itself where it is in that one, or where its values are others."""
+    if isinstance(column, StructColumn):
+        return column
     field = _types.of_description(column._type)
     other = _types.as_wanted(field, wanted)
     return column if other == field else _runtime.convert(column, other)
@@ -134,10 +231,10 @@ class Table(_Columns):
         if requested_schema is not None:
             wanted = _types.wanted_fields(requested_schema, self.column_names)
             columns = tuple(map(_as_wanted, columns, wanted)) if wanted else columns
-        return _runtime.export_stream(columns, self._rows, self._metadata)
+        return _runtime.export_stream(tuple(map(_parts_of, columns)), self._rows, self._metadata)
 
     def __arrow_c_schema__(self):
-        return _runtime.export_schema(tuple(self._columns.values()), self._metadata)
+        return _runtime.export_schema(tuple(map(_parts_of, self._columns.values())), self._metadata)
 
 
 class DeviceTable(_Columns):

@@ -59,6 +59,8 @@ def field_of(name, facts, kept):
     facts: the library's, of each part of the column. kept: what the file's schema says of it, in the same form, with None for formats
     that the column says by itself; None: nothing. A schema that says something else than the column has is not believed.
     """
+    if kept and kept[0] == "+s":
+        kept = None
     form, _, flags, metadata, child, entries = kept or (None, "", 0, None, None, None)
     _, _, element, logical, precision, scale, nullable = facts[-1][:7]
     element = ELEMENTS[element]
@@ -77,6 +79,38 @@ def field_of(name, facts, kept):
     if form == "n":
         form, flag = (form, flags & NULLABLE) if nullable else (plain, flag)
     return name, form, flag, metadata, None, None
+
+
+def struct_columns(kept, name=None):
+    """[(full name, field or None)] of the columns that a field of a schema has: those of a struct's fields, which have its name and a point
+    before theirs. None: the struct's own, of booleans, which says whether a row is there. kept: with its name, if that is None."""
+    form, own, flags, _, children, entries = kept[:6]
+    name = own if name is None else name
+    if form != "+s" or entries is not None:
+        return [(name, kept)]
+    columns = [(name, None)] if flags & NULLABLE or not children else []
+    for child in children:
+        columns += struct_columns(child, f"{name}.{child[1]}")
+    return columns
+
+
+def count_columns(field):
+    """How many columns a field has, as `struct_of` makes it."""
+    _, form, flags, _, children, _ = field
+    if form != "+s":
+        return 1
+    return bool(flags & NULLABLE or not children) + sum(map(count_columns, children))
+
+
+def struct_of(kept, columns):
+    """The field of a struct whose columns have these fields, in the order of `struct_columns`. columns: an iterator."""
+    form, name, flags, metadata, children, entries = kept
+    if form != "+s" or entries is not None:
+        _, form, own, metadata, child, entries = next(columns)
+        return name, form, own & ~NULLABLE | flags & NULLABLE, metadata, child, entries
+    if flags & NULLABLE or not children:
+        next(columns)
+    return name, "+s", flags & NULLABLE, metadata, [struct_of(child, columns) for child in children], None
 
 
 def _text(name):
@@ -98,6 +132,8 @@ def _family(form):
 def as_wanted(field, wanted):
     """The field in the layout of `wanted`, a description of a schema, as far as layouts of strings, dictionaries and decimals go."""
     name, form, flags, metadata, child, entries = field
+    if form == "+s":
+        return field
     theirs, _, _, _, children, coded = wanted
     if child:
         fits = theirs.startswith("+") and len(children) == 1 and coded is None
@@ -129,6 +165,8 @@ def of_description(field):
 def as_bytes(field):
     """The field with bytes in place of text."""
     name, form, flags, metadata, child, entries = field
+    if form == "+s":
+        return name, form, flags, metadata, [as_bytes(one) for one in child], None
     if child or entries:
         return name, form, flags, metadata if child else None, child and as_bytes(child), entries and as_bytes(entries)
     return (name, _AS_BYTES[form], flags, None, None, None) if form in _AS_BYTES else field

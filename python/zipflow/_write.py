@@ -60,6 +60,21 @@ def _type_of(field):
         raise _refused(field, error.hint) from None
 
 
+def _columns(field, children, name, within=False):
+    """[(full name, field, numbers of children)] of the columns of a field, as `_types.struct_columns` has them.
+
+    A field that a nullable struct has may be null, since the struct's rows may be. A struct's own column is one of booleans.
+    """
+    form, _, flags, metadata, fields, dictionary = field
+    if form != "+s" or dictionary is not None:
+        return [(name, (form, name, flags | _types.NULLABLE * within, metadata, fields, dictionary), children)]
+    nullable = bool(flags & _types.NULLABLE)
+    columns = [(name, ("b", name, 0, b"", (), None), children)] if nullable or not fields else []
+    for number, child in enumerate(fields):
+        columns += _columns(child, (*children, number), f"{name}.{child[1]}", within or nullable)
+    return columns
+
+
 def _flat_type(field):
     import re  # here: it takes time that `import zipflow` need not
 
@@ -80,7 +95,7 @@ def _flat_type(field):
         if 1 <= precision <= 38 and 0 <= scale <= min(precision, 18):
             return f"decimal({min(precision, 18)}, {scale})"
         raise _refused(field, "decimals have at most 38 digits, and 0 to 18 of them behind the point: cast it")
-    raise _refused(field, "make a column of each field of the struct" if form == "+s" else "cast it, or leave the column out")
+    raise _refused(field)
 
 
 def _is_nullable(field):
@@ -190,7 +205,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     table: an object with `__arrow_c_stream__` (pyarrow's tables and readers, polars, DuckDB's relations), or the path of a .parquet
     file, which pyarrow reads. Batches are encoded as they come, in the memory of a few blocks of 16 MiB a column.
     codecs: {column: text of a codec}; other columns have the default of their type (dsl/std/defaults.zf). The codec of a column with
-    nulls is that of its values, unless it names `nullable`; that of a column of lists is that of their values. Or a Program with one table, whose columns are the table's, by name.
+    nulls is that of its values, unless it names `nullable`; that of a column of lists is that of their values. The fields of structs are columns with
+    names such as `place.x`. Or a Program with one table, whose columns are the table's, by name.
     rows_per_block: 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum, maximum and nulls of every 65,536 rows.
 
     The file appears under its name when it is complete; nothing is left after an error. Every block is decoded and compared before it
@@ -209,7 +225,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     form, _, _, metadata, fields, _ = stream.schema()
     if form != "+s":
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
-    names = [field[1] for field in fields]
+    flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
+    names = [name for name, _, _ in flat]
     _check_names(names)
     if not names:
         raise refuse(UsageError, "the table has no columns")
@@ -221,7 +238,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         wrong = set(has) ^ set(names)
         if wrong:
             raise refuse(UsageError, f"the program's table and the data differ in the columns {', '.join(sorted(wrong))}")
-        columns = tuple((name.encode(), name.encode(), names.index(name)) for name in has)
+        columns = tuple((name.encode(), name.encode(), flat[names.index(name)][2]) for name in has)
     else:
         codecs = dict(codecs or {})
         for name, codec in codecs.items():
@@ -230,8 +247,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
             if not isinstance(codec, str):
                 raise TypeError(f"the codec of column {name!r} must be text, not {type(codec).__name__}")
         identifiers = _identifiers(names)
-        program = _load(_table_text("data", fields, identifiers, codecs), names)
-        columns = tuple((identifier.encode(), name.encode(), k) for k, (identifier, name) in enumerate(zip(identifiers, names)))
+        program = _load(_table_text("data", [field for _, field, _ in flat], identifiers, codecs), names)
+        columns = tuple((identifier.encode(), name.encode(), children) for identifier, (name, _, children) in zip(identifiers, flat))
     from . import _ipc
 
     pairs = tuple(_types.decode_metadata(metadata))
