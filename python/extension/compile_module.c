@@ -1,5 +1,8 @@
 // zipflow._compile: the compiler, which calls the runtime inside zipflow._runtime (library.h). It loads LLVM, so the package
 // imports it at the first decode or encode.
+#include <stdio.h>
+#include <string.h>
+
 #include "python/extension/home.h"
 #include "python/extension/library.h"
 #include "python/extension/program_object.h"
@@ -77,6 +80,22 @@ static PyMethodDef functions[] = {
     {0},
 };
 
+/// Sets the exception of a runtime with other functions; NULL: it has none.
+static void refuse_runtime(const zf_py_library *library) {
+    char version[32] = "an earlier one";
+    if (library != NULL) snprintf(version, sizeof version, "%.*s", (int)strcspn(library->text, ":"), library->text);
+    if (strcmp(version, ZF_PY_VERSION) == 0)
+        PyErr_SetString(PyExc_ImportError,
+                        "zipflow-runtime and zipflow-compile are of different builds, both of version " ZF_PY_VERSION
+                        ": install both anew, from one place");
+    else
+        PyErr_Format(
+            PyExc_ImportError,
+            "zipflow-runtime and zipflow-compile are of different builds: install both in version %s, which the compiler has; "
+            "the runtime has %s",
+            ZF_PY_VERSION, version);
+}
+
 /// Finds the functions of zipflow._runtime; false with an exception set.
 static bool bind_runtime(void) {
     // By hand: PyCapsule_Import takes an attribute of the package, which a package under import lacks.
@@ -87,11 +106,7 @@ static bool bind_runtime(void) {
     bool bound = library != NULL && zf_py_library_bind(library);
     if (!bound) {
         PyErr_Clear();
-        PyErr_Format(
-            PyExc_ImportError,
-            "zipflow-runtime and zipflow-compile are of different builds: install both in version %s, which the compiler "
-            "has; the runtime has %.12s",
-            ZF_PY_VERSION, library == NULL ? "an earlier one" : library->text);
+        refuse_runtime(library);
     }
     Py_XDECREF(capsule);
     Py_DECREF(runtime);

@@ -1,5 +1,6 @@
 #include "python/extension/device_column.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -494,6 +495,13 @@ static PyObject *reading_wait(PyObject *self, PyObject *argument) {
     return reading_column(self, argument);
 }
 
+static PyObject *reading_done(PyObject *self, PyObject *argument) {
+    const reading_object *r = (reading_object *)self;
+    size_t k = PyLong_AsSize_t(argument);
+    if (PyErr_Occurred() || !in_process(r)) return NULL;
+    return PyBool_FromLong(!isnan(zf_batch_ready_seconds(r->read->batch, k)));
+}
+
 static PyObject *reading_follow(PyObject *self, PyObject *none) {
     (void)none;
     const reading_object *r = (reading_object *)self;
@@ -507,6 +515,7 @@ static PyObject *reading_follow(PyObject *self, PyObject *none) {
 static PyMethodDef reading_methods[] = {
     {"column", reading_column, METH_O, "column(k): a DeviceColumn, whether its rows are there or not."},
     {"wait", reading_wait, METH_O, "wait(k): a DeviceColumn, once its rows are there and checked."},
+    {"done", reading_done, METH_O, "done(k): whether `wait` returns at once."},
     {"follow", reading_follow, METH_NOARGS, "Lets the stream wait for the rows."},
     {0},
 };

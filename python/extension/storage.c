@@ -65,6 +65,10 @@ int64_t zf_py_count_nulls(const uint8_t *validity, int64_t rows) {
 
 // ---- Decoding -------------------------------------------------------------------------------------------------
 
+static bool is_text(const char *format) {
+    return strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
+}
+
 /// Refuses strings that are not UTF-8.
 static zf_status check_text(const zf_py_decode *d, const zf_py_storage *s, zf_error *error) {
     int64_t row = zf_py_utf8_fault(s->values, s->offsets, s->rows);
@@ -88,9 +92,7 @@ static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void
     if (s->validity != NULL) s->null_count = zf_py_count_nulls(s->validity, s->rows);
     if (s->element != ZF_STRING) return ZF_OK;
     s->values_bytes = (size_t)((const int64_t *)s->offsets)[s->rows]; // `values` of a range is an upper bound
-    const char *format = (d->field->dictionary != NULL ? d->field->dictionary : d->field)->format;
-    bool text = strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
-    return text ? check_text(d, s, error) : ZF_OK;
+    return is_text((d->field->dictionary != NULL ? d->field->dictionary : d->field)->format) ? check_text(d, s, error) : ZF_OK;
 }
 
 zf_py_storage *zf_py_storage_new(uint64_t rows, zf_element element) {
@@ -544,6 +546,19 @@ static zf_status encode_dictionary(const zf_py_decode *d, zf_py_storage *s, cons
     return status;
 }
 
+/// Refuses entries that are not UTF-8. Those of rows were looked at with them, and no row may use others that the file keeps.
+static zf_status check_entries(const zf_py_decode *d, const zf_py_storage *entries, zf_error *error) {
+    int64_t number = zf_py_utf8_fault(entries->values, entries->offsets, entries->rows);
+    if (number < 0) return ZF_OK;
+    char place[256];
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    snprintf(place, sizeof place, "%.80s, column %.80s", zf_container_path(d->container), info.full_name);
+    zf_py_fail(error, ZF_ERR_INPUT, place, "entry %lld of the column's dictionary is not UTF-8", (long long)number);
+    snprintf(error->hint, sizeof error->hint, "`binary=True` of `read` takes strings as bytes");
+    return ZF_ERR_INPUT;
+}
+
 // ---- All layouts ----------------------------------------------------------------------------------------------
 
 /// Gives rows the layout of their field.
@@ -565,6 +580,7 @@ static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_fi
     }
     if (field->dictionary != NULL) {
         ZF_TRY_PY(encode_dictionary(d, s, format, error));
+        if (d->entries != NULL && is_text(field->dictionary->format)) ZF_TRY_PY(check_entries(d, s->dictionary, error));
         zf_py_decode entries = *d;
         entries.options.row_begin = UINT64_MAX; // an entry is no row
         return lay_out(&entries, s->dictionary, field->dictionary, error);

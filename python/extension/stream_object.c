@@ -1,8 +1,13 @@
 #include "python/extension/stream_object.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "python/extension/arrow_import.h"
 #include "python/extension/program_object.h"
@@ -113,6 +118,8 @@ typedef struct writing {
     size_t count;
     zf_table_writer *writer;
     bool started, done;
+    ArrowArray batch;        ///< that was read, and is encoded next; `release` is NULL: the stream has ended
+    atomic_bool interrupted; ///< the encoder stops
 } writing;
 
 static zf_status find_column(const writing *w, const char *name, found_column *out, zf_error *error) {
@@ -345,25 +352,98 @@ static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
     return ZF_OK;
 }
 
-/// Reads and encodes one batch; after the last one the file is complete.
-static zf_status step(writing *w, zf_error *error) {
+/// Reads the next batch, on the calling thread: some producers know no other.
+static zf_status read_batch(writing *w, zf_error *error) {
     if (!w->started) {
         w->started = true;
-        return start(w, error);
+        ZF_TRY_PY(start(w, error));
     }
-    ArrowArray batch = {0};
-    int failed = w->stream->get_next(w->stream, &batch);
-    if (failed != 0) return fail_stream(w->stream, failed, error);
-    if (batch.release == NULL) {
+    w->batch = (ArrowArray){0};
+    int failed = w->stream->get_next(w->stream, &w->batch);
+    return failed != 0 ? fail_stream(w->stream, failed, error) : ZF_OK;
+}
+
+/// Encodes the batch that was read; after the last one the file is complete.
+static zf_status encode_batch(writing *w, zf_error *error) {
+    if (w->batch.release == NULL) {
         w->done = true;
         if (w->writer == NULL) ZF_TRY_PY(create(w, NULL, error));
         return zf_table_writer_finish(w->writer, w->stats, error);
     }
-    zf_status status = check_batch(w, &batch, error);
-    if (status == ZF_OK && w->writer == NULL) status = create(w, &batch, error);
-    if (status == ZF_OK) status = append(w, &batch, error);
-    batch.release(&batch);
+    zf_status status = check_batch(w, &w->batch, error);
+    if (status == ZF_OK && w->writer == NULL) status = create(w, &w->batch, error);
+    if (status == ZF_OK) status = append(w, &w->batch, error);
+    w->batch.release(&w->batch);
     return status;
+}
+
+// ---- Interrupts -----------------------------------------------------------------------------------------------
+
+/// A batch that a thread encodes, while the calling thread looks for interrupts.
+typedef struct encoding {
+    writing *w;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool ended;
+    zf_status status;
+    zf_error error;
+} encoding;
+
+/// On a thread of the encoder, without the GIL.
+static bool go_on(void *user, uint64_t done, uint64_t blocks) {
+    (void)done, (void)blocks;
+    return !atomic_load(&((writing *)user)->interrupted);
+}
+
+static void *encode_alone(void *user) {
+    encoding *e = user;
+    zf_status status = encode_batch(e->w, &e->error);
+    pthread_mutex_lock(&e->lock);
+    e->status = status;
+    e->ended = true;
+    pthread_cond_signal(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+/// Waits a while for the end of the encoding, without the GIL.
+static bool wait_a_while(encoding *e) {
+    enum { NANOSECONDS = 50 * 1000 * 1000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&e->lock);
+    if (!e->ended) pthread_cond_timedwait(&e->changed, &e->lock, &until);
+    bool ended = e->ended;
+    pthread_mutex_unlock(&e->lock);
+    return ended;
+}
+
+/// Encodes the batch that was read. False with an exception set: an error, or that of an interrupt, which ends it at a block.
+static bool encode_interruptible(const stream_object *s, writing *w) {
+    encoding e = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    pthread_t thread;
+    bool main_thread = syscall(SYS_gettid) == (long)getpid(); // no other one hears of interrupts
+    if (!main_thread || pthread_create(&thread, NULL, encode_alone, &e) != 0) {
+        Py_BEGIN_ALLOW_THREADS encode_alone(&e);
+        Py_END_ALLOW_THREADS
+    } else {
+        bool ended = false;
+        while (!ended) {
+            Py_BEGIN_ALLOW_THREADS ended = wait_a_while(&e);
+            Py_END_ALLOW_THREADS if (!atomic_load(&w->interrupted) && PyErr_CheckSignals() != 0)
+                atomic_store(&w->interrupted, true); // its exception stays set
+        }
+        pthread_join(thread, NULL);
+    }
+    pthread_mutex_destroy(&e.lock);
+    pthread_cond_destroy(&e.changed);
+    if (atomic_load(&w->interrupted)) return false;
+    if (e.status == ZF_OK) return true;
+    zf_py_raise(s->make_error, &e.error);
+    return false;
 }
 
 static bool take_columns(writing *w, PyObject *columns) {
@@ -417,9 +497,9 @@ static PyObject *write_all(const stream_object *s, writing *w) {
     while (!w->done) {
         zf_error error = {0};
         zf_status status;
-        Py_BEGIN_ALLOW_THREADS status = step(w, &error);
+        Py_BEGIN_ALLOW_THREADS status = read_batch(w, &error);
         Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(s->make_error, &error);
-        if (PyErr_CheckSignals() != 0) return NULL;
+        if (!encode_interruptible(s, w) || PyErr_CheckSignals() != 0) return NULL;
     }
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < w->count; k++) {
@@ -475,6 +555,8 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.options.zones = (size_t)zones;
     w.options.schema = schema;
     w.options.schema_bytes = schema != NULL ? (size_t)schema_bytes : 0;
+    w.options.progress = go_on;
+    w.options.progress_user = &w;
     w.options.metadata = w.metadata;
     w.options.metadata_count = (size_t)PyTuple_Size(pairs);
     PyObject *result = NULL;

@@ -31,18 +31,22 @@ zf.Program("table t { n: i64 = bitpack; }")
 """
 
 
+EARLIER, BUILD, ABSENT = "the runtime has 0.0.9\n", "both of version", "the runtime has an earlier one"
+
+
 @pytest.mark.parametrize("change, refused", [
     ("", False),
-    ("text = b'0.0.9:' + text[len(version):]", True),
-    ("text, count = text.rsplit(b' ', 1)[0], count - 1", True),
-    ("count -= 1", True),
-    ("functions[3:5] = functions[4:2:-1]; text = ' '.join([version, *functions]).encode()", True),
-    ("name = b'another'", True),
-    ("name = None", True),
+    ("text = b'0.0.9:' + text[len(version):]", EARLIER),
+    ("text, count = text.rsplit(b' ', 1)[0], count - 1", BUILD),
+    ("count -= 1", BUILD),
+    ("functions[3:5] = functions[4:2:-1]; text = ' '.join([version, *functions]).encode()", BUILD),
+    ("name = b'another'", ABSENT),
+    ("name = None", ABSENT),
 ])
 def test_another_build(change, refused):
     done = subprocess.run([sys.executable, "-c", CODE.replace("CHANGE", change)], capture_output=True, text=True)
     if refused:
         assert done.returncode == 1 and "ImportError: zipflow-runtime and zipflow-compile are of different builds" in done.stderr, done
+        assert refused in done.stderr, done
     else:
         assert done.returncode == 0, done.stderr

@@ -216,7 +216,7 @@ def test_programs_of_others(tmp_path, file, mixed):
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     for wrong in ("none", None, 1, ["known"]):
-        caught(ValueError, zf.open, path, programs=wrong)
+        caught(zf.UsageError, zf.open, path, programs=wrong)
 
 
 def test_codec_errors(tmp_path):
@@ -299,11 +299,9 @@ RawSchema._fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("
                       ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
 
 
-@pytest.mark.parametrize("index", [b"f", b"b", b"u", b"tdD", b""])
-def test_indices_of_other_types(tmp_path, index):
-    """A producer whose dictionary has indices that are no integers: pyarrow makes none."""
-    data = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"])
-    capsule = pa.table({"d": data}).__arrow_c_stream__()
+def changed(table, change):
+    """A table whose stream says something else of its first column: change(schema)."""
+    capsule = table.__arrow_c_stream__()
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
     get_schema = ctypes.c_void_p.from_address(pointer_of(capsule, b"arrow_array_stream"))  # the first member of ArrowArrayStream
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(RawSchema))
@@ -313,17 +311,34 @@ def test_indices_of_other_types(tmp_path, index):
     def ours(stream, out):
         failed = theirs(stream, out)
         if not failed:
-            ctypes.cast(out.contents.children, ctypes.POINTER(ctypes.POINTER(RawSchema)))[0].contents.format = index
+            change(ctypes.cast(out.contents.children, ctypes.POINTER(ctypes.POINTER(RawSchema)))[0].contents)
         return failed
 
     get_schema.value = ctypes.cast(ours, ctypes.c_void_p).value
 
     class Table:
+        kept = ours, table
+
         def __arrow_c_stream__(self, requested_schema=None):
             return capsule
 
-    error = caught(zf.UsageError, zf.write_table, Table(), tmp_path / "t.zfd")
+    return Table()
+
+
+@pytest.mark.parametrize("index", [b"f", b"b", b"u", b"tdD", b""])
+def test_indices_of_other_types(tmp_path, index):
+    """A producer whose dictionary has indices that are no integers: pyarrow makes none."""
+    data = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"])
+    table = changed(pa.table({"d": data}), lambda schema: setattr(schema, "format", index))
+    error = caught(zf.UsageError, zf.write_table, table, tmp_path / "t.zfd")
     assert error.place == "d" and f"indices of a dictionary have Arrow's type `{index.decode()}`" in str(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_no_text(tmp_path):
+    for change in (lambda schema: setattr(schema, "name", b"a\xff"), lambda schema: setattr(schema, "format", b"ts\xff:")):
+        error = caught(zf.InputError, zf.write_table, changed(pa.table({"a": [1]}), change), tmp_path / "t.zfd")
+        assert "is not UTF-8" in str(error) and "\\xff" in str(error)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -352,8 +367,33 @@ def test_not_tables(tmp_path):
         caught(TypeError, zf.write_table, wrong, tmp_path / "t.zfd")
     caught(zf.UsageError, zf.write_table, pa.chunked_array([[1, 2]]), tmp_path / "t.zfd")
     caught(zf.UsageError, zf.write_table, pa.table({}), tmp_path / "t.zfd")
-    for options in ({"threads": 500}, {"rows_per_block": -1}):
-        caught(ValueError, zf.write_table, pa.table({"a": [1]}), tmp_path / "t.zfd", **options)
+    for options in ({"threads": 500}, {"rows_per_block": -1}, {"threads": -1}, {"rows_per_block": 1 << 32}, {"codecs": {"a": "plain\ud800"}}, {"codecs": {"\udcff": "plain"}}):
+        caught(zf.UsageError, zf.write_table, pa.table({"a": [1]}), tmp_path / "t.zfd", **options)
+    caught(zf.UsageError, zf.write_table, pa.table({"a": [1]}), "a\0b.zfd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_of_arguments(file):
+    """Wrong values are UsageErrors, which are ValueErrors; wrong types are TypeErrors."""
+    with zf.open(file) as f:
+        for options in ({"threads": 257}, {"threads": -1}, {"rows": slice(0, 9, 2)}, {"columns": ["\udc80"]}, {"columns": ["num\udc80ber"]}):
+            for call in (f.read, f.batches, f.read_async):
+                assert isinstance(caught(zf.UsageError, call, **options), ValueError)
+        for options in ({"threads": "2"}, {"rows": 3}, {"columns": "number"}):
+            caught(TypeError, f.read, **options)
+    error = caught(zf.UsageError, zf.Program, "table t { a: i64 = plain; // \ud83d\n}")
+    assert "the program is not UTF-8" in str(error) and "\\ud83d" in str(error)
+    caught(zf.UsageError, zf.open, "a\0b")
+
+
+def test_nearest_names_beside_lists(tmp_path):
+    """The library's own error would name a part of a list, which is no column of a table."""
+    zf.write_table(pa.table({"tags": [["a"]], "price": [1], "place": [{"latitude": 1}]}), tmp_path / "t.zfd")
+    with zf.open(tmp_path / "t.zfd") as f:
+        for name, hint in (("prize", "did you mean price?"), ("tag", "did you mean tags?"), ("place.latitud", "did you mean place.latitude?"), ("zzzz", "it has tags, price, place"),
+                           ("tags.values", "did you mean tags?")):
+            error = caught(zf.ColumnError, f.read, [name])
+            assert error.hint.startswith(hint) and error.code == "ZF1105" and "values?" not in error.hint, error.hint
 
 
 def test_programs(tmp_path, mixed):

@@ -104,6 +104,22 @@ def test_what_a_file_keeps_is_hidden(tmp_path):
     assert "zipflow:x" in str(error)
 
 
+def test_entries_that_are_no_text(tmp_path):
+    """Entries that no row uses are read, too, so they are text where the type is."""
+    words = pa.array([b"ok", b"\xff"]).view(pa.string())
+    table = pa.table({"good": coded(["a", "b"], [0, 1]), "x": pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), words),
+                      "l": pa.ListArray.from_arrays([0, 1, 2], pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), words))})
+    zf.write_table(table, tmp_path / "t.zfd")
+    with zf.open(tmp_path / "t.zfd") as f:
+        assert f.read(["good"])["good"].dictionary is not None
+        for name in ("x", "l"):
+            error = caught(zf.InputError, f.read, [name])
+            assert "entry 1 of the column's dictionary is not UTF-8" in str(error) and f"column {name}" in error.place and "binary=True" in error.hint
+            with pytest.raises((OSError, pa.ArrowInvalid), match="not UTF-8"):
+                pa.RecordBatchReader.from_stream(f.batches([name])).read_all()
+        assert f.read(["x"], binary=True)["x"].dictionary.values is not None and pa.array(f.read(["x"], binary=True)["x"]).dictionary.to_pylist() == [b"ok", b"\xff"]
+
+
 def test_entries_that_lie(tmp_path):
     """Entries that anybody may have made are refused, or are entries; never stray reads."""
     words = pa.table({"x": coded(["abc", "de"], [1, 0]), "n": coded([7, 8], [1, 0], values=pa.int32())})

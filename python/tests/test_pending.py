@@ -29,6 +29,17 @@ def test_on_the_cpu(path):
         assert isinstance(caught(zf.UsageError, early), ValueError)
 
 
+def test_done(path):
+    """It is known without `futures`, whose thread would know it a moment later."""
+    f = zf.open(path)
+    pending = f.read_async(NAMES, device="cuda:0")
+    pending.result()
+    assert pending.done() and pending._futures is None
+    on_cpu = f.read_async(NAMES)
+    on_cpu.result()
+    assert on_cpu.done()
+
+
 def test_asyncio(path):
     async def main():
         columns = f.read_async(NAMES).futures

@@ -45,6 +45,49 @@ def test_writers_at_once(tmp_path, mixed):
         assert len(set(pool.map(write, range(5)))) == 1  # the same rows give the same file
 
 
+INTERRUPTED = """
+import os, random, signal, sys, threading, time
+import pyarrow as pa
+import zipflow as zf
+
+numbers = random.Random(1).randbytes(8 << 20)
+table = pa.table({f"c{k}": pa.Array.from_buffers(pa.int64(), 1 << 20, [None, pa.py_buffer(numbers)]) for k in range(6)})
+
+def seconds():
+    begin = time.monotonic()
+    zf.write_table(BATCH(table), sys.argv[1], rows_per_block=32768, threads=1)
+    return time.monotonic() - begin
+
+handed = threading.Event()
+
+def batches():
+    yield from table.to_batches()
+    print("all was encoded")
+
+def one_batch(table):
+    handed.set()
+    return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+BATCH = lambda table: table
+whole = seconds()
+os.unlink(sys.argv[1])
+BATCH = one_batch
+threading.Thread(target=lambda: (handed.wait(), time.sleep(whole / 10), os.kill(os.getpid(), signal.SIGINT))).start()
+begin = time.monotonic()
+try:
+    seconds()
+except KeyboardInterrupt:
+    taken = time.monotonic() - begin
+    print("interrupted", len(os.listdir(os.path.dirname(sys.argv[1]))), taken < whole / 2, taken, whole)
+"""
+
+
+def test_interrupt_of_a_write(tmp_path):
+    """Ctrl-C ends the encoding of a batch at its next block, and nothing is left."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, str(tmp_path / "t.zfd")], capture_output=True, text=True, timeout=250)
+    assert done.stdout.startswith("interrupted 0 True"), (done.stdout, done.stderr)
+
+
 def test_close_while_others_read(file, mixed):
     """A read that has begun ends well, later ones raise."""
     f = zf.open(file)

@@ -109,3 +109,11 @@ def _number(message):
 def refuse(kind, message, place="", hint=""):
     """An exception of the package itself."""
     return _build(kind, message, "", place, hint, None)
+
+
+def utf8(text, what):
+    """Text as UTF-8. Raises UsageError for surrogates, which have none. what: the text, for the error."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise refuse(UsageError, f"{what} is not UTF-8: {text[max(error.start - 8, 0):error.end + 8]!r}") from None

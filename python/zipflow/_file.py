@@ -5,7 +5,7 @@ import io as _io
 import os
 
 from . import _gpu, _home, _runtime, _types
-from ._errors import ColumnError, InputError, UsageError, refuse
+from ._errors import ColumnError, InputError, UsageError, refuse, utf8
 from ._table import Column, DeviceTable, StructColumn, Table
 
 
@@ -139,7 +139,7 @@ class File:
 
     def __init__(self, source, programs="all"):
         if programs not in ("all", "known"):
-            raise ValueError(f'programs must be "all" or "known", not {programs!r}')
+            raise refuse(UsageError, f'programs must be "all" or "known", not {programs!r}')
         self._source, self._programs = source, programs
         self._open_in = None  # (container, Home) of the process that opened it, always together; None: closed
         self._lock = _thread.allocate_lock()
@@ -160,7 +160,7 @@ class File:
         name = os.fsencode(self._name)
         if self._kind == 0:
             if b"\0" in name:
-                raise ValueError("a path has no NUL character")
+                raise refuse(UsageError, "a path has no NUL character")
             if self._path is None:  # for children and pickles, whose working directory may be another
                 self._path = os.path.abspath(self._name)
             elif _footer(self._path) != self._footer:
@@ -297,7 +297,7 @@ class File:
             raise TypeError(f"rows must be a slice, not {type(rows).__name__}")
         begin, end, step = rows.indices(self.num_rows)
         if step != 1:
-            raise ValueError(f"rows must be a slice with a step of 1, not {step}")
+            raise refuse(UsageError, f"rows must be a slice with a step of 1, not {step}")
         return begin, max(end - begin, 0)
 
     def _fields(self, columns, container):
@@ -319,16 +319,22 @@ class File:
         return fields
 
     def _no_column(self, container, name):
-        """The error of a name that no column has. The library's knows the nearest name; it counts the parts of lists as columns."""
-        lists = any(field._values is not None for field in self.schema)
+        """The error of a name that no column has. The library counts parts of lists as columns, so it may know one or come near to one."""
+        utf8(name, "the name of a column")
+        error = refuse(ColumnError, f"{name!r} is a part of a column of lists, and not read by itself", self._name)
         try:
             container.find(name)
-        except ColumnError as error:
-            if not lists or error.hint.startswith("did you mean") and any(f"did you mean {known}?" == error.hint for known in self.schema.names):
+        except ColumnError as unknown:
+            error = unknown
+            if not any(field._values is not None for field in self.schema._named.values()):
                 return error
-            return refuse(ColumnError, f"no column is called {name!r}", self._name, f"it has {', '.join(self.schema.names)}")
-        return refuse(ColumnError, f"{name!r} is a part of a column of lists, and not read by itself", self._name,
-                      f"it has {', '.join(self.schema.names)}")
+        import difflib  # here: it takes time that `import zipflow` need not
+
+        lists = [field.name for field in self.schema._named.values() if field._values is not None and name.startswith(f"{field.name}.")]
+        near = lists or difflib.get_close_matches(name, list(self.schema._named), 1)
+        error.hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(self.schema.names)}"
+        error.code = "ZF1105"
+        return error
 
     def sizes(self, columns=None, rows=None):
         """Bytes that `read` needs for each column, by name: {"values": ..., "offsets": ..., "validity": ..., "workspace": ...}.

@@ -6,6 +6,7 @@ import os
 import sys
 
 from . import _runtime
+from ._errors import UsageError, refuse
 
 _lock = _thread.allocate_lock()
 _home = None
@@ -69,7 +70,7 @@ def with_compiler(owner):
 def check_threads(threads):
     """Refuses a number of threads that no call may have."""
     if not 0 <= threads <= 256:
-        raise ValueError("threads must be between 0 and 256")
+        raise refuse(UsageError, "threads must be between 0 and 256")
 
 
 def _in_child():

@@ -3,6 +3,7 @@
 import os
 
 from . import _home
+from ._errors import utf8
 
 
 class Program:
@@ -27,7 +28,7 @@ class Program:
         owner = _home.home()
         if self._owner is not owner:
             _home.with_compiler(owner)
-            self._loaded = _compile.program(owner, owner._capsule(), os.fsencode(self._name), self._text.encode())
+            self._loaded = _compile.program(owner, owner._capsule(), os.fsencode(self._name), utf8(self._text, "the program"))
             self._owner = owner
         return self._loaded
 

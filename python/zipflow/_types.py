@@ -152,7 +152,10 @@ def wanted_fields(requested_schema, names):
     """The descriptions of the columns of a requested schema, which must have them in this order, or none of its wishes is granted."""
     from . import _runtime
 
-    form, _, _, _, fields, _ = _runtime.describe_schema(requested_schema)
+    try:
+        form, _, _, _, fields, _ = _runtime.describe_schema(requested_schema)
+    except UnicodeDecodeError:  # no column has such a name
+        return ()
     return fields if form == "+s" and [field[1] for field in fields] == list(names) else ()
 
 

@@ -3,7 +3,7 @@
 import os
 
 from . import _home, _types
-from ._errors import InputError, UnsupportedError, UsageError, refuse
+from ._errors import InputError, UnsupportedError, UsageError, refuse, utf8
 from ._program import Program
 
 # By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
@@ -217,12 +217,15 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
 
     target = os.fsencode(path)
     if b"\0" in target:
-        raise ValueError("a path has no NUL character")
+        raise refuse(UsageError, "a path has no NUL character")
     _home.check_threads(threads)
     if not 0 <= rows_per_block <= 1 << 31:
-        raise ValueError("rows_per_block must be between 0 and 2^31")
+        raise refuse(UsageError, "rows_per_block must be between 0 and 2^31")
     stream = _compile.stream(_source(table).__arrow_c_stream__())
-    form, _, _, metadata, fields, _ = stream.schema()
+    try:
+        form, _, _, metadata, fields, _ = stream.schema()
+    except UnicodeDecodeError as error:
+        raise refuse(InputError, f"a name or a type in the schema of the Arrow stream is not UTF-8: {error.object[:80]!r}") from None
     if form != "+s":
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
     flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
@@ -244,7 +247,9 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         for name, codec in codecs.items():
             if name not in names:
                 raise refuse(UsageError, f"codecs names the column {name!r}, which the table does not have", hint=f"it has {', '.join(names)}")
-            if not isinstance(codec, str):
+            if isinstance(codec, str):
+                utf8(codec, f"the codec of column {name!r}")
+            else:
                 raise TypeError(f"the codec of column {name!r} must be text, not {type(codec).__name__}")
         identifiers = _identifiers(names)
         program = _load(_table_text("data", [field for _, field, _ in flat], identifiers, codecs), names)
