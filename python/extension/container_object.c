@@ -283,6 +283,43 @@ static PyObject *container_sizes(PyObject *self, PyObject *arguments) {
                 : NULL;
 }
 
+typedef struct obtaining {
+    zf_context *context;
+    zf_code_request *requests;
+    size_t count;
+    unsigned threads;
+} obtaining;
+
+static zf_status obtain_code(void *user, zf_error *error) {
+    const obtaining *o = user;
+    return zf_code_obtain(o->context, "cpu", o->requests, o->count, o->threads, NULL, NULL, error);
+}
+
+/// Arguments (columns, first row, rows, threads): gets the code of columns, a tuple of numbers, over several threads.
+static PyObject *container_obtain(PyObject *self, PyObject *arguments) {
+    container_object *c = (container_object *)self;
+    PyObject *columns;
+    unsigned long long first, rows;
+    obtaining o = {.context = zf_py_home_of(c->home)->context};
+    if (!PyArg_ParseTuple(arguments, "O!KKI", &PyTuple_Type, &columns, &first, &rows, &o.threads)) return NULL;
+    o.count = (size_t)PyTuple_Size(columns);
+    o.requests = calloc(o.count + 1, sizeof *o.requests);
+    if (o.requests == NULL) return PyErr_NoMemory();
+    bool good = begin(c);
+    for (size_t k = 0; good && k < o.count; k++) {
+        const size_t column = PyLong_AsSize_t(PyTuple_GetItem(columns, (Py_ssize_t)k));
+        o.requests[k] =
+            (zf_code_request){ZF_INIT(zf_code_request), .container = c->container, .column = column,
+                              .options = {ZF_INIT(zf_decode_options), .some_rows = true, .row_begin = first, .row_count = rows}};
+    }
+    if (good) {
+        good = !PyErr_Occurred() && call(c, obtain_code, &o);
+        end(c);
+    }
+    free(o.requests);
+    return good ? Py_NewRef(Py_None) : NULL;
+}
+
 static zf_status decode_column(void *user, zf_error *error) { return zf_py_decode_run(user, error); }
 
 /// Takes (address, bytes, owner) of each part, or None where it has none. False with an exception set.
@@ -722,6 +759,7 @@ static PyMethodDef methods[] = {
     {"gpu_sizes", container_gpu_sizes, METH_VARARGS, "Bytes that a decode to a GPU needs."},
     {"decode_gpu", container_decode_gpu, METH_VARARGS, "Columns, or some of their rows, in a GPU's memory."},
     {"start_gpu", container_start_gpu, METH_VARARGS, "The same, as a Reading."},
+    {"obtain", container_obtain, METH_VARARGS, "Gets the code of columns over several threads, before they are decoded."},
     {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
     {"batches", container_batches, METH_VARARGS, "A capsule of an Arrow stream of columns, block by block."},
     {0},

@@ -122,9 +122,12 @@ typedef struct writing {
     atomic_bool interrupted; ///< the encoder stops
 } writing;
 
-static zf_status find_column(const writing *w, const char *name, found_column *out, zf_error *error) {
+/// Finds a column of the program's table, which is mostly column `*next`; `*next` becomes the number of the one behind it.
+static zf_status find_column(const writing *w, const char *name, size_t *next, found_column *out, zf_error *error) {
     *out = (found_column){0};
-    for (size_t k = 0; k < zf_program_columns(w->program, NULL); k++) {
+    size_t count = zf_program_columns(w->program, NULL);
+    for (size_t n = 0; n < count; n++) {
+        size_t k = (*next + n) % count;
         zf_column_info info = {ZF_INIT(zf_column_info)};
         ZF_TRY_PY(zf_program_column(w->program, NULL, k, &info, error));
         if (out->parts == 0 && strcmp(info.name, name) != 0) continue;
@@ -132,6 +135,7 @@ static zf_status find_column(const writing *w, const char *name, found_column *o
             *out = (found_column){.number = k, .parts = 1, .type = info.type, .lists = info.part == ZF_LIST_ENDS};
         if (!out->lists || info.part == ZF_LIST_VALUES) {
             out->values = info.type;
+            *next = k + 1;
             return ZF_OK;
         }
         out->type.nullable = info.part == ZF_LIST_VALIDITY;
@@ -140,6 +144,7 @@ static zf_status find_column(const writing *w, const char *name, found_column *o
 }
 
 static zf_status start(writing *w, zf_error *error) {
+    size_t next = 0;
     for (size_t k = 0; k < w->count; k++) {
         found_column *found = &w->found[k];
         const ArrowSchema *schema = w->schema;
@@ -149,7 +154,7 @@ static zf_status start(writing *w, zf_error *error) {
                 return zf_py_fail(error, ZF_ERR_USAGE, w->columns[k].full_name, "the Arrow data has no such column");
             schema = schema->children[child];
         }
-        ZF_TRY_PY(find_column(w, w->columns[k].name, found, error));
+        ZF_TRY_PY(find_column(w, w->columns[k].name, &next, found, error));
         bool plain = strcmp(schema->format, "n") != 0 && strcmp(schema->format, "+s") != 0;
         found->strict = w->ways[k].count > 1 && (schema->flags & ZF_ARROW_NULLABLE) == 0 && plain;
         ZF_TRY_PY(zf_py_input_new(schema, w->columns[k].full_name, &found->type, found->lists ? &found->values : NULL,

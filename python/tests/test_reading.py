@@ -65,6 +65,25 @@ def test_rows(file, mixed, rows):
     assert out.equals(mixed.slice(begin, max(end - begin, 0)))
 
 
+def test_code_before_decodes(file, mixed):
+    """Code of several columns is got over several threads, once; what is wrong is found as without."""
+    f = zf.open(file)
+    f.read(["text"])
+    assert f._coded == set()  # one column gets its code itself
+    assert pa.table(f.read(["text", "flag"])).equals(mixed.select(["text", "flag"])) and len(f._coded) == 2
+    assert pa.table(f.read(rows=slice(3, 50))).equals(mixed.slice(3, 47)) and len(f._coded) == 4
+    far = zf.open(open(file, "rb"))
+    assert pa.table(far.read()).equals(mixed) and far._coded == set()
+    data = bytearray(file.read_bytes())
+    data[600] ^= 1
+    places = []
+    for names in (["number"], None):
+        with pytest.raises(zf.InputError) as caught:
+            zf.open(bytes(data)).read(names)
+        places.append(caught.value.place)
+    assert places[0] == places[1] and "number" in places[0]
+
+
 def test_wrong_rows(file):
     f = zf.open(file)
     with pytest.raises(ValueError, match="step of 1, not 2"):

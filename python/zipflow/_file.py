@@ -135,7 +135,7 @@ class File:
     forked opens it anew by its path, or in the same memory. Files that were opened by path or from bytes can be pickled.
     """
 
-    __slots__ = ("_source", "_programs", "_name", "_kind", "_open_in", "_lock", "_index", "_path", "_footer", "__weakref__")
+    __slots__ = ("_source", "_programs", "_name", "_kind", "_open_in", "_lock", "_index", "_path", "_footer", "_coded", "__weakref__")
 
     def __init__(self, source, programs="all"):
         if programs not in ("all", "known"):
@@ -187,6 +187,7 @@ class File:
         pairs = [(key, value) for key, value in metadata if key not in entries]
         fields = _fields_of(grouped, kept, entries, rows)
         self._index = table, rows, size, schema, dict(pairs), Schema(fields, _types.encode_metadata(pairs))
+        self._coded = set()  # columns whose code was got
         self._open_in = container, owner
         _home.drain(owner)
 
@@ -398,8 +399,19 @@ class File:
             columns = _gpu.read(container.decode_gpu, container, place, fields, begin, count, threads, stream, allocator, binary, out)
             return DeviceTable(columns, count, place, self.schema._metadata)
         given = self._given(container, fields, begin, count, binary, out)
+        self._obtain(container, fields, begin, count, threads)
         return Table([_decode(container, field, begin, count, threads, binary, memory) for field, memory in zip(fields, given)], count,
                      self.schema._metadata)
+
+    def _obtain(self, container, fields, begin, count, threads):
+        """Gets the code of columns over several threads: each is decoded behind the other. Once; a file that is far reads nothing for it."""
+        if self._kind == 2 or count == 0:
+            return
+        numbers = [column._number for field in fields for column in (field.fields or (field,)) if column._values is None]
+        fresh = [number for number in numbers if number not in self._coded]
+        if len(fresh) > 1:
+            self._coded.update(fresh)
+            container.obtain(tuple(fresh), begin, count, threads)
 
     def _given(self, container, fields, begin, count, binary, out):
         """The memory of `out`, by column."""
