@@ -41,17 +41,24 @@ static void free_array_capsule(PyObject *capsule) {
     Py_END_ALLOW_THREADS free(array);
 }
 
-PyObject *zf_py_device_array_capsule(zf_py_device_storage *storage) {
-    ArrowDeviceArray *array = calloc(1, sizeof *array);
-    if (array == NULL || !zf_py_device_fill_array(&array->array, storage)) {
-        free(array);
-        return PyErr_NoMemory();
+PyObject *zf_py_device_array_wrap(const ArrowDeviceArray *from) {
+    ArrowDeviceArray *array = malloc(sizeof *array);
+    PyObject *capsule = NULL;
+    if (array == NULL) {
+        PyErr_NoMemory();
+    } else {
+        *array = *from;
+        capsule = PyCapsule_New(array, "arrow_device_array", free_array_capsule);
     }
-    array->device_type = ZF_ARROW_CUDA;
-    array->device_id = storage->gpu->number;
-    PyObject *capsule = PyCapsule_New(array, "arrow_device_array", free_array_capsule);
     if (capsule != NULL) return capsule;
-    array->array.release(&array->array);
+    ArrowDeviceArray refused = *from;
+    refused.array.release(&refused.array);
     free(array);
     return NULL;
+}
+
+PyObject *zf_py_device_array_capsule(zf_py_device_storage *storage) {
+    ArrowDeviceArray array = {.device_type = ZF_ARROW_CUDA, .device_id = storage->gpu->number};
+    if (!zf_py_device_fill_array(&array.array, storage)) return PyErr_NoMemory();
+    return zf_py_device_array_wrap(&array);
 }

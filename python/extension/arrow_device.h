@@ -11,6 +11,8 @@
 bool zf_py_device_fill_array(ArrowArray *out, zf_py_device_storage *storage);
 /// Whether Arrow has a place for the column: an array has one offset for its bits of validity and of booleans.
 bool zf_py_device_fits_arrow(const zf_py_device_storage *storage);
+/// Returns a capsule "arrow_device_array" that takes over an array; NULL with an exception set, and the array is released.
+PyObject *zf_py_device_array_wrap(const ArrowDeviceArray *from);
 /// Returns a capsule "arrow_device_array" of one column; NULL with an exception set.
 PyObject *zf_py_device_array_capsule(zf_py_device_storage *storage);
 

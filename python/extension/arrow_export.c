@@ -717,7 +717,8 @@ static void free_device_stream_capsule(PyObject *capsule) {
     drop_device_stream(PyCapsule_GetPointer(capsule, "arrow_device_array_stream"));
 }
 
-PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments) {
+/// Takes (columns, rows, metadata, number of the GPU); NULL with an exception set.
+static table *device_table(PyTypeObject *column_type, PyObject *arguments) {
     PyObject *columns, *metadata;
     long long rows;
     int number;
@@ -738,13 +739,37 @@ PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *argume
             made = false;
         }
     }
-    ArrowDeviceArrayStream *stream = made ? calloc(1, sizeof *stream) : NULL;
-    if (made && stream == NULL) PyErr_NoMemory();
+    if (made) return t;
+    free_table(t);
+    return NULL;
+}
+
+PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments) {
+    table *t = device_table(column_type, arguments);
+    if (t == NULL) return NULL;
+    ArrowDeviceArrayStream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         free_table(t);
-        return NULL;
+        return PyErr_NoMemory();
     }
     *stream = (ArrowDeviceArrayStream){ZF_ARROW_CUDA,       device_stream_schema,  device_stream_next,
                                        device_stream_error, release_device_stream, t};
     return wrap(stream, "arrow_device_array_stream", free_device_stream_capsule, drop_device_stream);
+}
+
+PyObject *zf_py_export_device_array(PyTypeObject *column_type, PyObject *arguments) {
+    table *t = device_table(column_type, arguments);
+    if (t == NULL) return NULL;
+    ArrowDeviceArray array = {.device_id = t->number, .device_type = ZF_ARROW_CUDA};
+    ArrowSchema *schema = calloc(1, sizeof *schema);
+    PyObject *first = wrap_schema(schema, schema != NULL && fill_table_schema(schema, t)), *second = NULL, *both = NULL;
+    if (first != NULL && !fill_struct(&array.array, t))
+        PyErr_NoMemory();
+    else if (first != NULL)
+        second = zf_py_device_array_wrap(&array);
+    if (second != NULL) both = PyTuple_Pack(2, first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    free_table(t);
+    return both;
 }

@@ -47,5 +47,7 @@ PyObject *zf_py_export_batches(const zf_py_batches *batches, PyObject *fields, P
 /// Arguments (columns, rows, metadata, number of the GPU): a capsule "arrow_device_array_stream" of one batch. `columns`: objects
 /// of `column_type`, a DeviceColumn.
 PyObject *zf_py_export_device_stream(PyTypeObject *column_type, PyObject *arguments);
+/// As zf_py_export_device_stream, but a tuple of the capsules "arrow_schema" and "arrow_device_array" of a struct of the columns.
+PyObject *zf_py_export_device_array(PyTypeObject *column_type, PyObject *arguments);
 
 #endif

@@ -35,6 +35,10 @@ static PyObject *export_device_stream(PyObject *module, PyObject *arguments) {
     return zf_py_export_device_stream(types_of(module)->device_column, arguments);
 }
 
+static PyObject *export_device_array(PyObject *module, PyObject *arguments) {
+    return zf_py_export_device_array(types_of(module)->device_column, arguments);
+}
+
 static PyObject *export_schema(PyObject *module, PyObject *arguments) {
     return zf_py_export_schema(types_of(module)->column, types_of(module)->device_column, arguments);
 }
@@ -81,6 +85,8 @@ static PyMethodDef functions[] = {
      "export_struct(field, columns, rows): capsules of Arrow's C data interface, of a struct."},
     {"export_device_stream", export_device_stream, METH_VARARGS,
      "export_device_stream(columns, rows, metadata, number): a capsule of Arrow's C device stream interface."},
+    {"export_device_array", export_device_array, METH_VARARGS,
+     "export_device_array(columns, rows, metadata, number): capsules of Arrow's C device data interface, a struct."},
     {"export_schema", export_schema, METH_VARARGS, "export_schema(fields, metadata): a capsule of Arrow's C data interface."},
     {"convert", convert, METH_VARARGS, "convert(column, field): a Column in another layout."},
     {"describe_schema", describe_schema, METH_O,

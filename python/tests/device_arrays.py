@@ -31,9 +31,14 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def array_of(column):
-    """The device array of a column, and the capsules, which keep it."""
-    schema, capsule = column.__arrow_c_device_array__()
-    return DeviceArray.from_address(_pointer(capsule, b"arrow_device_array")), (schema, capsule)
+    """The device array of a column or a table, and the capsules, which keep it."""
+    kept = column.__arrow_c_device_array__()
+    return array_at(kept), kept
+
+
+def array_at(capsules):
+    """The device array in the capsules of one."""
+    return DeviceArray.from_address(_pointer(capsules[1], b"arrow_device_array"))
 
 
 def stream_of(table):

@@ -168,6 +168,38 @@ def test_embeddings(tmp_path_factory, rows):
     assert (tensor.cpu().numpy() == wanted[rows]).all() and (cupy.asnumpy(array) == wanted[rows]).all()
 
 
+@pytest.mark.parametrize("rows", RANGES)
+def test_cudf(path, rows):
+    """libcudf takes columns and tables as they are: the addresses are those of the columns, but for booleans, which it copies."""
+    pylibcudf = pytest.importorskip("pylibcudf")
+    f = zf.open(path)
+    names = [name for name in f.read(rows=rows).column_names if name != "float16"]  # libcudf has no halves
+    on_cpu, g = pa.table(f.read(names, rows)), f.read(names, rows, device="cuda:0")
+    taken = {name: pylibcudf.Column.from_arrow(g[name]) for name in names}
+    table = pylibcudf.Table.from_arrow(g)
+    for k, name in enumerate(names):
+        column = g[name]
+        one, kept = device_arrays.array_of(column)
+        buffers = device_arrays.buffers_of(one.array)
+        for c in (taken[name], table.columns()[k]):
+            assert (c.size(), c.offset(), c.null_count()) == (len(column), one.array.offset, column.null_count) or column.format == "b"
+            if column.format == "b" or len(column) == 0:
+                continue
+            assert c.data().ptr == buffers[-1]
+            if column.offsets is not None:
+                assert c.child(0).data().ptr == buffers[1]
+            if column.null_count:
+                assert c.null_mask().ptr == buffers[0]
+    del g, column, one, kept
+    gc.collect()
+    torch.cuda.empty_cache()
+    whole = table.to_arrow().rename_columns(names)
+    for name in names:
+        wanted = on_cpu[name].combine_chunks()
+        for found in (taken[name].to_arrow(), whole[name].combine_chunks()):
+            assert found.cast(wanted.type).equals(wanted), name
+
+
 def test_first_minute(numbers):
     """torch and CuPy take a column where it is."""
     column = zf.open(numbers).read(["steps"], device="cuda:0")["steps"]

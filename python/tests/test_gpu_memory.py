@@ -186,6 +186,16 @@ def test_arrow(path, rows):
     assert out.array.n_children == g.num_columns and (out.device_type, out.device_id) == (2, 0)
     again = device_arrays.DeviceArray()
     assert stream.get_next(stream, again) == 0 and not again.array.release
+    whole, kept = device_arrays.array_of(g)  # a struct of the columns
+    assert (whole.device_type, whole.device_id, whole.array.length, whole.array.n_children) == (2, 0, len(g), g.num_columns)
+    for k, column in enumerate(g.columns):
+        one, alone = device_arrays.array_of(column)
+        child = whole.array.children[k].contents
+        assert device_arrays.buffers_of(child) == device_arrays.buffers_of(one.array) and child.offset == one.array.offset
+    whole = device_arrays.DeviceArray.from_buffer_copy(whole)  # moved out of the capsule
+    ctypes.memset(ctypes.addressof(device_arrays.array_at(kept)) + device_arrays.Array.release.offset, 0, 8)
+    del kept, alone, one, child
+    whole.array.release(ctypes.pointer(whole.array))
     del g, capsule
     gc.collect()
     assert out.array.children[0].contents.length == rows.stop - rows.start
@@ -208,7 +218,8 @@ def test_arrow_lives(path):
     column = f.read(["number"], device="cuda:0")["number"]
     column.__arrow_c_device_array__(None, later=None)
     column.__arrow_c_device_array__(requested_schema=column.__arrow_c_schema__())
-    for call in (column.__arrow_c_device_array__, f.read(["number"], device="cuda:0").__arrow_c_device_stream__):
+    table = f.read(["number"], device="cuda:0")
+    for call in (column.__arrow_c_device_array__, table.__arrow_c_device_array__, table.__arrow_c_device_stream__):
         with pytest.raises(NotImplementedError, match="later"):
             call(later=1)
 

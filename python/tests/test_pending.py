@@ -89,7 +89,7 @@ def test_on_a_gpu(path, told):
             told.clear()
             source.__dlpack__(stream=stream)
             assert told == order
-    for export in (early["number"].__arrow_c_device_array__, early.__arrow_c_device_stream__):
+    for export in (early["number"].__arrow_c_device_array__, early.__arrow_c_device_array__, early.__arrow_c_device_stream__):
         assert "unverified" in str(caught(zf.UsageError, export))
     table = pending.result()
     assert early["number"].__cuda_array_interface__ == interface | {"stream": None}

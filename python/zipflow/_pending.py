@@ -72,6 +72,9 @@ class Pending:
     def __arrow_c_stream__(self, requested_schema=None):
         raise self._early("Arrow stream")
 
+    def __arrow_c_device_array__(self, requested_schema=None, **keywords):
+        raise self._early("Arrow array")
+
     def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
         raise self._early("Arrow stream")
 

@@ -240,7 +240,7 @@ class Table(_Columns):
 class DeviceTable(_Columns):
     """Columns of equal length in a GPU's memory, in the order in which they were read. `t["x"]` is a DeviceColumn.
 
-    Exports Arrow's device stream, which cuDF takes without a copy.
+    Exports Arrow's device arrays and streams: `pylibcudf.Table.from_arrow(t)` takes it without a copy.
     """
 
     __slots__ = ("_device", "_metadata")
@@ -257,12 +257,18 @@ class DeviceTable(_Columns):
     def _where(self):
         return f" on {self._device}"
 
-    def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+    def _export(self, export, call, keywords):
         unknown = next((name for name, value in keywords.items() if value is not None), None)
         if unknown is not None:
-            raise NotImplementedError(f"__arrow_c_device_stream__ has no argument {unknown}")
+            raise NotImplementedError(f"{call} has no argument {unknown}")
         number = int(self._device.partition(":")[2])
-        return _runtime.export_device_stream(tuple(self._columns.values()), self._rows, self._metadata, number)
+        return export(tuple(self._columns.values()), self._rows, self._metadata, number)
+
+    def __arrow_c_device_array__(self, requested_schema=None, **keywords):
+        return self._export(_runtime.export_device_array, "__arrow_c_device_array__", keywords)
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+        return self._export(_runtime.export_device_stream, "__arrow_c_device_stream__", keywords)
 
     def __arrow_c_schema__(self):
         return _runtime.export_schema(tuple(self._columns.values()), self._metadata)
