@@ -183,7 +183,8 @@ zf_status zf_py_device_nulls(zf_py_device_storage *storage, int64_t *nulls, zf_e
         if (bits == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory to count nulls");
         zf_status status = zf_py_device_copy(storage, bits, part->at, bytes, error);
         if (status == ZF_OK) {
-            bits[0] &= (uint8_t)(0xff << part->bit);
+            memset(bits, 0, part->bit / 8); // rows before the first, in its word
+            bits[part->bit / 8] &= (uint8_t)(0xff << part->bit % 8);
             if (end % 8 != 0) bits[bytes - 1] &= (uint8_t)((1u << end % 8) - 1);
             for (uint64_t k = 0; k < bytes; k++) valid += (uint64_t)__builtin_popcount(bits[k]);
         }

@@ -31,7 +31,7 @@ typedef struct zf_py_device_part {
     uint64_t allocated, room; ///< address and bytes of the whole; 0: none
     PyObject *owner;          ///< of the caller's allocator; NULL: the memory is of zf_device_allocate
     uint64_t at, bytes;       ///< address and bytes of the rows
-    unsigned bit;             ///< of bits: those before the first row, in the byte `at`
+    unsigned bit;             ///< of bits: those before the first row, in the word of 32 bits at `at`
     unsigned width;           ///< bytes of an element of values; 0 for bits
 } zf_py_device_part;
 

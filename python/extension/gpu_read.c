@@ -6,9 +6,10 @@
 #include "python/extension/storage.h"
 #include "python/extension/tensor_type.h"
 
-/// Arrow wants values and validity to begin at the same element, whose bit may lie inside a byte: the elements before it must be
-/// within the memory.
-enum { FRONT = 256 };
+/// Arrow wants values and validity to begin at the same element, and libcudf reads bitmaps by words of 32 bits: the elements from
+/// such a word to the first row must be within the memory, FRONT bytes at most. A bitmap's memory has a multiple of 64 bytes,
+/// which is as Arrow recommends it, and as libcudf copies it.
+enum { WORD = 32, FRONT = WORD * 8, BITMAP_PADDING = 64 };
 
 /// A column of the container that is decoded to a storage: one that was asked for, or the values of lists.
 typedef struct piece {
@@ -39,11 +40,21 @@ static zf_status find_needs(const zf_py_gpu_read *read, const zf_py_gpu *gpu, co
     const zf_pipeline_request request = request_of(read, p);
     ZF_TRY_PY(zf_pipeline_request_sizes(gpu->pipeline, &request, &sizes, error));
     p->sizes = sizes.device;
-    p->front = sizes.device.validity_skip % 8 != 0 ? FRONT : 0;
+    p->front = sizes.device.validity_skip % WORD != 0 ? FRONT : 0;
     p->bytes[ZF_PY_VALUES] = sizes.device.values + p->front + (sizes.device.values == 0);
     p->bytes[ZF_PY_OFFSETS] = info->type.element == ZF_STRING ? sizes.device.offsets + p->front : 0;
     p->bytes[ZF_PY_VALIDITY] = info->type.nullable ? sizes.device.validity + (sizes.device.validity == 0) : 0;
     return ZF_OK;
+}
+
+/// Whether a part of a column is a bitmap.
+static bool is_bitmap(zf_element element, int part) {
+    return part == ZF_PY_VALIDITY || (part == ZF_PY_VALUES && element == ZF_BOOL);
+}
+
+/// The bytes that are allocated for a part that takes so many.
+static uint64_t padded(zf_element element, int part, uint64_t bytes) {
+    return is_bitmap(element, part) ? (bytes + BITMAP_PADDING - 1) / BITMAP_PADDING * BITMAP_PADDING : bytes;
 }
 
 zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error) {
@@ -54,7 +65,8 @@ zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error) {
         piece p = {.column = read->columns[k].column, .options = read->options};
         ZF_TRY_PY(zf_container_column(read->container, p.column, &info, error));
         ZF_TRY_PY(find_needs(read, gpu, &info, &p, error));
-        memcpy(read->columns[k].bytes, p.bytes, sizeof p.bytes);
+        for (int part = 0; part < ZF_PY_PARTS; part++)
+            read->columns[k].bytes[part] = padded(info.type.element, part, p.bytes[part]);
     }
     return ZF_OK;
 }
@@ -66,11 +78,12 @@ static zf_status allocate(const zf_py_gpu_read *read, zf_py_device_part *part, u
 }
 
 /// Gives a storage the memory that its column needs. Memory that the caller gave becomes its own.
-static zf_status take_memory(const zf_py_gpu_read *read, zf_py_device_part *given, const piece *p, zf_error *error) {
+static zf_status take_memory(const zf_py_gpu_read *read, zf_element element, zf_py_device_part *given, const piece *p,
+                             zf_error *error) {
     for (int k = 0; k < ZF_PY_PARTS; k++) {
         zf_py_device_part *part = &p->storage->parts[k];
         if (given[k].owner == NULL) {
-            ZF_TRY_PY(allocate(read, part, p->bytes[k], error));
+            ZF_TRY_PY(allocate(read, part, padded(element, k, p->bytes[k]), error));
             continue;
         }
         *part = given[k];
@@ -85,7 +98,7 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     zf_column_info info = {ZF_INIT(zf_column_info)};
     ZF_TRY_PY(zf_container_column(read->container, p->column, &info, error));
     ZF_TRY_PY(find_needs(read, gpu, &info, p, error));
-    ZF_TRY_PY(take_memory(read, given, p, error));
+    ZF_TRY_PY(take_memory(read, info.type.element, given, p, error));
     zf_py_device_storage *s = p->storage;
     zf_py_device_part *values = &s->parts[ZF_PY_VALUES], *offsets = &s->parts[ZF_PY_OFFSETS],
                       *validity = &s->parts[ZF_PY_VALIDITY];
@@ -100,8 +113,8 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     }
     bool is_bits = s->element == ZF_BOOL;
     uint64_t skip = s->element == ZF_STRING ? 0 : p->sizes.skip; // of strings the first offset says it
-    values->at = values->allocated + p->front + (is_bits ? skip / 8 : skip);
-    values->bit = is_bits ? (unsigned)(skip % 8) : 0;
+    values->at = values->allocated + p->front + (is_bits ? skip / WORD * (WORD / 8) : skip);
+    values->bit = is_bits ? (unsigned)(skip % WORD) : 0;
     values->width = is_bits ? 0 : zf_py_type_of(s->element).bits / 8;
     values->bytes = is_bits ? (values->bit + (uint64_t)s->rows + 7) / 8 : (uint64_t)s->rows * values->width;
     if (offsets->allocated != 0) {
@@ -109,8 +122,8 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
         offsets->bytes = ((uint64_t)s->rows + 1) * 8;
     }
     if (validity->allocated != 0) {
-        validity->at = validity->allocated + p->sizes.validity_skip / 8;
-        validity->bit = (unsigned)(p->sizes.validity_skip % 8);
+        validity->at = validity->allocated + p->sizes.validity_skip / WORD * (WORD / 8);
+        validity->bit = (unsigned)(p->sizes.validity_skip % WORD);
         validity->bytes = (validity->bit + (uint64_t)s->rows + 7) / 8;
     }
     *request = request_of(read, p);
@@ -127,8 +140,10 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
 // ---- Lists ----------------------------------------------------------------------------------------------------
 
 /// Brings host memory of lists to the GPU, as a part of their storage.
-static zf_status bring(const zf_py_gpu_read *read, zf_py_device_part *part, const void *from, uint64_t bytes, zf_error *error) {
-    ZF_TRY_PY(allocate(read, part, bytes > 0 ? bytes : 1, error));
+static zf_status bring(const zf_py_gpu_read *read, zf_py_device_storage *s, int k, const void *from, uint64_t bytes,
+                       zf_error *error) {
+    zf_py_device_part *part = &s->parts[k];
+    ZF_TRY_PY(allocate(read, part, padded(s->element, k, bytes > 0 ? bytes : 1), error));
     part->at = part->allocated;
     part->bytes = bytes;
     return zf_device_copy_in(read->home->context, read->device, read->stream, part->at, from, bytes, error);
@@ -150,8 +165,8 @@ static zf_status begin_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *
     bool of_one_length = width > 0 && atomic_load(&s->null_count) == 0; // null lists have no values
     for (uint64_t k = 0; of_one_length && k < rows; k++) of_one_length = offsets[k + 1] - offsets[k] == width;
     s->width = of_one_length ? width : 0;
-    if (!of_one_length) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_OFFSETS], offsets, offsets_bytes, error));
-    if (validity != NULL) ZF_TRY_PY(bring(read, &s->parts[ZF_PY_VALIDITY], validity, validity_bytes, error));
+    if (!of_one_length) ZF_TRY_PY(bring(read, s, ZF_PY_OFFSETS, offsets, offsets_bytes, error));
+    if (validity != NULL) ZF_TRY_PY(bring(read, s, ZF_PY_VALIDITY, validity, validity_bytes, error));
     s->child = zf_py_device_storage_new(gpu, read->stream);
     if (s->child == NULL) return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for a column");
     *p = (piece){.column = p->column + (validity != NULL ? 2 : 1), .options = read->options, .storage = s->child};

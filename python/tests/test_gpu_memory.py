@@ -131,7 +131,7 @@ def test_shape(path):
             memoryview(column.values)
 
 
-@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(ROWS - 1, ROWS), slice(0, ROWS)])
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(1045, 1500), slice(ROWS - 1, ROWS), slice(0, ROWS)])
 def test_rows(path, rows):
     count = rows.stop - rows.start
     g = zf.open(path).read(rows=rows, device="cuda:0")
@@ -140,7 +140,7 @@ def test_rows(path, rows):
     assert len(g["text"].offsets) == count + 1
     for name in ("quarter", "flag"):
         bits = g[name].validity
-        assert 0 <= bits.bit_offset < 8 and len(bits) == (bits.bit_offset + count + 7) // 8
+        assert 0 <= bits.bit_offset < 32 and len(bits) == (bits.bit_offset + count + 7) // 8
         assert 0 <= g[name].null_count <= count
     assert len(zf.open(path).read([], rows, device="cuda:0")) == count
 
@@ -159,7 +159,7 @@ def test_tensors(path):
     assert len(np.from_dlpack(column.values, device="cpu")) == ROWS
 
 
-@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(0, ROWS)])
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(1012, 1500), slice(0, ROWS)])
 def test_arrow(path, rows):
     """Device arrays: buffers lie in the column's memory, and one offset serves validity and values."""
     g = zf.open(path).read(rows=rows, device="cuda:0")
@@ -169,10 +169,11 @@ def test_arrow(path, rows):
         one, kept = device_arrays.array_of(column)
         array, buffers = one.array, device_arrays.buffers_of(one.array)
         assert (one.device_type, one.device_id, one.sync_event) == (2, 0, None)
-        assert array.length == len(column) and array.null_count == column.null_count and array.n_children == 0 and 0 <= array.offset < 8
+        assert array.length == len(column) and array.null_count == column.null_count and array.n_children == 0 and 0 <= array.offset < 32
         values = column.values.__cuda_array_interface__["data"][0]
         width = {"l": 8, "e": 2, "g": 8, "d:15,2,64": 8}.get(column.format, 0)
         assert buffers[-1] == values - array.offset * width
+        assert (buffers[0] or 0) % 4 == 0 and (column.format != "b" or values % 4 == 0)  # libcudf reads bitmaps by words
         if column.offsets is not None:
             assert buffers[1] == column.offsets.__cuda_array_interface__["data"][0] - 8 * array.offset
         if column.null_count:
@@ -180,6 +181,9 @@ def test_arrow(path, rows):
         else:
             assert buffers[0] is None
         del kept
+    made = []  # and copies them by 64 bytes
+    zf.open(path).read(["flag"], rows, device="cuda:0", allocator=lambda nbytes, _: made.append(Memory(nbytes)) or made[-1])
+    assert len(made) == 2 and all(memory.nbytes % 64 == 0 and memory.nbytes > 0 for memory in made)
     stream, capsule = device_arrays.stream_of(g)
     out = device_arrays.DeviceArray()
     assert stream.device_type == 2 and stream.get_next(stream, out) == 0 and out.array.length == len(g)
