@@ -288,8 +288,8 @@ def test_streams_of_consumers(numbers):
         late = torch.empty(3_000_000, dtype=torch.int64, device="cuda")
         torch.cuda._sleep(1_000_000_000)
         late.copy_(torch.from_dlpack(g["steps"]))  # names this stream
-        del g
-    assert not stream.query()
+        assert not stream.query()
+        del g  # waits, since the stream may be gone by then
     other = f.read(["steps"], slice(5, 3_000_000), device="cuda:0")  # by the default stream, in the memory that went back
     torch.cuda.synchronize()
     assert (late.cpu().numpy() == np.arange(3_000_000) * 3).all() and len(other) == 2_999_995
