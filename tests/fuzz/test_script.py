@@ -4,6 +4,7 @@ Usage: test_script.py ROOT
 """
 
 import atexit
+import concurrent.futures
 import importlib.machinery
 import importlib.util
 import json
@@ -217,6 +218,7 @@ def shares(module):
 script = module_of_script()
 shares(script)
 findings(script)
-for one in (killed, stopped, whole_run, late_merge):
-    in_directory(one)
+with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they wait most of their time
+    for done in [pool.submit(in_directory, one) for one in (killed, stopped, whole_run, late_merge)]:
+        done.result()
 print("script/fuzz keeps its results")
