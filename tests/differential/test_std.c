@@ -22,11 +22,28 @@ enum { NESTS = 24 };
 enum { MOST_ELEMENTS = 1 << 22, MOST_ROWS = 1 << 16 };
 
 // One damage in so many is tried, of those that are made to measure; and all random trials but one in so many. With sanitizers
-// everything takes longer.
+// everything takes longer. Trials of stages and deep ones have most of the damages, and of strings most of the characters.
+enum { STAGES_EACH = 3 };
 #ifdef ZF_SANITIZE
-enum { DAMAGES_EACH = 6, TRIALS_BUT = 2, SPECIAL_EACH = 4, WILD_EACH = 40, SWEPT_BUT = 3, SWEPT_EACH = 48 };
+enum {
+    DAMAGES_EACH = 6,
+    DEEP_DAMAGES_EACH = 12,
+    TRIALS_BUT = 2,
+    SPECIAL_EACH = 4,
+    WILD_EACH = 40,
+    SWEPT_BUT = 3,
+    SWEPT_EACH = 48
+};
 #else
-enum { DAMAGES_EACH = 3, TRIALS_BUT = 2, SPECIAL_EACH = 3, WILD_EACH = 20, SWEPT_BUT = 3, SWEPT_EACH = 36 };
+enum {
+    DAMAGES_EACH = 3,
+    DEEP_DAMAGES_EACH = 6,
+    TRIALS_BUT = 2,
+    SPECIAL_EACH = 3,
+    WILD_EACH = 20,
+    SWEPT_BUT = 3,
+    SWEPT_EACH = 36
+};
 #endif
 
 // ---- A column -------------------------------------------------------------------------------------------------
@@ -39,15 +56,24 @@ typedef struct run {
     unsigned turn; // of the samples of trials and damages
 } run;
 
+// Which damages of a trial are tried: those whose number is 0 modulo `each`, behind the column's number and `turn`. Where the
+// trial itself is of a sample, the inner sample turns when the outer one has been round.
+static unsigned damages_each(const run *r, const diff_trial *t, unsigned *turn) {
+    bool random = t->kind == DIFF_RANDOM && !t->wild;
+    *turn = t->kind == DIFF_SWEPT ? r->turn / SWEPT_BUT : t->kind == DIFF_STAGES && !t->wild ? r->turn / STAGES_EACH : r->turn;
+    if (t->kind == DIFF_SWEPT) return SWEPT_EACH;
+    if (t->kind == DIFF_DEEP && !t->wild) return DEEP_DAMAGES_EACH;
+    return random ? 1 : DAMAGES_EACH;
+}
+
 // Damages the block of a trial in one place at a time: the interpreter and all code report the same.
 static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t, interp *in,
                           const interp_block *block) {
+    unsigned turn, each = damages_each(r, t, &turn);
     c->undamaged = block;
     for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
         interp_block damaged = *block;
         zf_text message = {0};
-        unsigned each = t->kind == DIFF_SWEPT ? SWEPT_EACH : t->kind != DIFF_RANDOM || t->wild ? DAMAGES_EACH : 1;
-        unsigned turn = t->kind == DIFF_SWEPT ? r->turn / SWEPT_BUT : r->turn; // a sample of a sample
         if ((number + d + turn) % each != 0) continue;
         if (!diff_trial_damage(in, c->column, number, k, t, d, &damaged)) continue;
         c->several = diff_trial_several(t, d);
@@ -158,6 +184,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
         if (!diff_trial_of(column, number, k, &t)) continue;
         if (t.kind == DIFF_RANDOM && !t.wild && (number + k + 1 + r->turn) % TRIALS_BUT == 0) continue;
         if (t.wild && (number + k + r->turn) % WILD_EACH != 0) continue;
+        if (t.kind == DIFF_STAGES && !t.wild && (number + k + r->turn) % STAGES_EACH != 0) continue;
         if (t.kind == DIFF_SWEPT && !t.wild && (number + k + r->turn) % SWEPT_BUT != 0) continue;
         diff_case *c = t.narrow && diff_is_ordered(&wide) ? &narrow : &wide;
         c->tuples = (t.kind == DIFF_RANDOM || t.kind == DIFF_SWEPT || t.wild) && (number + k) % SPECIAL_EACH != 0
