@@ -367,6 +367,7 @@ static PyObject *container_decode(PyObject *self, PyObject *arguments) {
     d.entries = entries;
     d.entries_bytes = (size_t)entries_bytes;
     d.container = c->container;
+    d.reader = c->reader;
     d.options.some_rows = first != 0 || rows != zf_container_rows(c->container);
     d.options.row_begin = first;
     d.options.row_count = rows;

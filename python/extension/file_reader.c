@@ -14,6 +14,14 @@ typedef struct request {
     struct request *next;
 } request;
 
+/// Blocks that lie side by side.
+typedef struct span {
+    uint64_t offset, bytes;
+    uint64_t blocks; ///< bytes of those that were not requested yet
+    char *data;      ///< NULL: not read, or no longer needed
+    bool tried;
+} span;
+
 struct zf_py_reader {
     PyObject *read;
     pthread_mutex_t lock;
@@ -21,6 +29,8 @@ struct zf_py_reader {
     request *first, **last; ///< of the call in progress
     bool busy;              ///< a call is in progress: one at a time, so that each request is of a known call
     pthread_t caller;       ///< whose call it is
+    span *spans;            ///< of the blocks that come next, by their offsets
+    size_t span_count;
 };
 
 typedef struct job {
@@ -48,8 +58,62 @@ zf_py_reader *zf_py_reader_new(PyObject *read) {
     return reader;
 }
 
+static void drop_spans(zf_py_reader *reader) {
+    for (size_t k = 0; k < reader->span_count; k++) free(reader->spans[k].data);
+    free(reader->spans);
+    reader->spans = NULL;
+    reader->span_count = 0;
+}
+
+/// Spans that grow.
+typedef struct span_list {
+    span *spans;
+    size_t count, room;
+} span_list;
+
+/// Adds a block behind the others: to the last span, if it lies beside it. Without memory it is read alone.
+static void add_block(span_list *list, uint64_t offset, uint64_t bytes) {
+    enum { MOST = 8 << 20, GAP = 4096 };
+    span *last = list->count > 0 ? &list->spans[list->count - 1] : NULL;
+    if (last != NULL && offset >= last->offset + last->bytes && offset - last->offset - last->bytes <= GAP &&
+        offset + bytes - last->offset <= MOST) {
+        last->bytes = offset + bytes - last->offset;
+        last->blocks += bytes;
+        return;
+    }
+    if (list->count == list->room) {
+        size_t room = 2 * list->room + 16;
+        span *more = realloc(list->spans, room * sizeof *more);
+        if (more == NULL) return;
+        list->spans = more;
+        list->room = room;
+    }
+    list->spans[list->count++] = (span){.offset = offset, .bytes = bytes, .blocks = bytes};
+}
+
+void zf_py_reader_expect(zf_py_reader *reader, const zf_container *container, size_t column, size_t columns, uint64_t first,
+                         uint64_t rows) {
+    span_list list = {0};
+    zf_error error; // the decode will say it
+    for (size_t k = column; k < column + columns; k++) {
+        uint64_t begin, block, offset, bytes;
+        for (uint64_t row = first; row < first + rows; row = begin + block) {
+            if (zf_container_block_of(container, k, row, &begin, &block, &error) != ZF_OK ||
+                zf_container_block_place(container, k, row, &offset, &bytes, &error) != ZF_OK)
+                break;
+            add_block(&list, offset, bytes);
+        }
+    }
+    pthread_mutex_lock(&reader->lock);
+    drop_spans(reader);
+    reader->spans = list.spans;
+    reader->span_count = list.count;
+    pthread_mutex_unlock(&reader->lock);
+}
+
 void zf_py_reader_free(zf_py_reader *reader) {
     if (reader == NULL) return;
+    drop_spans(reader);
     pthread_cond_destroy(&reader->changed);
     pthread_mutex_destroy(&reader->lock);
     Py_XDECREF(reader->read);
@@ -93,10 +157,10 @@ static void fail(request *r, PyObject **failed) {
         Py_XDECREF(value);
 }
 
-/// Calls `read`, with the GIL.
-static void serve(const zf_py_reader *reader, request *r, PyObject **failed) {
-    uint64_t most = r->bytes < (uint64_t)PY_SSIZE_T_MAX ? r->bytes : (uint64_t)PY_SSIZE_T_MAX;
-    PyObject *data = PyObject_CallFunction(reader->read, "KK", (unsigned long long)r->offset, (unsigned long long)most);
+/// Calls `read`, with the GIL. The request gets its first exception.
+static void ask(const zf_py_reader *reader, request *r, uint64_t offset, uint64_t bytes, void *to, PyObject **failed) {
+    uint64_t most = bytes < (uint64_t)PY_SSIZE_T_MAX ? bytes : (uint64_t)PY_SSIZE_T_MAX;
+    PyObject *data = PyObject_CallFunction(reader->read, "KK", (unsigned long long)offset, (unsigned long long)most);
     Py_buffer view;
     if (data == NULL || PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0) {
         Py_XDECREF(data);
@@ -104,14 +168,53 @@ static void serve(const zf_py_reader *reader, request *r, PyObject **failed) {
         return;
     }
     r->got = view.len;
-    if ((uint64_t)view.len > r->bytes) {
-        PyErr_Format(PyExc_ValueError, "the file object returned %zd bytes for %llu", view.len, (unsigned long long)r->bytes);
+    if ((uint64_t)view.len > bytes) {
+        PyErr_Format(PyExc_ValueError, "the file object returned %zd bytes for %llu", view.len, (unsigned long long)bytes);
         fail(r, failed);
     } else {
-        memcpy(r->to, view.buf, (size_t)view.len);
+        memcpy(to, view.buf, (size_t)view.len);
     }
     PyBuffer_Release(&view);
     Py_DECREF(data);
+}
+
+/// The span that has the bytes of a request, and more blocks; NULL: there is none.
+static span *span_of(zf_py_reader *reader, const request *r) {
+    for (size_t k = 0; k < reader->span_count; k++) {
+        span *s = &reader->spans[k];
+        if (r->offset >= s->offset && r->bytes <= s->bytes && r->offset - s->offset <= s->bytes - r->bytes)
+            return r->bytes < s->bytes ? s : NULL;
+    }
+    return NULL;
+}
+
+/// Takes the bytes of a request from its span, which it reads first. False: they are to be read alone.
+static bool serve_from_span(zf_py_reader *reader, request *r, PyObject **failed) {
+    span *s = span_of(reader, r);
+    if (s == NULL || (s->data == NULL && s->tried)) return false;
+    if (s->data == NULL) {
+        s->tried = true;
+        s->data = malloc(s->bytes);
+        if (s->data == NULL) return false;
+        ask(reader, r, s->offset, s->bytes, s->data, failed);
+        if (r->got < 0 || (uint64_t)r->got < s->bytes) { // an error, or a file object that returns less than it was asked for
+            free(s->data);
+            s->data = NULL;
+            return r->got < 0;
+        }
+    }
+    memcpy(r->to, s->data + (r->offset - s->offset), r->bytes);
+    r->got = (int64_t)r->bytes;
+    s->blocks -= r->bytes < s->blocks ? r->bytes : s->blocks;
+    if (s->blocks == 0) {
+        free(s->data);
+        s->data = NULL;
+    }
+    return true;
+}
+
+static void serve(zf_py_reader *reader, request *r, PyObject **failed) {
+    if (!serve_from_span(reader, r, failed)) ask(reader, r, r->offset, r->bytes, r->to, failed);
 }
 
 static void *run(void *user) {
@@ -140,6 +243,7 @@ static bool take_turn(zf_py_reader *reader) {
 
 static void end_turn(zf_py_reader *reader) {
     pthread_mutex_lock(&reader->lock);
+    drop_spans(reader);
     reader->busy = false;
     pthread_cond_broadcast(&reader->changed);
     pthread_mutex_unlock(&reader->lock);

@@ -20,6 +20,11 @@ PyObject *zf_py_reader_function(const zf_py_reader *reader);
 /// The `read` of zf_byte_reader, with a zf_py_reader as `user`. Any thread, without the GIL.
 int64_t zf_py_reader_read(void *user, uint64_t offset, void *to, uint64_t bytes, zf_error *error);
 
+/// Says which rows the call in progress decodes next, of columns `column` to `column` + `columns` - 1: blocks that lie side by
+/// side, of up to 8 MiB together, are then read at once. Any thread, without the GIL; no request is waiting.
+void zf_py_reader_expect(zf_py_reader *reader, const zf_container *container, size_t column, size_t columns, uint64_t first,
+                         uint64_t rows);
+
 /// Runs `call(user, error)` on a thread of its own, and serves requests until it returns. With the GIL, which it releases.
 ///
 /// Calls of several threads wait for each other. Each serves its own requests alone, and has its own exceptions.

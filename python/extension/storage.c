@@ -6,6 +6,7 @@
 
 #include "python/extension/arrow_export.h"
 #include "python/extension/entries.h"
+#include "python/extension/file_reader.h"
 #include "python/extension/gpu.h"
 #include "python/extension/tensor_type.h"
 #include "python/extension/utf8.h"
@@ -84,10 +85,17 @@ static zf_status check_text(const zf_py_decode *d, const zf_py_storage *s, zf_er
     return ZF_ERR_INPUT;
 }
 
+/// Says which rows are read next, of the decode's column and those behind it.
+static void expect(const zf_py_decode *d, size_t columns, uint64_t rows) {
+    uint64_t first = d->options.some_rows ? d->options.row_begin : 0;
+    if (d->reader != NULL) zf_py_reader_expect(d->reader, d->container, d->column, columns, first, rows);
+}
+
 static zf_status decode_into(zf_py_decode *d, const zf_decode_sizes *sizes, void *workspace, zf_error *error) {
     zf_py_storage *s = d->out;
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = s->values,    .offsets = s->offsets,
                                        .validity = s->validity,    .workspace = workspace, ZF_DECODE_BYTES(*sizes)};
+    expect(d, 1, (uint64_t)s->rows);
     ZF_TRY_PY(zf_decode(d->container, d->column, "cpu", &d->options, &buffers, NULL, error));
     if (s->validity != NULL) s->null_count = zf_py_count_nulls(s->validity, s->rows);
     if (s->element != ZF_STRING) return ZF_OK;
@@ -144,6 +152,7 @@ static zf_status decode_lists(zf_py_decode *d, uint64_t rows, zf_error *error) {
                           s->offsets_bytes + s->validity_bytes);
     const zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .offsets = s->offsets, .validity = s->validity,
                                        .offsets_bytes = s->offsets_bytes, .validity_bytes = s->validity_bytes};
+    expect(d, nullable ? 2 : 1, rows);
     ZF_TRY_PY(zf_decode_lists(d->container, d->column, "cpu", &d->options, &buffers, &of, NULL, error));
     if (nullable) s->null_count = zf_py_count_nulls(s->validity, s->rows);
     if (d->given[ZF_PY_VALUES].owner != NULL) ZF_TRY_PY(check_given(d, s, strtol(d->field->format + 3, NULL, 10), error));

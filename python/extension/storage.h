@@ -47,7 +47,8 @@ typedef struct zf_py_decode {
     const struct zf_py_field *field; ///< the Arrow type that the rows become
     const void *entries; ///< the entries that a dictionary begins with, as zf_py_input_entries returns them; NULL: none
     size_t entries_bytes;
-    zf_py_given given[3]; ///< for values, offsets, validity; of lists their values'. The storage owns those that it takes
+    zf_py_given given[3];        ///< for values, offsets, validity; of lists their values'. The storage owns those that it takes
+    struct zf_py_reader *reader; ///< that the container is read by; NULL: none
     zf_py_storage *out;
 } zf_py_decode;
 

@@ -111,6 +111,8 @@ def opened(path):
 
 def test_lives(path, table):
     """A stream keeps the file: it may be closed and gone, and the stream may end early, or on another thread."""
+    gc.collect()  # what other tests left
+    zf.open(path).close()
     before = _runtime.storages()
     f = zf.open(path)
     reader = pa.RecordBatchReader.from_stream(f)

@@ -92,6 +92,47 @@ def test_requests(server, table):
     assert pa.table(f).equals(table) and bytes_of(server) <= 1.1 * len(server.data)
 
 
+class Asked:
+    """A file object that keeps what it was asked for. `short`: it returns fewer bytes than that."""
+
+    def __init__(self, data, short=False):
+        self.data, self.short, self.at, self.reads = data, short, 0, []
+
+    def seek(self, offset, whence=0):
+        self.at = offset if whence == 0 else len(self.data) + offset
+        return self.at
+
+    def read(self, size):
+        self.reads.append((self.at, size))
+        return self.data[self.at:self.at + (min(size, 3000) if self.short else size)]
+
+
+def test_blocks_side_by_side(table, tmp_path):
+    """Blocks that lie side by side are read at once, up to 8 MiB, each byte once."""
+    table = table.append_column("words", pa.array([["w"] * (k % 5) for k in range(ROWS)]))
+    zf.write_table(table, tmp_path / "t.zfd", plain(table.schema), rows_per_block=1000)
+    data = (tmp_path / "t.zfd").read_bytes()
+    for short in (False, True):
+        source = Asked(data, short)
+        with zf.open(source) as f:
+            for names, rows in ((["column 3"], slice(0, ROWS)), (["text"], slice(10_500, 40_000)), (["words"], slice(3, 49_000))):
+                source.reads.clear()
+                assert pa.table(f.read(names, rows, threads=2)).equals(table.select(names).slice(rows.start, rows.stop - rows.start))
+                if not short:
+                    assert f.schema[names[0]].blocks == 50 and len(source.reads) <= 8, source.reads
+                    assert sum(size for _, size in source.reads) <= 1.1 * f.schema[names[0]].stored_bytes
+            source.reads.clear()
+            f.read(["column 3"], slice(2500, 2600))
+            assert short or len(source.reads) == 1 and source.reads[0][1] < f.schema["column 3"].stored_bytes / 25  # a block alone
+    wide = pa.table({"n": pa.array(range(3_000_000), pa.int64())})
+    zf.write_table(wide, tmp_path / "w.zfd", {"n": "plain"}, rows_per_block=100_000)
+    source = Asked((tmp_path / "w.zfd").read_bytes())
+    with zf.open(source) as f:
+        source.reads.clear()
+        assert pa.table(f.read()).equals(wide) and max(size for _, size in source.reads) <= 8 << 20
+        assert len(source.reads) == 3 and sum(size for _, size in source.reads) <= 1.01 * f.schema["n"].stored_bytes
+
+
 def test_errors(server):
     f = zf.open(far(server))
     server.status[:] = [503] * 3

@@ -174,18 +174,34 @@ uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row) {
     return low;
 }
 
-zf_status zf_container_block_of(const zf_container *c, size_t column, uint64_t row, uint64_t *first, uint64_t *rows,
-                                zf_error *error) {
-    if (c == NULL || first == NULL || rows == NULL) {
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_container_block_of needs a container and two places");
-    }
+/// The block of a column that has a row, for the function `name`, which needs a container and two places.
+static zf_status block_with(const char *name, const zf_container *c, size_t column, uint64_t row, const void *one,
+                            const void *other, const zf_index_block **out, zf_error *error) {
+    if (c == NULL || one == NULL || other == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "%s needs a container and two places", name);
     zf_column_info info = {ZF_INIT(zf_column_info)};
     ZF_TRY(zf_container_column(c, column, &info, error));
     if (row >= info.rows)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no row %llu: column %zu has %llu", (ull)row, column, (ull)info.rows);
-    const zf_index_block *block = &c->index.columns[column].blocks[zf_index_block_of(&c->index.columns[column], row)];
+    *out = &c->index.columns[column].blocks[zf_index_block_of(&c->index.columns[column], row)];
+    return ZF_OK;
+}
+
+zf_status zf_container_block_of(const zf_container *c, size_t column, uint64_t row, uint64_t *first, uint64_t *rows,
+                                zf_error *error) {
+    const zf_index_block *block;
+    ZF_TRY(block_with("zf_container_block_of", c, column, row, first, rows, &block, error));
     *first = block->first_row;
     *rows = block->rows;
+    return ZF_OK;
+}
+
+zf_status zf_container_block_place(const zf_container *c, size_t column, uint64_t row, uint64_t *offset, uint64_t *bytes,
+                                   zf_error *error) {
+    const zf_index_block *block;
+    ZF_TRY(block_with("zf_container_block_place", c, column, row, offset, bytes, &block, error));
+    *offset = block->offset;
+    *bytes = block->bytes;
     return ZF_OK;
 }
 

@@ -359,6 +359,12 @@ ZF_API zf_status zf_container_column(const zf_container *container, size_t index
 /// others are ZF_ERR_USAGE (ZF1101). Reads no block. Any thread.
 ZF_API zf_status zf_container_block_of(const zf_container *container, size_t column, uint64_t row, uint64_t *first,
                                        uint64_t *rows, zf_error *error);
+/// Finds where the block of a column that has a row is stored: `*offset` gets its first byte in the container, `*bytes` its size.
+///
+/// Readers of far files can read blocks that lie side by side at once. `column`, `row`, errors and threads as for
+/// zf_container_block_of.
+ZF_API zf_status zf_container_block_place(const zf_container *container, size_t column, uint64_t row, uint64_t *offset,
+                                          uint64_t *bytes, zf_error *error);
 /// Returns the number of keys in the table's metadata; 0 for NULL.
 ZF_API size_t zf_container_metadata_count(const zf_container *container);
 /// Copies key `index` of the table's metadata and its value to `*out`; both live as long as the container. `index`: 0 to

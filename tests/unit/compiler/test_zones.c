@@ -182,7 +182,7 @@ static void test_right(uint64_t rows_per_block) {
     encode("right.zfd", rows_per_block);
     CHECK(zf_container_open(context, place("right.zfd"), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
     for (unsigned c = 0; container != NULL && c < COLUMNS; c++) {
-        uint64_t zones = zf_container_zones(container, c), row = 0, block = rows_per_block;
+        uint64_t zones = zf_container_zones(container, c), row = 0, block = rows_per_block, block_end = 0;
         for (uint64_t z = 0; z < zones; z++) {
             zf_zone zone = {ZF_INIT(zf_zone)};
             CHECK(zf_container_zone(container, c, z, &zone, &error) == ZF_OK, "%s", error.message);
@@ -193,7 +193,12 @@ static void test_right(uint64_t rows_per_block) {
             CHECK(same_zone(&zone, &wanted), "%s%s, rows %llu to %llu: %llx to %llx, not %llx to %llx; %llu nulls, not %llu",
                   kinds[c % TYPES], c < TYPES ? "" : "?", (ull)row, (ull)behind, (ull)zone.minimum, (ull)zone.maximum,
                   (ull)wanted.minimum, (ull)wanted.maximum, (ull)zone.nulls, (ull)wanted.nulls);
-            uint64_t first = 7, rows = 7;
+            uint64_t first = 7, rows = 7, offset = 7, bytes = 7;
+            CHECK(zf_container_block_place(container, c, row, &offset, &bytes, &error) == ZF_OK && offset % 256 == 0 &&
+                      (row % block != 0 || offset >= block_end) && offset + bytes <= zf_container_bytes(container) && bytes > 0,
+                  "row %llu is in a block of %llu bytes from %llu on, behind %llu", (ull)row, (ull)bytes, (ull)offset,
+                  (ull)block_end);
+            block_end = offset + bytes;
             CHECK(zf_container_block_of(container, c, row, &first, &rows, &error) == ZF_OK && first == row - row % block &&
                       rows == (first + block < ROWS ? block : ROWS - first),
                   "row %llu is in a block of %llu rows from %llu on", (ull)row, (ull)rows, (ull)first);
@@ -201,6 +206,8 @@ static void test_right(uint64_t rows_per_block) {
         }
         uint64_t first = 7;
         CHECK(zf_container_block_of(container, c, ROWS, &first, &first, &error) == ZF_ERR_USAGE && first == 7, "a row too many");
+        CHECK(zf_container_block_place(container, c, ROWS, &first, &first, &error) == ZF_ERR_USAGE && first == 7,
+              "a row too many");
         CHECK(row == ROWS, "%s: zones of %llu rows", kinds[c % TYPES], (ull)row);
         zf_zone none = {ZF_INIT(zf_zone)};
         CHECK(zf_container_zone(container, c, zones, &none, &error) == ZF_ERR_USAGE, "a zone that does not exist");
@@ -210,7 +217,9 @@ static void test_right(uint64_t rows_per_block) {
     }
     uint64_t some = 7;
     CHECK(zf_container_block_of(container, COLUMNS, 0, &some, &some, &error) == ZF_ERR_USAGE &&
-              zf_container_block_of(container, 0, 0, NULL, &some, &error) == ZF_ERR_USAGE && some == 7,
+              zf_container_block_of(container, 0, 0, NULL, &some, &error) == ZF_ERR_USAGE &&
+              zf_container_block_place(container, COLUMNS, 0, &some, &some, &error) == ZF_ERR_USAGE &&
+              zf_container_block_place(container, 0, 0, &some, NULL, &error) == ZF_ERR_USAGE && some == 7,
           "a block of nothing");
     CHECK(zf_container_zones(container, COLUMNS) == 0 && zf_container_zones(NULL, 0) == 0, "zones of nothing");
     zf_container_close(container);
