@@ -601,18 +601,25 @@ static PyObject *container_gpu_sizes(PyObject *self, PyObject *arguments) {
     return list;
 }
 
+/// Takes column `k` of `decode_gpu`: its number and its width. `field` and `memory` are the caller's. False with an exception
+/// set.
+static bool take_gpu_column(PyObject *columns, size_t k, zf_py_gpu_column *out, PyObject **field, PyObject **memory) {
+    Py_ssize_t width;
+    PyObject *tuple = PyTuple_GetItem(columns, (Py_ssize_t)k);
+    if (!PyArg_ParseTuple(tuple, "nOOn", &out->column, field, memory, &width)) return false;
+    out->width = width;
+    return true;
+}
+
 /// Makes the objects of columns that were read; takes over their storages. NULL with an exception set.
 static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *read, PyObject *columns) {
     PyObject *list = PyList_New(0);
     for (size_t k = 0; k < read->count; k++) {
         zf_py_device_storage *storage = read->columns[k].out;
         PyObject *tuple, *memory, *column;
-        Py_ssize_t width;
         zf_py_field field;
-        if (list != NULL &&
-            PyArg_ParseTuple(PyTuple_GetItem(columns, (Py_ssize_t)k), "nOOn", &read->columns[k].column, &tuple, &memory,
-                             &width) &&
-            zf_py_field_set(&field, tuple)) {
+        zf_py_gpu_column given;
+        if (list != NULL && take_gpu_column(columns, k, &given, &tuple, &memory) && zf_py_field_set(&field, tuple)) {
             column =
                 zf_py_device_column_new(c->types->device_column, c->types->device_buffer, c->types->make_error, &field, storage);
         } else {
@@ -643,10 +650,7 @@ static bool take_read(container_object *c, PyObject *arguments, zf_py_gpu_read *
     bool good = true;
     for (size_t k = 0; good && k < read->count; k++) {
         PyObject *tuple, *memory;
-        Py_ssize_t width;
-        good =
-            PyArg_ParseTuple(PyTuple_GetItem(*columns, (Py_ssize_t)k), "nOOn", &read->columns[k].column, &tuple, &memory, &width);
-        read->columns[k].width = good ? width : 0;
+        good = take_gpu_column(*columns, k, &read->columns[k], &tuple, &memory);
         zf_py_given given[ZF_PY_PARTS] = {0};
         if (good && memory != Py_None) good = take_given(memory, given);
         for (int p = 0; p < ZF_PY_PARTS; p++)

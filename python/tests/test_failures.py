@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import errno
+import inspect
 import io
 import os
 import pathlib
@@ -86,15 +87,18 @@ def test_cut_file(file):
         assert caught(zf.InputError, zf.open, data[:size]).code.startswith("ZF12")
 
 
+class Failing(io.BytesIO):
+    """A file object whose `read` raises `broken`, if that is set."""
+
+    broken = None
+
+    def read(self, *count):
+        if self.broken:
+            raise self.broken
+        return super().read(*count)
+
+
 def test_file_object_that_fails(file):
-    class Failing(io.BytesIO):
-        broken = None
-
-        def read(self, *count):
-            if self.broken:
-                raise self.broken
-            return super().read(*count)
-
     source = Failing(file.read_bytes())
     f = zf.open(source)
     source.broken = RuntimeError("the network is down")
@@ -106,18 +110,10 @@ def test_file_object_that_fails(file):
     assert len(f.read()) == f.num_rows
 
 
-STREAM = """
-import io, sys, threading, traceback
+STREAM = "import io\n\n" + inspect.getsource(Failing) + """
+import sys, threading
 import pyarrow as pa
 import zipflow as zf
-
-class Failing(io.BytesIO):
-    broken = None
-
-    def read(self, *count):
-        if self.broken:
-            raise self.broken
-        return super().read(*count)
 
 class Own(BaseException):
     pass
