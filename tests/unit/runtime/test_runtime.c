@@ -349,7 +349,7 @@ static void test_misuse(zf_context *context) {
               zf_device_count(NULL) == 0,
           "numbers of nothing");
     CHECK(zf_decode(container, 0, "abacus", NULL, &buffers, NULL, &error) == ZF_ERR_DEVICE, "no such device");
-    buffers.values = values + 4;
+    buffers.values = (uint8_t *)buffers.values + 2;
     CHECK(zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &error) == ZF_ERR_USAGE, "values not aligned");
     CHECK(strcmp(error.code, "ZF1107") == 0, "%s", error.code);
     buffers.values = NULL;
