@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import random
+import re
 import subprocess
 import sys
 
@@ -79,6 +80,27 @@ def test_damaged_block_has_a_place(file):
     data[256 + 200] ^= 255
     error = caught(zf.InputError, zf.open(bytes(data)).read)
     assert error.code == "ZF1324" and "column" in error.place and "block 0" in error.place
+
+
+def test_names_in_errors(tmp_path):
+    """Errors of the library have the names of columns, not their identifiers in the program; long ones are cut between characters."""
+    long = "größe " * 30
+    table = pa.table({"unit price": [1.5, 2.5], long: [1, 2], "tags of it": [["a"], ["b"]], "a place": [{"y x": 1}, None]})
+    zf.write_table(table, tmp_path / "t.zfd", {"unit price": "plain", long: "plain", "a place.y x": "plain"}, rows_per_block=1)
+    good, seen = (tmp_path / "t.zfd").read_bytes(), set()
+    for at in range(256, len(good) // 2, 256):
+        data = bytearray(good)
+        data[at + 40] ^= 1
+        try:
+            zf.open(bytes(data)).read()
+        except zf.InputError as error:
+            found = re.search("column (.*), (block|row)", error.place)
+            seen.update([found[1]] if found else ())
+    assert seen <= {"unit price", "größe " * 7 + "grö...", "tags of it", "tags of it.valid", "tags of it.values", "a place", "a place.y x"}, seen
+    assert {"unit price", "tags of it.values", "a place.y x"} <= seen and any(name.startswith("größe") for name in seen), seen
+    bad = pa.table({"unit price": [float("nan")]})
+    error = caught(zf.InputError, zf.write_table, bad, tmp_path / "u.zfd", {"unit price": "float2int(bitpack)"})
+    assert "column unit price, block 0" in error.place
 
 
 def test_cut_file(file):

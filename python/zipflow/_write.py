@@ -3,7 +3,7 @@
 import os
 
 from . import _home, _types
-from ._errors import InputError, UnsupportedError, UsageError, refuse, utf8
+from ._errors import InputError, UnsupportedError, UsageError, ZipflowError, refuse, utf8
 from ._program import Program
 
 # By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
@@ -199,6 +199,17 @@ def _source(table):
     return table
 
 
+def _name_columns(error, names):
+    """Errors of the encoder name columns by their identifiers in the program: here they get their names. names: by identifier."""
+    import re  # here: it takes time that `import zipflow` need not
+
+    def named(found):
+        return found[1] + names.get(found[2], found[2])
+
+    error.place = re.sub(r"^(column )(\w+)(?=, |\.valid|\.values|$)", named, error.place)
+    error._message = re.sub(r"(column `)(\w+)(?=`|\.valid|\.values)", named, error._message)
+
+
 def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, threads=0, zones=False):
     """Encodes a table to the file `path`, and returns {column: (plain bytes, stored bytes)}.
 
@@ -263,6 +274,9 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
     try:
         stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
+    except ZipflowError as error:
+        _name_columns(error, {identifier.decode(): full.decode() for identifier, full, _ in columns})
+        raise
     finally:
         _home.drain()
     return {full.decode(): pair for (_, full, _), pair in zip(columns, stats)}

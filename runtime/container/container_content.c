@@ -291,7 +291,7 @@ zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, boo
 }
 
 static void place_of(const zf_container *c, size_t column, uint64_t block, char place[256]) {
-    snprintf(place, 256, "%s: column %.80s, block %llu", zf_container_short_path(c), c->index.columns[column].name, (ull)block);
+    snprintf(place, 256, "%s: column %s, block %llu", zf_container_short_path(c), c->index.columns[column].shown, (ull)block);
 }
 
 /// ZF1208 where the file changed, so that the change is not reported as damage.

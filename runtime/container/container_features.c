@@ -1,6 +1,8 @@
 // The index since version 2: features by their names; full names, schema and metadata of a table.
 #include <stdlib.h>
+#include <string.h>
 
+#include "runtime/base/text.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_index.h"
 
@@ -15,6 +17,14 @@ const char *zf_feature_name(bool required, unsigned bit) {
                                                                   [ZF_OPTIONAL_PROGRAMS] = "programs"};
     if (required) return bit < ZF_REQUIRED_COUNT ? required_names[bit] : NULL;
     return bit < ZF_OPTIONAL_COUNT ? optional_names[bit] : NULL;
+}
+
+const char *zf_name_shown(zf_arena *arena, const char *name) {
+    enum { MOST = 64 };
+    size_t left = strlen(name), size = 0, next;
+    if (left <= MOST) return name;
+    while ((next = zf_utf8_length(name + size, left - size)) > 0 && size + next <= MOST - 3) size += next;
+    return zf_arena_printf(arena, "%.*s...", (int)size, name);
 }
 
 const char *zf_list_part_name(zf_arena *arena, const char *lists, zf_list_part part) {

@@ -26,6 +26,7 @@ typedef struct zf_index_shape {
 typedef struct zf_index_column {
     const char *name, *type_name, *codec; ///< the name of a part of lists is made of that of the ends
     const char *full_name;                ///< `name`, unless the file has another
+    const char *shown; ///< the full name as errors have it: of at most 64 bytes, or those of a part's suffix more
     zf_column_type type;
     zf_list_part part;
     uint64_t rows;           ///< the table's; those of its blocks in the values of lists. A reader's alone
@@ -88,6 +89,8 @@ const char *zf_metadata_fault(const zf_metadata *metadata, size_t count);
 /// Sorts names and returns one that occurs twice, or NULL.
 const char *zf_twice(const char **names, size_t count);
 
+/// Returns a name as errors have it: of more than 64 bytes the first characters and "...". NULL: no memory.
+const char *zf_name_shown(zf_arena *arena, const char *name);
 /// Returns the name of a part of the lists that are called `lists`; NULL: no memory.
 const char *zf_list_part_name(zf_arena *arena, const char *lists, zf_list_part part);
 /// Returns the fault of a column that follows `before` (ZF_LIST_NONE for the first), or NULL. Without a column: `end`, where the

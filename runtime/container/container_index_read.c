@@ -494,6 +494,19 @@ static void read_sections(reader *r, zf_index *out) {
     }
 }
 
+/// Parts of lists are shown with the name of their lists.
+static void show_names(reader *r, zf_index *out) {
+    const char *lists = "";
+    for (uint32_t c = 0; c < out->column_count && r->fault == NULL; c++) {
+        zf_index_column *column = &out->columns[c];
+        if (is_part(column))
+            column->shown = zf_list_part_name(r->arena, lists, column->part);
+        else
+            column->shown = lists = zf_name_shown(r->arena, column->full_name);
+        if (column->shown == NULL) fail_memory(r);
+    }
+}
+
 static bool has_lists(const zf_index *index) {
     for (uint32_t c = 0; c < index->column_count; c++)
         if (index->columns[c].part != ZF_LIST_NONE) return true;
@@ -523,6 +536,7 @@ zf_status zf_index_read(zf_arena *arena, unsigned version, const uint8_t *bytes,
         fail_at(&r, "the feature `lists`, but no column of lists", r.at);
     out->at_sections = r.at;
     read_sections(&r, out);
+    show_names(&r, out);
     out->at_end = r.at;
     if (r.fault == NULL && r.size - r.at > 7) fail_at(&r, "bytes behind its end", r.at);
     for (uint64_t i = out->at_end; r.fault == NULL && i < size; i++) {

@@ -154,6 +154,7 @@ static bool copy_columns(zf_writer *writer, const zf_writer_table *table) {
         column->type = columns[c].type;
         column->rows_per_block = columns[c].rows_per_block;
         column->full_name = has_full_name(&columns[c]) ? copy_text(writer->arena, columns[c].full_name) : column->name;
+        column->shown = column->full_name;
         if (has_full_name(&columns[c])) set(&writer->index.optional, ZF_OPTIONAL_NAMES);
         if (column->rows_per_block == 0) set(&writer->index.required, ZF_REQUIRED_UNEVEN_BLOCKS);
         column->zoned = columns[c].zoned;

@@ -137,7 +137,7 @@ static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
     if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
     fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->split.workers, &workspace);
     fits = fits && all_bitmaps(j, &bitmaps) && !__builtin_add_overflow(workspace, bitmaps, &workspace);
-    if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
+    if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %s is larger than can be addressed", j->selection.column->shown);
     out->values = values;
     out->offsets = offsets;
     out->validity = validity;
@@ -408,7 +408,7 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
     if (status == ZF_OK) {
         status = zf_decode_check_buffers(&sizes, j.selection.column->type.element, buffers, error);
-        if (status != ZF_OK) zf_fail_place(error, status, "column %.128s", j.selection.column->name);
+        if (status != ZF_OK) zf_fail_place(error, status, "column %s", j.selection.column->shown);
     }
     if (status == ZF_OK && j.selection.begin < j.selection.end)
         status = run_job(&j, buffers, error);

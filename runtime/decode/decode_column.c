@@ -26,7 +26,7 @@ static uint64_t rows_before(const zf_units_column *column) {
 }
 
 static zf_status too_large(const zf_units_column *column, zf_error *error) {
-    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", column->selection.column->name);
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %s is larger than can be addressed", column->selection.column->shown);
 }
 
 /// `bytes` so often as there are copies.

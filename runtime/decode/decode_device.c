@@ -149,7 +149,7 @@ zf_status zf_device_buffers_check(const zf_units_sizes *sizes, const zf_device_b
 static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
     zf_status fits = zf_device_buffers_check(&sizes, buffers, error);
-    if (fits != ZF_OK) return zf_fail_place(error, fits, "column %.128s", prepared->units->column->selection.column->name);
+    if (fits != ZF_OK) return zf_fail_place(error, fits, "column %s", prepared->units->column->selection.column->shown);
     ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     zf_units_memory memory = {.values = buffers->values,
                               .workspace = buffers->workspace,

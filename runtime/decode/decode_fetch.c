@@ -32,7 +32,7 @@ zf_status zf_units_column_check(const zf_units_column *column, const zf_decode_b
     if (column->is_text) zf_elements_bytes(rows + 1, 64, &sizes.offsets);
     if (column->nullable) zf_elements_bytes(rows, 1, &sizes.validity);
     zf_status status = zf_decode_check_buffers(&sizes, column->selection.column->type.element, to, error);
-    return status != ZF_OK ? zf_fail_place(error, status, "column %.128s", column->selection.column->name) : ZF_OK;
+    return status != ZF_OK ? zf_fail_place(error, status, "column %s", column->selection.column->shown) : ZF_OK;
 }
 
 /// Bits of a bitmap on the device, from bit `skip` on, to bit 0 of `to`; bits behind them become 0.

@@ -65,7 +65,7 @@ static zf_status decode_part(lists *l, size_t column, uint64_t begin, uint64_t r
 
 static zf_status lie(const lists *l, uint64_t row, zf_error *error, const char *format, long long a, ull b) {
     zf_status status = zf_raise(error, ZF_E_V27, format, a, b); // NOLINT: every format below takes these two
-    return zf_fail_place(error, status, "%s: column %.80s, row %llu", zf_container_short_path(l->container), l->ends->name,
+    return zf_fail_place(error, status, "%s: column %s, row %llu", zf_container_short_path(l->container), l->ends->shown,
                          (ull)row);
 }
 
@@ -115,7 +115,7 @@ static zf_status check_buffers(const lists *l, const zf_decode_buffers *buffers,
         else if (needed[i].has < needed[i].bytes)
             status = zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %llu bytes; the decode needs %llu", needed[i].name,
                               (ull)needed[i].has, (ull)needed[i].bytes);
-        if (status != ZF_OK) return zf_fail_place(error, status, "column %.128s", l->ends->name);
+        if (status != ZF_OK) return zf_fail_place(error, status, "column %s", l->ends->shown);
     }
     if ((uintptr_t)buffers->offsets % sizeof(int64_t) != 0)
         return zf_raise(error, ZF_E_BUFFER, "the buffer `offsets` is not aligned to 8 bytes");
@@ -127,7 +127,7 @@ static zf_status find(lists *l, size_t column, zf_error *error) {
     zf_column_info info = {0};
     zf_decode_sizes sizes = {0};
     ZF_TRY(zf_container_column(l->container, column, &info, error));
-    if (info.part != ZF_LIST_ENDS) return zf_raise(error, ZF_E_ARGUMENT, "column %.128s is not one of lists", info.name);
+    if (info.part != ZF_LIST_ENDS) return zf_raise(error, ZF_E_ARGUMENT, "column %.128s is not one of lists", info.full_name);
     l->number = column;
     l->ends = &l->container->index.columns[column];
     l->validity = l->ends[1].part == ZF_LIST_VALIDITY ? &l->ends[1] : NULL;

@@ -262,7 +262,7 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
     if (aside) fits = fits && zf_unit_place(&next, values, &at) && zf_unit_place(&next, validity, &at);
     out->workspace = next;
     if (fits) return ZF_OK;
-    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %s is larger than can be addressed", s->column->shown);
 }
 
 static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
@@ -465,8 +465,7 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
     units->sizes.workspace = most;
     units->sizes.staging = staging;
     if (fits) return ZF_OK;
-    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed",
-                    units->column->selection.column->name);
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %s is larger than can be addressed", units->column->selection.column->shown);
 }
 
 // ---- All ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ static zf_status refuse_range(const zf_selection *s, uint64_t begin, uint64_t co
         status = zf_raise(error, ZF_E_ROW_RANGE, "rows %llu to %llu are wanted, but the column has %llu", (ull)begin, (ull)last,
                           (ull)s->rows);
     }
-    zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->shown);
     return zf_fail_hint(error, status, "rows count from 0; `--rows BEGIN..` and a row_count of UINT64_MAX end at the last row");
 }
 
@@ -49,7 +49,7 @@ static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, 
 /// Names file and column where an error has no place yet, and the block if the file is at fault.
 static zf_status place(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
     if (error == NULL || error->place[0] != 0) return status;
-    if (status != ZF_ERR_INPUT) return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    if (status != ZF_ERR_INPUT) return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->shown);
     char where[ZF_WHERE_BYTES];
     zf_selection_where(s, block, where);
     return zf_fail_place(error, status, "%s", where);
@@ -133,7 +133,7 @@ void zf_selection_free(zf_selection *selection) {
 zf_status zf_selection_go_on(const zf_selection *s, zf_error *error) {
     if (s->cancelled == NULL || !s->cancelled(s->cancelled_user)) return ZF_OK;
     zf_status status = zf_raise(error, ZF_E_CANCELLED, "the decode was cancelled");
-    return zf_fail_place(error, status, "%s: column %.64s", zf_container_short_path(s->container), s->column->name);
+    return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(s->container), s->column->shown);
 }
 
 void zf_selection_rows(const zf_selection *s, uint64_t block, uint64_t *begin, uint64_t *end) {
@@ -147,8 +147,8 @@ void zf_selection_where(const zf_selection *selection, uint64_t block, char wher
         snprintf(where, ZF_WHERE_BYTES, "block");
         return;
     }
-    snprintf(where, ZF_WHERE_BYTES, "%s: column %.64s, block %llu", zf_container_short_path(selection->container),
-             selection->column->name, (ull)block);
+    snprintf(where, ZF_WHERE_BYTES, "%s: column %s, block %llu", zf_container_short_path(selection->container),
+             selection->column->shown, (ull)block);
 }
 
 const char *zf_selection_file(const zf_selection *selection) {

@@ -27,8 +27,8 @@ static zf_status too_large(const zf_requested *request, uint64_t block, const ch
                            zf_error *error) {
     zf_status status =
         zf_raise(error, ZF_E_STAGING, "a block needs %llu bytes of %s, and the pipeline has %llu", (ull)bytes, memory, (ull)all);
-    zf_fail_place(error, status, "%s: column %.64s, block %llu", zf_container_short_path(request->given.container),
-                  zf_requested_column(request)->name, (ull)block);
+    zf_fail_place(error, status, "%s: column %s, block %llu", zf_container_short_path(request->given.container),
+                  zf_requested_column(request)->shown, (ull)block);
     return zf_fail_hint(error, status, "make the pipeline with more staging memory");
 }
 

@@ -11,7 +11,7 @@
 
 static zf_status name_column(const zf_requested *request, zf_status status, zf_error *error) {
     return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(request->given.container),
-                         zf_requested_column(request)->name);
+                         zf_requested_column(request)->shown);
 }
 
 static zf_status check_request(const zf_pipeline *p, const zf_pipeline_request *request, zf_error *error) {

@@ -68,8 +68,8 @@ bool zf_transfer_over(zf_transfer *transfer) {
 }
 
 zf_status zf_requested_cancelled(const zf_requested *request, zf_error *error) {
-    zf_status status = zf_raise(error, ZF_E_CANCELLED, "column %.128s was cancelled before it was decoded",
-                                request->given.container->index.columns[request->given.column].name);
+    zf_status status = zf_raise(error, ZF_E_CANCELLED, "column %s was cancelled before it was decoded",
+                                request->given.container->index.columns[request->given.column].shown);
     return zf_fail_place(error, status, "%s", zf_container_short_path(request->given.container));
 }
 
