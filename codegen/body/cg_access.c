@@ -319,6 +319,31 @@ static LLVMValueRef bits_near(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr
     return env->bits_near(cg, env, seq->port, &place, moves, v_count, expr);
 }
 
+/// Bits of memory that has nothing readable behind it: eight whole bytes in line, other bits by a call.
+static LLVMValueRef bits_of_memory(zf_cg *cg, LLVMValueRef v_data, LLVMValueRef v_at, LLVMValueRef v_count, bool msb) {
+    LLVMValueRef v_args[4] = {v_data, v_at, v_count, zf_cg_i64(cg, msb)};
+    if (msb) return zf_cg_call(cg, "zf_cg_read_bits", cg->ty_i64, v_args, 4);
+    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_at, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 0));
+    LLVMValueRef v_whole = zf_cg_and(cg, v_begins, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 64)));
+    LLVMBasicBlockRef bb_bytes = zf_cg_block(cg, "bytes"), bb_bits = zf_cg_block(cg, "bits"), bb_on = zf_cg_block(cg, "read");
+    LLVMBasicBlockRef bb_from[2];
+    LLVMValueRef v_found[2];
+    zf_cg_cond_br(cg, v_whole, bb_bytes, bb_bits);
+    zf_cg_enter(cg, bb_bytes);
+    LLVMValueRef v_byte = LLVMBuildLShr(cg->builder, v_at, zf_cg_i64(cg, 3), "");
+    v_found[0] = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i8, v_data, v_byte), 1);
+    bb_from[0] = zf_cg_here(cg);
+    zf_cg_br(cg, bb_on);
+    zf_cg_enter(cg, bb_bits);
+    v_found[1] = zf_cg_call(cg, "zf_cg_read_bits", cg->ty_i64, v_args, 4);
+    bb_from[1] = zf_cg_here(cg);
+    zf_cg_br(cg, bb_on);
+    zf_cg_enter(cg, bb_on);
+    LLVMValueRef v = LLVMBuildPhi(cg->builder, cg->ty_i64, "");
+    LLVMAddIncoming(v, v_found, bb_from, 2);
+    return v;
+}
+
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     uint64_t limit = expr->c->range.hi < 64 && expr->c->range.lo >= 0 ? (uint64_t)expr->c->range.hi : 64;
@@ -351,8 +376,7 @@ zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         if (a.seq.padded) {
             return zf_cg_scalar(result, zf_cg_load_bits(cg, a.seq.v_data, v_at, v_count, limit, expr->msb));
         }
-        LLVMValueRef v_args[4] = {a.seq.v_data, v_at, v_count, zf_cg_i64(cg, expr->msb)};
-        return zf_cg_scalar(result, zf_cg_call(cg, "zf_cg_read_bits", cg->ty_i64, v_args, 4));
+        return zf_cg_scalar(result, bits_of_memory(cg, a.seq.v_data, v_at, v_count, expr->msb));
     }
     zf_cg_unsupported(cg, expr->span, "bits of this sequence are not lowered");
     return zf_cg_zero_value(cg, result);
