@@ -33,7 +33,7 @@ static bool key_stmt(zf_visitor *visitor, zf_stmt *stmt) {
 }
 
 void zf_codegen_encode_key(zf_spec *spec, const zf_inst *inst, zf_text *key) {
-    zf_text_puts(key, "encode 4\n");
+    zf_text_puts(key, "encode 5\n");
     zf_text_puts(key, inst->name);
     zf_text_puts(key, "\n");
     for (uint32_t g = 0; g < inst->algorithm->generic_count; g++) {

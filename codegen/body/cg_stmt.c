@@ -393,6 +393,13 @@ static void for_each(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg_range_end(cg, &loop);
 }
 
+void zf_cg_loop_over(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_FOR_RANGE)
+        for_range(cg, frame, stmt);
+    else
+        for_each(cg, frame, stmt);
+}
+
 static void jump(zf_cg *cg, const zf_stmt *stmt, LLVMBasicBlockRef bb) {
     if (bb == NULL) {
         zf_cg_unsupported(cg, stmt->span, "nothing to leave here");
@@ -437,8 +444,8 @@ static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     case ZF_S_IF: branch(cg, frame, stmt); break;
     case ZF_S_WHILE:
     case ZF_S_LOOP: while_or_loop(cg, frame, stmt); break;
-    case ZF_S_FOR_RANGE: for_range(cg, frame, stmt); break;
-    case ZF_S_FOR_EACH: for_each(cg, frame, stmt); break;
+    case ZF_S_FOR_RANGE:
+    case ZF_S_FOR_EACH: zf_cg_loop_over(cg, frame, stmt); break;
     case ZF_S_BREAK: jump(cg, stmt, frame->bb_break); break;
     case ZF_S_CONTINUE: jump(cg, stmt, frame->bb_continue); break;
     case ZF_S_RETURN: leave(cg, frame, stmt); break;

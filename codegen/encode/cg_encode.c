@@ -70,21 +70,20 @@ static LLVMValueRef stream_length(zf_cg *cg, zf_cg_env *env, const zf_port *port
     return zf_cg_buffer_length(cg, &((zf_cg_encode_env *)env)->streams[port->slot]);
 }
 
-static zf_cg_value input(zf_cg *cg, zf_cg_encode_env *e, const zf_expr *expr) {
+static zf_cg_value input(const zf_cg_encode_env *e, const zf_expr *expr) {
     zf_cg_value value = {.type = expr->type, .is_seq = true};
     value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = expr->type, .column_rows = true};
-    value.seq.v_data = zf_cg_load(cg, cg->ty_ptr, FRAME(values), 8);
-    value.seq.v_length = zf_cg_load(cg, cg->ty_i64, FRAME(rows), 8);
-    if (expr->type.nullable) value.seq.v_validity = zf_cg_load(cg, cg->ty_ptr, FRAME(validity), 8);
+    value.seq.v_data = e->v_values;
+    value.seq.v_length = e->v_rows;
+    if (expr->type.nullable) value.seq.v_validity = e->v_validity;
     if (expr->type.kind == ZF_K_STRING) {
         value.seq.kind = ZF_CG_SEQ_TEXTS;
-        value.seq.v_offsets = zf_cg_load(cg, cg->ty_ptr, FRAME(offsets), 8);
+        value.seq.v_offsets = e->v_offsets;
     }
     return value;
 }
 
-/// The buffer that an expression names: a stream, or a growing local.
-static const zf_cg_buffer *buffer_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+const zf_cg_buffer *zf_cg_encode_buffer_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
     if (expr->kind == ZF_X_STREAM) return &e->streams[expr->port->slot];
     if (expr->kind != ZF_X_LOCAL || expr->local->kind != ZF_L_GROWING) return NULL;
@@ -110,20 +109,20 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
     const zf_cg_buffer *buffer;
     switch (expr->kind) {
-    case ZF_X_INPUT: *out = input(cg, e, expr); return true;
+    case ZF_X_INPUT: *out = input(e, expr); return true;
     case ZF_X_STREAM: *out = zf_cg_buffer_sequence(cg, &e->streams[expr->port->slot]); return true;
     case ZF_X_LOCAL:
-        buffer = buffer_of(cg, frame, expr);
+        buffer = zf_cg_encode_buffer_of(cg, frame, expr);
         if (buffer == NULL) return false;
         *out = zf_cg_buffer_sequence(cg, buffer);
         return true;
     case ZF_X_LEN: // pending bits need not go to memory for it
-        buffer = buffer_of(cg, frame, expr->a);
+        buffer = zf_cg_encode_buffer_of(cg, frame, expr->a);
         if (buffer == NULL) return false;
         *out = zf_cg_scalar(expr->type, zf_cg_buffer_length(cg, buffer));
         return true;
     case ZF_X_BIT_LEN:
-        buffer = expr->port != NULL ? &e->streams[expr->port->slot] : buffer_of(cg, frame, expr->a);
+        buffer = expr->port != NULL ? &e->streams[expr->port->slot] : zf_cg_encode_buffer_of(cg, frame, expr->a);
         if (buffer == NULL) return false;
         *out = zf_cg_scalar(expr->type, zf_cg_buffer_bit_length(cg, buffer));
         return true;
@@ -180,7 +179,7 @@ static void declare_growing(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) 
 }
 
 static void sort(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
-    const zf_cg_buffer *buffer = buffer_of(cg, frame, stmt->target);
+    const zf_cg_buffer *buffer = zf_cg_encode_buffer_of(cg, frame, stmt->target);
     zf_cg_value target = zf_cg_expr(cg, frame, stmt->target);
     const zf_cg_seq *seq = &target.seq;
     if (seq->kind != ZF_CG_SEQ_MEMORY || seq->constant || seq->type.nullable) {
@@ -226,7 +225,7 @@ static void code_lengths(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 }
 
 static void reverse(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
-    const zf_cg_buffer *buffer = buffer_of(cg, frame, stmt->target);
+    const zf_cg_buffer *buffer = zf_cg_encode_buffer_of(cg, frame, stmt->target);
     if (buffer == NULL || buffer->type.kind == ZF_K_STRING) {
         zf_cg_unsupported(cg, stmt->span, "this reverse is not lowered");
         return;
@@ -241,7 +240,7 @@ static void reverse(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 static void for_chunks(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
     const zf_expr *x = stmt->value->a != NULL ? stmt->value->a : stmt->value;
-    zf_cg_value rows = input(cg, e, &(zf_expr){.kind = ZF_X_INPUT, .type = frame->env->inst->input->type, .span = x->span});
+    zf_cg_value rows = input(e, &(zf_expr){.kind = ZF_X_INPUT, .type = frame->env->inst->input->type, .span = x->span});
     LLVMValueRef v_size = zf_cg_load(cg, cg->ty_i64, FRAME(chunk_size), 8), v_rows = rows.seq.v_length;
     LLVMValueRef v_last = zf_cg_sub(cg, v_size, zf_cg_i64(cg, 1));
     LLVMValueRef v_count = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_rows, v_last), v_size, "");
@@ -265,7 +264,7 @@ static void for_chunks(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 /// The pieces by which the input was appended; without a list of them, all rows are one.
 static void for_parts(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
-    zf_cg_value rows = input(cg, e, &(zf_expr){.kind = ZF_X_INPUT, .type = frame->env->inst->input->type, .span = stmt->span});
+    zf_cg_value rows = input(e, &(zf_expr){.kind = ZF_X_INPUT, .type = frame->env->inst->input->type, .span = stmt->span});
     LLVMValueRef v_parts = zf_cg_load(cg, cg->ty_ptr, FRAME(parts), 8);
     zf_cg_range range = {.v_lo = zf_cg_i64(cg, 0), .v_hi = zf_cg_load(cg, cg->ty_i64, FRAME(part_count), 8)};
     LLVMValueRef v_from = zf_cg_alloca(cg, cg->ty_i64, "from"), v_outer = frame->v_row;
@@ -286,7 +285,7 @@ static void for_parts(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 }
 
 static bool push(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
-    const zf_cg_buffer *buffer = buffer_of(cg, frame, stmt->target);
+    const zf_cg_buffer *buffer = zf_cg_encode_buffer_of(cg, frame, stmt->target);
     if (buffer == NULL) {
         zf_cg_unsupported(cg, stmt->span, "a push to this is not lowered");
         return true;
@@ -320,7 +319,7 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         return true;
     case ZF_S_ASSIGN:
         // An element that is only in the pending bits: memory is written, and the bits are read back.
-        buffer = stmt->place->kind == ZF_X_INDEX ? buffer_of(cg, frame, stmt->place->a) : NULL;
+        buffer = stmt->place->kind == ZF_X_INDEX ? zf_cg_encode_buffer_of(cg, frame, stmt->place->a) : NULL;
         if (buffer == NULL || !buffer->bitwise) return false;
         zf_cg_assign(cg, frame, stmt);
         zf_cg_buffer_reread(cg, buffer);
@@ -331,8 +330,10 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         else if (stmt->value->kind == ZF_X_PARTS)
             for_parts(cg, frame, stmt);
         else
-            return false;
+            return zf_cg_encode_loop(cg, frame, stmt);
         return true;
+    case ZF_S_FOR_RANGE: return zf_cg_encode_loop(cg, frame, stmt);
+    case ZF_S_IF: return zf_cg_encode_if(cg, frame, stmt);
     case ZF_S_PUSH:
     case ZF_S_PUSH_BITS:
     case ZF_S_PUSH_VARINT:
@@ -367,16 +368,39 @@ static bool note_bits(zf_visitor *visitor, zf_stmt *stmt) {
     return true;
 }
 
+/// Passes by the target of what writes to a stream without reading it.
+static bool pass_target(zf_visitor *visitor, zf_stmt *stmt) {
+    bool writes =
+        stmt->kind == ZF_S_PUSH || stmt->kind == ZF_S_PUSH_BITS || stmt->kind == ZF_S_PUSH_VARINT || stmt->kind == ZF_S_APPEND;
+    if (!writes || stmt->target->kind != ZF_X_STREAM) return true;
+    zf_visit_expr(visitor, stmt->value);
+    zf_visit_expr(visitor, stmt->count);
+    return false;
+}
+
+/// Notes which streams are read.
+static bool note_reads(zf_visitor *visitor, zf_expr *expr) {
+    zf_cg_encode_env *e = ((bit_targets *)visitor->user)->e;
+    bool reads = expr->kind == ZF_X_STREAM || expr->kind == ZF_X_INTERN || expr->kind == ZF_X_BIT_LEN;
+    if (reads && expr->port != NULL) e->streams[expr->port->slot].only_written = false;
+    return true;
+}
+
 static void bind_buffers(zf_cg *cg, zf_cg_encode_env *e, const zf_inst *inst) {
     bit_targets targets = {e};
     zf_visitor visitor = {.user = &targets, .stmt = note_bits};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
+    for (uint32_t s = 0; s < inst->stream_count; s++) e->streams[s].only_written = !inst->streams[s]->per_chunk;
+    visitor = (zf_visitor){.user = &targets, .stmt = pass_target, .expr = note_reads};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode);
     LLVMValueRef v_streams = zf_cg_load(cg, cg->ty_ptr, FRAME(streams), 8);
     LLVMValueRef v_locals = zf_cg_load(cg, cg->ty_ptr, FRAME(locals), 8);
     for (uint32_t s = 0; s < inst->stream_count; s++) {
         e->streams[s].port = inst->streams[s];
         LLVMValueRef v_struct = zf_cg_byte_at(cg, v_streams, s * sizeof(zf_encode_buffer));
         zf_cg_buffer_bind(cg, &e->streams[s], v_struct, inst->streams[s]->type, inst->streams[s]->name);
+        LLVMValueRef v_may = zf_cg_i64(cg, e->streams[s].only_written && !e->streams[s].bitwise);
+        zf_cg_store(cg, v_may, zf_cg_byte_at(cg, v_struct, offsetof(zf_encode_buffer, may_lend)), 8);
     }
     for (uint32_t k = 0; k < e->local_count; k++) {
         LLVMValueRef v_struct = zf_cg_byte_at(cg, v_locals, k * sizeof(zf_encode_buffer));
@@ -424,6 +448,10 @@ void zf_cg_encode(zf_cg *cg, const zf_inst *inst) {
     LLVMBasicBlockRef bb_start = zf_cg_block(cg, "start");
     e->v_work = zf_cg_alloca(cg, cg->ty_i64, "work");
     LLVMBuildStore(cg->builder, zf_cg_load(cg, cg->ty_i64, FRAME(work), 8), e->v_work);
+    e->v_values = zf_cg_load(cg, cg->ty_ptr, FRAME(values), 8);
+    e->v_rows = zf_cg_load(cg, cg->ty_i64, FRAME(rows), 8);
+    e->v_validity = zf_cg_load(cg, cg->ty_ptr, FRAME(validity), 8);
+    e->v_offsets = zf_cg_load(cg, cg->ty_ptr, FRAME(offsets), 8);
     e->v_hash_a = zf_cg_load(cg, cg->ty_i64, FRAME(hash.a), 8);
     e->v_hash_b = zf_cg_load(cg, cg->ty_i64, FRAME(hash.b), 8);
     bind_buffers(cg, e, inst);

@@ -18,6 +18,8 @@ typedef struct zf_cg_buffer {
     zf_type type;
     const zf_port *port;                                          ///< NULL: a local
     bool bitwise;                                                 ///< push_bits is used on it: bits may be pending
+    bool only_written;                                            ///< a stream that the body never reads
+    bool reserved;                                                ///< a loop made room for all that it pushes
     LLVMValueRef v_struct;                                        ///< the zf_encode_buffer
     LLVMValueRef v_data, v_length, v_capacity, v_pending, v_bits; ///< slots
 } zf_cg_buffer;
@@ -30,9 +32,10 @@ typedef struct zf_cg_encode_env {
     zf_cg_buffer *locals;   ///< by number
     const zf_local **local_of;
     uint32_t local_count;
-    LLVMBasicBlockRef bb_stop;       ///< leaves at once: something failed or was refused
-    LLVMValueRef v_work;             ///< slot: iterations left
-    LLVMValueRef v_hash_a, v_hash_b; ///< of the frame's hash
+    LLVMBasicBlockRef bb_stop;                            ///< leaves at once: something failed or was refused
+    LLVMValueRef v_work;                                  ///< slot: iterations left
+    LLVMValueRef v_hash_a, v_hash_b;                      ///< of the frame's hash
+    LLVMValueRef v_values, v_rows, v_validity, v_offsets; ///< the frame's input
 } zf_cg_encode_env;
 
 LLVMValueRef zf_cg_frame_field(zf_cg *cg, zf_cg_encode_env *e, size_t offset);
@@ -65,6 +68,23 @@ LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buff
 /// Prefetches the slot of a later element of the loop. Call it before an element is interned. Does nothing where the later
 /// element is not in memory.
 void zf_cg_buffer_intern_prefetch(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each);
+/// Whether a plain buffer has room for an element.
+LLVMValueRef zf_cg_buffer_has_room(zf_cg *cg, const zf_cg_buffer *buffer);
+/// Pushes a value to a plain buffer with room where the condition holds, without a branch.
+void zf_cg_buffer_push_if(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_if, const zf_cg_value *value);
+/// Makes sure that `v_more` elements fit, once and for all of them. u64.
+void zf_cg_buffer_reserve(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_more, zf_span span);
+/// Elements by which so many pushes of so many bits lengthen a bitwise buffer at most. u64.
+LLVMValueRef zf_cg_buffer_bits_room(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_pushes, LLVMValueRef v_bits);
 void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value, zf_span span);
+
+/// The buffer that an expression names: a stream, or a growing local; NULL: none.
+const zf_cg_buffer *zf_cg_encode_buffer_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
+
+// cg_encode_loops.c
+/// Lowers a loop over a range or a sequence; false, with nothing emitted: as other bodies have it.
+bool zf_cg_encode_loop(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// The same of an `if` that pushes.
+bool zf_cg_encode_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 
 #endif

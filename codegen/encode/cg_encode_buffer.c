@@ -182,6 +182,22 @@ static void reserve(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, u
     zf_cg_enter(cg, bb_room);
 }
 
+void zf_cg_buffer_reserve(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_more, zf_span span) {
+    LLVMBasicBlockRef bb_grow = zf_cg_block(cg, "reserve"), bb_room = zf_cg_block(cg, "reserved");
+    LLVMValueRef v_after = zf_cg_add(cg, get(cg, buffer->v_length), v_more);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, v_after, get(cg, buffer->v_capacity)), bb_room, bb_grow);
+    zf_cg_enter(cg, bb_grow);
+    zf_cg_buffer_call(cg, frame, buffer, "zf_cg_reserve", &v_more, 1, span);
+    zf_cg_br(cg, bb_room);
+    zf_cg_enter(cg, bb_room);
+}
+
+LLVMValueRef zf_cg_buffer_bits_room(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_pushes, LLVMValueRef v_bits) {
+    unsigned width = element_width(buffer);
+    LLVMValueRef v_all = zf_cg_mul(cg, v_pushes, v_bits); // both far below 2^32
+    return zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_all, zf_cg_i64(cg, width), ""), zf_cg_i64(cg, 2 * 64 / width));
+}
+
 static LLVMValueRef as_word(zf_cg *cg, LLVMValueRef v_bool) { return zf_cg_resize(cg, v_bool, cg->ty_i64, false); }
 
 void zf_cg_buffer_push(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value, zf_span span) {
@@ -201,11 +217,22 @@ void zf_cg_buffer_push(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer
         return;
     }
     align(cg, buffer);
-    reserve(cg, frame, buffer, 1, span);
+    if (!buffer->reserved) reserve(cg, frame, buffer, 1, span);
     LLVMTypeRef ty = zf_cg_memory_type(cg, buffer->type);
     LLVMValueRef v = buffer->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value->v, ty, false) : value->v;
     zf_cg_store(cg, v, place(cg, buffer), element_size(buffer));
     set(cg, buffer->v_length, zf_cg_add(cg, get(cg, buffer->v_length), zf_cg_i64(cg, 1)));
+}
+
+LLVMValueRef zf_cg_buffer_has_room(zf_cg *cg, const zf_cg_buffer *buffer) {
+    return zf_cg_icmp(cg, LLVMIntULT, get(cg, buffer->v_length), get(cg, buffer->v_capacity));
+}
+
+void zf_cg_buffer_push_if(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_if, const zf_cg_value *value) {
+    LLVMTypeRef ty = zf_cg_memory_type(cg, buffer->type);
+    LLVMValueRef v = buffer->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value->v, ty, false) : value->v;
+    zf_cg_store(cg, v, place(cg, buffer), element_size(buffer)); // what is behind the length is nobody's
+    set(cg, buffer->v_length, zf_cg_add(cg, get(cg, buffer->v_length), as_word(cg, v_if)));
 }
 
 void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_value, LLVMValueRef v_count,
@@ -225,7 +252,7 @@ void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *b
     }
     LLVMBasicBlockRef bb_full = zf_cg_block(cg, "full"), bb_part = zf_cg_block(cg, "part"), bb_on = zf_cg_block(cg, "pushed");
     // Room for the whole word first: bits must be able to go to memory at any time.
-    reserve(cg, frame, buffer, 64 / element_width(buffer), span);
+    if (!buffer->reserved) reserve(cg, frame, buffer, 64 / element_width(buffer), span);
     LLVMValueRef v_pending = get(cg, buffer->v_pending); // below 64
     LLVMValueRef v_bits = zf_cg_or(cg, get(cg, buffer->v_bits), LLVMBuildShl(cg->builder, v_value, v_pending, ""));
     LLVMValueRef v_total = zf_cg_add(cg, v_pending, v_count);
@@ -261,9 +288,23 @@ void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buff
         zf_cg_unsupported(cg, span, "an append of this sequence is not lowered");
         return;
     }
-    LLVMValueRef v_from = zf_cg_at(cg, zf_cg_memory_type(cg, seq->type), seq->v_data, v_start);
-    LLVMValueRef v_args[3] = {v_from, v_validity, v_length};
+    LLVMTypeRef ty = zf_cg_memory_type(cg, seq->type);
+    LLVMValueRef v_from = zf_cg_at(cg, ty, seq->v_data, v_start), v_args[3] = {v_from, v_validity, v_length};
+    LLVMBasicBlockRef bb_on = zf_cg_block(cg, "appended");
+    if (buffer->only_written && is_plain(buffer) && !buffer->bitwise) { // zf_encode_buffer.lent
+        LLVMBasicBlockRef bb_behind = zf_cg_block(cg, "behind"), bb_call = zf_cg_block(cg, "append");
+        LLVMValueRef v_new = zf_cg_add(cg, get(cg, buffer->v_length), v_length);
+        LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_new, zf_cg_load(cg, cg->ty_i64, FIELD(buffer, lent), 8));
+        LLVMValueRef v_is_next = LLVMBuildICmp(cg->builder, LLVMIntEQ, v_from, place(cg, buffer), "");
+        zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, v_is_next), bb_behind, bb_call);
+        zf_cg_enter(cg, bb_behind);
+        set(cg, buffer->v_length, v_new);
+        zf_cg_br(cg, bb_on);
+        zf_cg_enter(cg, bb_call);
+    }
     zf_cg_buffer_call(cg, frame, buffer, "zf_cg_append", v_args, 3, span);
+    zf_cg_br(cg, bb_on);
+    zf_cg_enter(cg, bb_on);
 }
 
 // ---- Interning ------------------------------------------------------------------------------------------------

@@ -30,9 +30,10 @@ typedef struct key_value {
 static key_value element_of(const zf_encode_buffer *buffer, uint64_t at) {
     key_value value = {.valid = !buffer->nullable || buffer->validity[at] != 0};
     if (buffer->is_text) {
-        uint64_t from = at == 0 ? 0 : zf_encode_word(buffer, at);
+        const uint64_t *offsets = (const uint64_t *)(const void *)buffer->data;
+        uint64_t from = at == 0 ? 0 : offsets[at];
         value.text = buffer->text != NULL ? buffer->text + from : (const uint8_t *)""; // none of them has a character
-        value.length = zf_encode_word(buffer, at + 1) - from;
+        value.length = offsets[at + 1] - from;
     } else {
         value.word = zf_encode_word(buffer, at);
     }
@@ -66,19 +67,32 @@ static uint32_t tag_of_small(zf_encode_hash hash, uint32_t key) {
     return key * (uint32_t)hash.b;
 }
 
+static uint64_t eight_bytes(const uint8_t *text) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    return word;
+}
+
+/// A word that different texts of fewer than eight bytes have only where they differ in length.
+static uint64_t short_text(const uint8_t *text, uint64_t length) {
+    uint32_t low, high;
+    if (length >= 4) {
+        memcpy(&low, text, 4);
+        memcpy(&high, text + length - 4, 4);
+        return low | (uint64_t)high << 32;
+    }
+    return length == 0 ? 0 : text[0] | (uint64_t)text[length / 2] << 8 | (uint64_t)text[length - 1] << 16;
+}
+
 static uint64_t text_key(zf_encode_hash hash, const uint8_t *text, uint64_t length, bool valid) {
     uint64_t key = (valid ? length : UINT64_MAX) * hash.b;
-    while (length >= 8) {
-        uint64_t word;
-        memcpy(&word, text, 8);
-        key = mix(hash, key ^ word);
+    if (length < 8) return key ^ short_text(text, length);
+    for (const uint8_t *last = text + length - 8; text < last; text += 8) {
+        key = mix(hash, key ^ eight_bytes(text));
         key ^= key >> 32;
-        text += 8;
-        length -= 8;
+        if (last - text < 8) return key ^ eight_bytes(last); // which overlaps what was taken
     }
-    uint64_t word = 0;
-    if (length > 0) memcpy(&word, text, length);
-    return key ^ word;
+    return key ^ eight_bytes(text);
 }
 
 /// A null's value is 0: it has the tag of a valid 0, and is distinguished from it as elements are.
@@ -114,7 +128,7 @@ static bool grow_index(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_
     uint64_t size = 256, most = 2 * (need > frame->rows ? need : frame->rows), wanted = 4 * need < most ? 4 * need : most;
     unsigned bits = 8;
     for (; size < wanted; size *= 2) bits++;
-    uint64_t *slots = bits > 32 ? NULL : zf_encode_alloc(frame, size * sizeof *slots);
+    uint64_t *slots = bits > 32 ? NULL : zf_encode_alloc_zeroed(frame, size * sizeof *slots);
     if (slots == NULL) {
         if (bits > 32) frame->outcome = ZF_ENCODE_LIMIT;
         return false;
@@ -151,9 +165,8 @@ static bool enter_pushed(zf_encode_frame *frame, zf_encode_buffer *buffer) {
     return true;
 }
 
-/// Number of the element in its chunk + 1, or 0.
-static inline uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, const key_value *value) {
-    zf_encode_finish(buffer);
+/// Number of the element with this tag in its chunk + 1, or 0.
+static inline uint64_t intern_tagged(zf_encode_frame *frame, zf_encode_buffer *buffer, const key_value *value, uint64_t tag) {
     zf_encode_index *index = &buffer->index;
     if (buffer->length >= UINT32_MAX) {
         frame->outcome = ZF_ENCODE_LIMIT;
@@ -161,7 +174,7 @@ static inline uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, 
     }
     if (index->entered < buffer->length && !enter_pushed(frame, buffer)) return 0;
     if (!room(frame, buffer, 1)) return 0;
-    uint64_t tag = tag_of(frame->hash, buffer, value), at = find(buffer, value, tag), number = index->slots[at] >> 32;
+    uint64_t at = find(buffer, value, tag), number = index->slots[at] >> 32;
     if (number == 0) {
         uint64_t pushed = buffer->is_text ? zf_cg_push_text(frame, buffer, value->text, value->length, value->valid)
                                           : zf_cg_push_null(frame, buffer, value->word, value->valid);
@@ -174,6 +187,11 @@ static inline uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, 
     return number - buffer->chunk_start;
 }
 
+static uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, const key_value *value) {
+    zf_encode_finish(buffer);
+    return intern_tagged(frame, buffer, value, tag_of(frame->hash, buffer, value));
+}
+
 uint64_t zf_cg_intern(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t word, uint64_t valid) {
     key_value value = {.word = valid ? word : 0, .valid = valid != 0};
     return intern(frame, buffer, &value);
@@ -184,4 +202,105 @@ uint64_t zf_cg_intern_text(zf_encode_frame *frame, zf_encode_buffer *buffer, con
     key_value value = {.text = text, .length = valid ? length : 0, .valid = valid != 0};
     if (!zf_encode_work(frame, value.length >> 6)) return 0; // as for copying: 64 bytes an iteration
     return intern(frame, buffer, &value);
+}
+
+// ---- All texts of a sequence ------------------------------------------------------------------------------------
+
+/// A text that was interned: columns with few values mostly have one of the last.
+typedef struct recent {
+    uint64_t head, tail; ///< its first and its last eight bytes; of shorter ones all, twice
+    uint64_t length;
+    uint64_t number; ///< in its chunk + 1; 0: none is here
+} recent;
+
+enum {
+    RECENT_BITS = 8,
+    TOGETHER = 32, ///< texts that are looked for in turn, so that what one waits for is under way with the others
+};
+
+/// A text that is none of the recent ones, on its way.
+typedef struct sought {
+    key_value value;
+    uint64_t tag;
+    recent ends;
+    recent *place; ///< in the table of recent ones
+    uint64_t row;
+} sought;
+
+/// Whether two texts of more than 16 bytes, whose ends are equal, are equal between them.
+static bool same_middle(const zf_encode_buffer *buffer, uint64_t number, const uint8_t *text, uint64_t length) {
+    const uint64_t *offsets = (const uint64_t *)(const void *)buffer->data;
+    return memcmp(buffer->text + offsets[number] + 8, text + 8, length - 16) == 0;
+}
+
+/// The ends of a text, behind which memory can be read up to `end`.
+static inline recent ends_of(const uint8_t *text, uint64_t length, const uint8_t *end) {
+    if (end - text >= 8) {
+        uint64_t mask = length < 8 ? (UINT64_C(1) << 8 * length) - 1 : UINT64_MAX;
+        return (recent){eight_bytes(text) & mask, eight_bytes(text + (length < 8 ? 8 : length) - 8) & mask, length, 0};
+    }
+    uint64_t word = 0;
+    for (uint64_t k = 0; k < length; k++) word |= (uint64_t)text[k] << 8 * k; // fewer than eight
+    return (recent){word, length < 8 ? word : 0, length, 0};
+}
+
+/// Interns up to TOGETHER texts; the number of those that could be.
+static uint64_t intern_together(zf_encode_frame *frame, zf_encode_buffer *buffer, recent *table, uint32_t *out,
+                                const uint8_t *text, const uint64_t *offsets, const uint8_t *end, uint64_t count) {
+    sought missing[TOGETHER];
+    uint64_t misses = 0, multiplier = frame->hash.a;
+    for (uint64_t k = 0; k < count; k++) {
+        const uint8_t *from = text + offsets[k];
+        uint64_t length = offsets[k + 1] - offsets[k];
+        recent ends = ends_of(from, length, end);
+        uint64_t mixed = (ends.head ^ (ends.tail << 32 | ends.tail >> 32) ^ length) * multiplier;
+        recent *place = &table[mixed >> (64 - RECENT_BITS)];
+        bool same = place->head == ends.head && place->tail == ends.tail && place->length == length && place->number != 0;
+        out[k] = (uint32_t)place->number - 1;
+        if (same && (length <= 16 || same_middle(buffer, place->number - 1 + buffer->chunk_start, from, length))) continue;
+        sought *s = &missing[misses++];
+        *s = (sought){.value = {.text = from, .length = length, .valid = true}, .ends = ends, .place = place, .row = k};
+        s->tag = tag_of(frame->hash, buffer, &s->value);
+        __builtin_prefetch(&buffer->index.slots[s->tag >> buffer->index.shift]);
+    }
+    for (uint64_t k = 0; k < misses; k++) {
+        sought *s = &missing[k];
+        s->ends.number = intern_tagged(frame, buffer, &s->value, s->tag);
+        if (s->ends.number == 0) return s->row;
+        out[s->row] = (uint32_t)s->ends.number - 1;
+        *s->place = s->ends;
+    }
+    return count;
+}
+
+/// `numbers.push(buffer.intern(v))` for each text v; the row at which it ends early is in the frame.
+uint64_t zf_cg_intern_texts(zf_encode_frame *frame, zf_encode_buffer *numbers, zf_encode_buffer *buffer, const uint8_t *text,
+                            const uint64_t *offsets, const uint8_t *validity, uint64_t count) {
+    recent table[1 << RECENT_BITS];
+    frame->row = ZF_ENCODE_NO_ROW;
+    if (count == 0) return 1;
+    if (!zf_cg_reserve(frame, numbers, count)) return 0;
+    memset(table, 0, sizeof table);
+    zf_encode_finish(buffer);
+    uint32_t *out = (uint32_t *)(void *)numbers->data + numbers->length;
+    const uint8_t *end = text + offsets[count];
+    for (uint64_t k = 0, done; k < count; k += done) {
+        uint64_t now = count - k < TOGETHER ? count - k : TOGETHER;
+        if (!buffer->nullable) {
+            if (!zf_encode_work(frame, (offsets[k + now] - offsets[k]) >> 6)) return 0;
+            done = intern_together(frame, buffer, table, out + k, text, offsets + k, end, now);
+        } else {
+            uint64_t number, valid = validity == NULL || validity[k] != 0;
+            number = zf_cg_intern_text(frame, buffer, text + offsets[k], offsets[k + 1] - offsets[k], valid);
+            out[k] = (uint32_t)number - 1;
+            now = 1;
+            done = number != 0;
+        }
+        numbers->length += done;
+        if (done < now) {
+            frame->row = k + done;
+            return 0;
+        }
+    }
+    return 1;
 }

@@ -3,88 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-// ---- Memory ---------------------------------------------------------------------------------------------------
-
-struct zf_encode_block {
-    zf_encode_block *next;
-    uint64_t mapped; // bytes of the mapping that this begins, or 0: from calloc. The data behind it are aligned to 16
-};
-
-enum {
-    HUGE_PAGE = 2 << 20, ///< bytes; where pages have another size it is only an alignment
-    LARGE = 2 * HUGE_PAGE,
-};
-
-/// Zeroed memory for a large block, in huge pages where the system has them: with small ones, encoding would spend its time on
-/// page faults and misses of the TLB. NULL on failure.
-static zf_encode_block *map_large(uint64_t bytes) {
-    if (bytes > SIZE_MAX - 2 * (uint64_t)HUGE_PAGE) return NULL;
-    uint64_t wanted = (bytes + 4095) / 4096 * 4096, whole = wanted + HUGE_PAGE;
-    uint8_t *start = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start == MAP_FAILED) return NULL;
-    uint64_t before = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
-    if (before > 0) munmap(start, before);
-    if (before < HUGE_PAGE) munmap(start + before + wanted, HUGE_PAGE - before);
-#ifdef MADV_HUGEPAGE
-    madvise(start + before, wanted, MADV_HUGEPAGE); // a wish: without it things are only slower
-#endif
-    zf_encode_block *block = (zf_encode_block *)(void *)(start + before);
-    block->mapped = wanted;
-    return block;
-}
-
-void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes) {
-    if (bytes > frame->bytes_left) {
-        frame->outcome = ZF_ENCODE_LIMIT;
-        return NULL;
-    }
-    zf_encode_block *block = bytes >= LARGE ? map_large(sizeof *block + bytes) : calloc(1, sizeof *block + bytes);
-    if (block == NULL) {
-        frame->outcome = ZF_ENCODE_MEMORY;
-        return NULL;
-    }
-    frame->bytes_left -= bytes;
-    block->next = frame->garbage;
-    frame->garbage = block;
-    return block + 1;
-}
-
-void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes) {
-    void *memory = bytes > frame->bytes_left ? NULL : malloc(bytes + 1);
-    if (memory == NULL) frame->outcome = bytes > frame->bytes_left ? ZF_ENCODE_LIMIT : ZF_ENCODE_MEMORY;
-    return memory;
-}
-
-/// Whether memory is that of a buffer now.
-static bool has_memory(const zf_encode_buffer *buffer, const void *memory) {
-    const void *parts[] = {buffer->data, buffer->validity, buffer->text, buffer->starts, buffer->parts};
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (parts[k] == memory) return true;
-    }
-    return false;
-}
-
-void zf_encode_clear_but(zf_encode_frame *frame, const zf_encode_buffer *const *kept, uint32_t count) {
-    zf_encode_block **at = &frame->garbage;
-    while (*at != NULL) {
-        zf_encode_block *block = *at;
-        bool keep = false;
-        for (uint32_t k = 0; k < count && !keep; k++) keep = has_memory(kept[k], block + 1);
-        if (keep) {
-            at = &block->next;
-            continue;
-        }
-        *at = block->next;
-        if (block->mapped > 0)
-            munmap(block, block->mapped);
-        else
-            free(block);
-    }
-}
-
-void zf_encode_clear(zf_encode_frame *frame) { zf_encode_clear_but(frame, NULL, 0); }
+// ---- Buffers --------------------------------------------------------------------------------------------------
 
 /// A larger copy of `used` bytes with room for `bytes`; NULL on failure.
 static uint8_t *enlarge(zf_encode_frame *frame, const uint8_t *old, uint64_t used, uint64_t bytes) {
@@ -93,25 +13,11 @@ static uint8_t *enlarge(zf_encode_frame *frame, const uint8_t *old, uint64_t use
     return memory;
 }
 
-uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
-    uint64_t need = buffer->length + more;
-    if (need < more || need > UINT64_MAX / 32) {
-        frame->outcome = ZF_ENCODE_LIMIT;
-        return 0;
-    }
-    if (need <= buffer->capacity) return 1;
-    uint64_t most = buffer->is_text ? UINT64_MAX : buffer->most;
-    if (need > most) {
-        frame->outcome = ZF_ENCODE_MORE;
-        return 0;
-    }
-    // The first time as many as there are rows, which most maps push: memory that is not touched costs nothing.
-    uint64_t capacity = buffer->capacity == 0 ? (frame->rows < 256 ? 256 : frame->rows) : buffer->capacity * 2;
-    if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
-    if (capacity > most) capacity = most; // so that what is pushed beyond comes here
-    if (capacity < need) capacity = need;
+/// Gives a buffer room for `capacity` elements.
+static uint64_t set_capacity(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t capacity) {
     uint64_t offset = buffer->is_text ? 1 : 0, slack = ZF_ENCODE_SLACK / buffer->element + offset;
     uint64_t used = buffer->data == NULL                                 ? 0
+                    : buffer->lent > 0                                   ? buffer->length
                     : buffer->length + slack < buffer->capacity + offset ? buffer->length + slack
                                                                          : buffer->capacity + offset;
     uint8_t *data = enlarge(frame, buffer->data, used * buffer->element, (capacity + offset) * buffer->element);
@@ -121,9 +27,39 @@ uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t m
         if (validity == NULL) return 0;
         buffer->validity = validity;
     }
+    if (buffer->is_text && buffer->data == NULL) memset(data, 0, 8); // where the first text begins
     buffer->data = data;
     buffer->capacity = capacity;
+    buffer->lent = 0;
     return 1;
+}
+
+/// The elements of a buffer with `more` ones; 0 where they are too many (outcome set).
+static uint64_t length_with(zf_encode_frame *frame, const zf_encode_buffer *buffer, uint64_t more) {
+    uint64_t need = buffer->length + more, most = buffer->is_text ? UINT64_MAX : buffer->most;
+    if (need >= more && need <= UINT64_MAX / 32 && need <= most) return need;
+    frame->outcome = need < more || need > UINT64_MAX / 32 ? ZF_ENCODE_LIMIT : ZF_ENCODE_MORE;
+    return 0;
+}
+
+uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
+    if (more <= buffer->capacity - buffer->length && buffer->length <= buffer->capacity) return 1;
+    uint64_t need = length_with(frame, buffer, more), most = buffer->is_text ? UINT64_MAX : buffer->most;
+    if (need == 0) return more == 0;
+    // The first time as many as there are rows, which most maps push: memory that is not touched costs nothing.
+    uint64_t capacity = buffer->capacity == 0 ? (frame->rows < 256 ? 256 : frame->rows) : buffer->capacity * 2;
+    if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
+    if (capacity > most) capacity = most; // so that what is pushed beyond comes here
+    return set_capacity(frame, buffer, capacity < need ? need : capacity);
+}
+
+uint64_t zf_cg_reserve(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
+    if (more <= buffer->capacity - buffer->length && buffer->length <= buffer->capacity) return 1;
+    uint64_t need = length_with(frame, buffer, more);
+    if (need == 0) return more == 0;
+    uint64_t least = buffer->capacity == 0 ? 256 : 2 * buffer->capacity; // a loop within a loop makes room often
+    if (need < least && least <= buffer->most) need = least;
+    return set_capacity(frame, buffer, need);
 }
 
 static bool grow_words(zf_encode_frame *frame, uint64_t **words, uint64_t used, uint64_t *capacity) {
@@ -170,6 +106,10 @@ static bool work_of_sort(zf_encode_frame *frame, uint64_t count) {
 // ---- Pushing --------------------------------------------------------------------------------------------------
 
 static void store_word(zf_encode_buffer *buffer, uint64_t at, uint64_t word) {
+    if (buffer->element == 8) {
+        memcpy(buffer->data + at * 8, &word, 8); // not a call
+        return;
+    }
     memcpy(buffer->data + at * buffer->element, &word, buffer->element); // little-endian
 }
 
@@ -235,6 +175,7 @@ uint64_t zf_cg_push_varint(zf_encode_frame *frame, zf_encode_buffer *buffer, uin
 }
 
 static uint64_t end_part(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t start) {
+    if (buffer->no_parts) return 1;
     // A stretch that was pushed since the last piece is a piece of its own.
     uint64_t last = buffer->part_count > 0 ? buffer->parts[buffer->part_count - 1] : 0;
     if (start > last) {
@@ -267,20 +208,40 @@ static inline void copy_short(uint8_t *to, const uint8_t *from, uint64_t count) 
 
 /// Appends a short piece of bytes behind others, for which there is room.
 static inline bool append_short(zf_encode_buffer *buffer, const uint8_t *data, uint64_t count) {
-    uint64_t last = buffer->part_count == 0 ? 0 : buffer->parts[buffer->part_count - 1];
-    bool fits = buffer->capacity - buffer->length >= count && buffer->part_count < buffer->part_capacity;
-    if (count > 16 || buffer->element != 1 || buffer->nullable || !fits || last != buffer->length) return false;
+    bool fits = buffer->lent == 0 && buffer->capacity - buffer->length >= count;
+    if (count > 16 || buffer->element != 1 || buffer->nullable || !fits) return false;
+    if (!buffer->no_parts) {
+        uint64_t last = buffer->part_count == 0 ? 0 : buffer->parts[buffer->part_count - 1];
+        if (buffer->part_count == buffer->part_capacity || last != buffer->length) return false;
+        buffer->parts[buffer->part_count++] = buffer->length + count;
+    }
     if (count > 0) copy_short(buffer->data + buffer->length, data, count); // a buffer that holds nothing has no memory
     buffer->length += count;
-    buffer->parts[buffer->part_count++] = buffer->length;
+    return true;
+}
+
+/// Appends elements of the frame's input without a copy: the first that a buffer gets, or those behind what it has.
+static bool lend(const zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *data, uint64_t count) {
+    if (buffer->lent == 0) {
+        bool may = buffer->may_lend != 0 && buffer->no_parts && !buffer->nullable && !buffer->is_text;
+        if (!may || count == 0 || buffer->data != NULL || data < frame->values || data >= frame->values_end) return false;
+        uint64_t there = (uint64_t)(frame->values_end - data) / buffer->element;
+        if (count > there || count > buffer->most) return false;
+        buffer->data = (uint8_t *)(uintptr_t)data; // nothing writes to it while it is lent
+        buffer->lent = there < buffer->most ? there : buffer->most;
+    } else if (data != buffer->data + buffer->length * buffer->element || count > buffer->lent - buffer->length) {
+        return false;
+    }
+    buffer->length += count;
     return true;
 }
 
 uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *data, const uint8_t *validity,
                       uint64_t count) {
     zf_encode_finish(buffer);
-    if (append_short(buffer, data, count)) return 1;
+    if (lend(frame, buffer, data, count) || append_short(buffer, data, count)) return 1;
     uint64_t start = buffer->length, room = count;
+    if (count == 0 && buffer->lent > 0) return 1;
     if (buffer->data == NULL && buffer->element == 1 && count > 0) room = at_first(frame, count);
     if (!zf_cg_grow(frame, buffer, room > buffer->most ? count : room)) return 0;
     if (!work_of_bytes(frame, count * buffer->element)) return 0;

@@ -56,6 +56,12 @@ typedef struct zf_encode_buffer {
     uint64_t start_count, start_capacity;
     uint64_t *parts; ///< end of each piece that was appended, in elements; stretches pushed between are pieces
     uint64_t part_count, part_capacity;
+    /// Above 0: `data` is the frame's input, which all elements were appended from, one behind the other, and of which so many
+    /// elements may be appended by counting alone. The buffer then has no capacity, so that what else is pushed copies them
+    /// first.
+    uint64_t lent;
+    uint64_t may_lend; ///< set by generated code that never reads the buffer, which would find no slack behind it
+    bool no_parts;     ///< nobody looks at the pieces: they are not noted
 } zf_encode_buffer;
 
 /// Why a body ended.
@@ -72,12 +78,34 @@ typedef enum zf_encode_outcome {
 
 typedef struct zf_encode_block zf_encode_block;
 
+/// Large pieces of memory that nobody uses now, at most 48 MiB in pieces of at most 20, the one that was used last first. All
+/// zero: empty. One thread at a time.
+typedef struct zf_encode_pool {
+    zf_encode_block *idle;
+    uint64_t idle_bytes;
+} zf_encode_pool;
+
+/// Returns memory for so many bytes, aligned to 64, with any content; NULL on failure. `pool` may be NULL.
+void *zf_encode_pool_take(zf_encode_pool *pool, uint64_t bytes);
+/// Returns memory for `bytes` bytes with the first `used` bytes of other memory, which is gone then; NULL on failure, where it
+/// stays.
+void *zf_encode_pool_grow(zf_encode_pool *pool, void *memory, uint64_t used, uint64_t bytes);
+/// Leaves memory its first `bytes` bytes, and may free those behind them.
+void zf_encode_pool_shrink(void *memory, uint64_t bytes);
+/// Gives memory back to the pool that it was taken from. NULL is nothing.
+void zf_encode_pool_give(zf_encode_pool *pool, void *memory);
+/// Frees what a pool has beyond so many bytes.
+void zf_encode_pool_trim(zf_encode_pool *pool, uint64_t most);
+/// Frees what a pool has.
+void zf_encode_pool_empty(zf_encode_pool *pool);
+
 /// One run of an encode body over one block (or one edge of it).
 typedef struct zf_encode_frame {
     // what is encoded
     const uint8_t *values;   ///< elements; of strings the characters
     const uint8_t *validity; ///< a byte each, or NULL when the type is not nullable
     const uint64_t *offsets; ///< strings: rows + 1
+    const uint8_t *values_end;
     uint64_t rows;
     const uint64_t *parts; ///< ends of pieces, or NULL: all rows are one
     uint64_t part_count;
@@ -96,19 +124,22 @@ typedef struct zf_encode_frame {
     zf_encode_hash hash;
     uint32_t local_count, stream_count;
     zf_encode_block *garbage; ///< all memory of the frame
+    zf_encode_pool *pool;     ///< which it comes from; NULL: none
 } zf_encode_frame;
 
 typedef void (*zf_encode_fn)(zf_encode_frame *frame);
 
-/// Memory of the frame, zeroed, or NULL (outcome set).
+/// Memory of the frame, or NULL (outcome set).
 void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes);
+/// The same, zeroed.
+void *zf_encode_alloc_zeroed(zf_encode_frame *frame, uint64_t bytes);
 /// Memory that the caller frees before it returns, or NULL (outcome set): it must fit what the frame may still take.
 void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes);
 /// Takes iterations from what the body may still do; false (outcome set) when there are fewer.
 bool zf_encode_work(zf_encode_frame *frame, uint64_t count);
 /// A hash that nobody outside this process knows.
 zf_encode_hash zf_encode_hash_draw(void);
-/// Frees all memory of the frame.
+/// Frees all memory of the frame, or gives it back to its pool.
 void zf_encode_clear(zf_encode_frame *frame);
 /// Frees the frame's memory except that of these `count` buffers: earlier memory of theirs, too.
 void zf_encode_clear_but(zf_encode_frame *frame, const zf_encode_buffer *const *kept, uint32_t count);
@@ -129,6 +160,7 @@ enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
 /// Every function that generated code calls: X(name, returns, arguments).
 #define ZF_ENCODE_FUNCTIONS(X)                                                                                                   \
     X(zf_cg_grow, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                                   \
+    X(zf_cg_reserve, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                                \
     X(zf_cg_push_null, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                    \
     X(zf_cg_push_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))                   \
     X(zf_cg_push_bools, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                   \
@@ -138,6 +170,8 @@ enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
       (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint64_t *, const uint8_t *, uint64_t))                     \
     X(zf_cg_intern, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                       \
     X(zf_cg_intern_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))                 \
+    X(zf_cg_intern_texts, uint64_t,                                                                                              \
+      (zf_encode_frame *, zf_encode_buffer *, zf_encode_buffer *, const uint8_t *, const uint64_t *, const uint8_t *, uint64_t)) \
     X(zf_cg_start_chunk, uint64_t, (zf_encode_frame *, zf_encode_buffer *))                                                      \
     X(zf_cg_reverse, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                                \
     X(zf_cg_sort, uint64_t, (zf_encode_frame *, uint8_t *, uint64_t, uint64_t))                                                  \

@@ -196,6 +196,7 @@ static zf_status seeks_make(const zf_decoder *decoder, const zf_encode_flat *f, 
 
 typedef struct running {
     zf_encode_job *job;
+    zf_encode_pool *pool;
     const source *source;
     zf_cached_decoder *held;
     zf_decoder *decoder; ///< the held one
@@ -210,7 +211,7 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
     ZF_TRY(zf_block_work_bytes(&r->decoder->abi, view, &bytes, error));
     void *work = NULL;
     if (bytes > 0) {
-        work = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        work = zf_encode_pool_take(r->pool, bytes);
         if (work == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
     }
     zf_block_run call = {.plan = &r->decoder->abi,
@@ -229,7 +230,7 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
                          .records = records,
                          .where = r->place};
     zf_status status = zf_block_run_cpu(&call, error);
-    free(work);
+    zf_encode_pool_give(r->pool, work);
     return status;
 }
 
@@ -331,18 +332,19 @@ static size_t out_bytes(const source *s) {
 /// Memory for what a block delivers.
 static zf_status make_output(running *r, zf_error *error) {
     const source *s = r->source;
-    r->out = aligned_alloc(64, out_bytes(s));
-    if (s->validity != NULL) r->validity = aligned_alloc(64, (s->rows / 8 + 64) / 64 * 64);
-    if (s->input.offsets != NULL) r->offsets = calloc(s->rows + 1, sizeof *r->offsets);
+    r->out = zf_encode_pool_take(r->pool, out_bytes(s));
+    if (s->validity != NULL) r->validity = zf_encode_pool_take(r->pool, s->rows / 8 + 64);
+    if (s->input.offsets != NULL) r->offsets = zf_encode_pool_take(r->pool, (s->rows + 1) * sizeof *r->offsets);
+    if (r->offsets != NULL) r->offsets[0] = 0;
     bool made = r->out != NULL && (s->validity == NULL || r->validity != NULL);
     if (made && (s->input.offsets == NULL || r->offsets != NULL)) return ZF_OK;
     return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
 }
 
 static void free_output(running *r) {
-    free(r->out);
-    free(r->validity);
-    free(r->offsets);
+    zf_encode_pool_give(r->pool, r->offsets);
+    zf_encode_pool_give(r->pool, r->validity);
+    zf_encode_pool_give(r->pool, r->out);
 }
 
 /// Makes the zones of a block that was decoded.
@@ -529,8 +531,9 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
         return refused(job, s, task, place, error);
     }
     zf_encode_tree_release(*tree);
+    zf_encode_pool_trim(task->pool, out_bytes(s) + (s->input.offsets != NULL ? s->rows * 8 : 0)); // what is decoded takes it
     zf_encode_flat f = {0};
-    running r = {.job = job, .source = s, .place = place};
+    running r = {.job = job, .pool = task->pool, .source = s, .place = place};
     uint32_t shape = 0;
     status = zf_encode_flatten(job->column, *tree, &f, error);
     double compiling = zf_clock_thread_seconds();
@@ -555,7 +558,8 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     return status;
 }
 
-zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf_encode_result *out, zf_error *error) {
+zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf_encode_pool *pool, zf_encode_result *out,
+                              zf_error *error) {
     uint64_t block = rows->block;
     char place[256];
     source s = {0};
@@ -563,7 +567,7 @@ zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
     zf_status status = source_of(job, rows, &s, error);
     block_of whose = {job->program, place};
-    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over};
+    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over, .pool = pool};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
     attempt at = {.block = block, .place = place, .choosing = job->tuples != NULL};
@@ -590,6 +594,7 @@ zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf
         status = ZF_OK;
     }
     free(s.validity);
+    zf_encode_pool_trim(pool, ZF_ENCODE_IDLE);
     zf_encode_block_skip(job, block);
     return status;
 }

@@ -18,6 +18,7 @@ typedef enum zf_encode_cutting {
 /// A column while it is encoded. Read by all threads.
 typedef struct zf_encode_job {
     zf_program *program;
+    struct zf_encode_table *table; ///< whose column it is
     const zf_column *column;
     size_t index; ///< of the column in its table
     zf_encode_column data;
@@ -41,6 +42,9 @@ typedef struct zf_encode_rows {
     uint64_t at;           ///< of the first one in these arrays
 } zf_encode_rows;
 
+/// Bytes of memory that a thread, and a table's rows, keep at most from one block to the next.
+enum { ZF_ENCODE_IDLE = 20 << 20 };
+
 /// An encoded block. Free it with zf_encode_result_free.
 typedef struct zf_encode_result {
     void *bytes;
@@ -56,8 +60,9 @@ typedef struct zf_encode_result {
 void zf_encode_result_free(zf_encode_result *result);
 /// Encodes a block of a column. Free `*out` also after an error. Errors: ZF_ERR_INPUT where no alternative takes the block
 /// or it decodes to other values. Any thread. Blocks of a column are begun in their order, and each calls this or
-/// zf_encode_block_skip.
-zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf_encode_result *out, zf_error *error);
+/// zf_encode_block_skip. `pool`: of the thread; the result takes nothing from it.
+zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf_encode_pool *pool, zf_encode_result *out,
+                              zf_error *error);
 
 /// Leaves a block out: later ones do not wait for it.
 void zf_encode_block_skip(zf_encode_job *job, uint64_t block);

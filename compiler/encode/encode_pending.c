@@ -40,30 +40,36 @@ static void append_booleans(uint8_t *to, uint64_t to_bit, const uint8_t *from, u
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/// The next size of memory that grows: twice as much, so that a small table takes little, but little more than is needed of a
-/// large one.
-static uint64_t grown(uint64_t room) {
-    uint64_t step = ZF_ENCODE_BLOCK_BYTES / 4;
-    return room + (room < step ? room : step);
+/// The next size of memory that grows: twice as much, so that a small table takes little, and then as much as a block has: what
+/// is not written to takes no memory. Larger ones have long strings.
+static size_t grown(size_t room, size_t bytes) {
+    enum { SMALL = 1 << 20, BLOCK = ZF_ENCODE_BLOCK_BYTES + ZF_ENCODE_BLOCK_BYTES / 64 };
+    if (bytes <= SMALL) return larger(larger(2 * room, bytes), 4096);
+    if (bytes <= BLOCK / 4) return BLOCK / 4;
+    return bytes <= BLOCK ? BLOCK : larger(room + BLOCK / 4, bytes);
+}
+
+/// Gives an array of which `used` bytes count room for `bytes`; false: there is no memory.
+static bool make_larger(const zf_encode_pending *p, void **array, size_t used, size_t bytes) {
+    void *more = zf_encode_rows_grow(p->job->table, *array, used, bytes);
+    if (more != NULL) *array = more;
+    return more != NULL;
 }
 
 /// Room for `rows` more, and for `bytes` of values in all.
 static bool make_room(zf_encode_pending *p, uint64_t rows, size_t bytes) {
     zf_type type = p->job->column->type;
     if (p->values == NULL || bytes > p->room) {
-        size_t room = larger(larger(grown(p->room), bytes), 4096);
-        uint8_t *values = realloc(p->values, room);
-        if (values == NULL) return false;
-        p->values = values;
+        size_t room = grown(p->room, bytes);
+        if (!make_larger(p, (void **)&p->values, p->used, room)) return false;
         p->room = room;
     }
     if (p->row_room != 0 && p->rows + rows <= p->row_room) return true;
-    uint64_t row_room = larger(larger(2 * p->row_room, p->rows + rows), 64);
+    uint64_t row_room = grown(8 * p->row_room, 8 * (p->rows + rows)) / 8;
     if (type.kind == ZF_K_STRING) {
-        int64_t *offsets = realloc(p->offsets, (row_room + 1) * sizeof *offsets);
-        if (offsets == NULL) return false;
-        p->offsets = offsets;
-        if (p->rows == 0) offsets[0] = 0;
+        size_t used = p->offsets != NULL ? (p->rows + 1) * sizeof *p->offsets : 0;
+        if (!make_larger(p, (void **)&p->offsets, used, (row_room + 1) * sizeof *p->offsets)) return false;
+        p->offsets[0] = 0;
     }
     if (type.nullable) {
         uint8_t *validity = realloc(p->validity, row_room / 8 + 1);
@@ -103,15 +109,6 @@ zf_status zf_encode_pending_add(zf_encode_pending *pending, const zf_encode_colu
     return add(pending, data, at, rows, false, error);
 }
 
-/// Gives back the memory of values behind the first `rows` rows.
-static void shrink(const zf_encode_pending *pending, zf_encode_column *data, uint64_t rows) {
-    size_t bytes = is_text(pending)   ? (size_t)data->offsets[rows]
-                   : is_bool(pending) ? (rows + 7) / 8
-                                      : rows * zf_kind_size(pending->job->column->type.kind);
-    void *values = realloc((void *)(uintptr_t)data->values, bytes + 1);
-    if (values != NULL) data->values = values;
-}
-
 zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_encode_waiting *out, zf_error *error) {
     zf_encode_pending rest = {.job = pending->job, .first = pending->first + rows, .blocks = pending->blocks + 1};
     zf_encode_column data = {.name = pending->job->column->name,
@@ -124,7 +121,7 @@ zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_e
             zf_encode_pending_free(&rest);
             return status;
         }
-        shrink(pending, &data, rows);
+        if (is_text(pending)) zf_encode_pool_shrink(pending->values, (size_t)data.offsets[rows]);
     }
     *out = (zf_encode_waiting){.job = pending->job,
                                .rows = {.block = pending->blocks, .first = pending->first, .rows = rows, .data = data},
@@ -135,8 +132,10 @@ zf_status zf_encode_pending_take(zf_encode_pending *pending, uint64_t rows, zf_e
 }
 
 void zf_encode_pending_free(zf_encode_pending *pending) {
-    free(pending->values);
-    free(pending->offsets);
+    if (pending->job != NULL) {
+        zf_encode_rows_give(pending->job->table, pending->values);
+        zf_encode_rows_give(pending->job->table, pending->offsets);
+    }
     free(pending->validity);
     *pending = (zf_encode_pending){0};
 }

@@ -33,7 +33,9 @@ zf_status zf_encode_table_create(zf_program *program, const char *table, const z
     out->threads = zf_context_threads(zf_compiler_context(program->compiler), out->options.threads);
     out->jobs = calloc(out->table->column_count + 1u, sizeof *out->jobs);
     out->stats = calloc(out->table->column_count + 1u, sizeof *out->stats);
-    if (out->jobs != NULL && out->stats != NULL) return ZF_OK;
+    out->pools = calloc(out->threads, sizeof *out->pools);
+    out->has_lock = pthread_mutex_init(&out->rows_lock, NULL) == 0;
+    if (out->jobs != NULL && out->stats != NULL && out->pools != NULL && out->has_lock) return ZF_OK;
     return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
 }
 
@@ -41,6 +43,10 @@ static void empty_group(zf_encode_group *group) {
     for (size_t k = 0; k < group->count; k++) zf_encode_result_free(&group->blocks[k]);
     group->count = 0;
     group->bytes = 0;
+}
+
+static void empty_pools(const zf_encode_table *table) {
+    for (unsigned k = 0; table->pools != NULL && k < table->threads; k++) zf_encode_pool_empty(&table->pools[k]);
 }
 
 void zf_encode_table_free(zf_encode_table *table) {
@@ -54,6 +60,12 @@ void zf_encode_table_free(zf_encode_table *table) {
         zf_text_free(&table->jobs[c].unfused);
         zf_encode_tuples_free(table->jobs[c].tuples);
     }
+    empty_pools(table);
+    free(table->pools);
+    if (table->has_lock) {
+        zf_encode_pool_empty(&table->rows_pool);
+        pthread_mutex_destroy(&table->rows_lock);
+    }
     free(table->stats);
     free(table->jobs);
     *table = (zf_encode_table){0};
@@ -61,6 +73,7 @@ void zf_encode_table_free(zf_encode_table *table) {
 
 static void make_job(zf_encode_table *table, const zf_column *column, size_t index, const zf_encode_column *data) {
     table->jobs[index] = (zf_encode_job){.program = table->program,
+                                         .table = table,
                                          .column = column,
                                          .index = index,
                                          .data = *data,
@@ -315,10 +328,26 @@ static bool stopped(run *r) {
     return result;
 }
 
+void *zf_encode_rows_grow(zf_encode_table *table, void *old, size_t used, size_t bytes) {
+    pthread_mutex_lock(&table->rows_lock);
+    if (bytes > ZF_ENCODE_IDLE) zf_encode_pool_empty(&table->rows_pool); // long strings: blocks are large
+    void *memory = zf_encode_pool_grow(&table->rows_pool, old, used, bytes);
+    pthread_mutex_unlock(&table->rows_lock);
+    return memory;
+}
+
+void zf_encode_rows_give(zf_encode_table *table, const void *memory) {
+    if (memory == NULL) return;
+    pthread_mutex_lock(&table->rows_lock);
+    zf_encode_pool_give(&table->rows_pool, (void *)(uintptr_t)memory);
+    zf_encode_pool_trim(&table->rows_pool, ZF_ENCODE_IDLE);
+    pthread_mutex_unlock(&table->rows_lock);
+}
+
 void zf_encode_waiting_free(zf_encode_waiting *block) {
     if (!block->owned) return;
-    free((void *)(uintptr_t)block->rows.data.values);
-    free((void *)(uintptr_t)block->rows.data.offsets);
+    zf_encode_rows_give(block->job->table, block->rows.data.values);
+    zf_encode_rows_give(block->job->table, block->rows.data.offsets);
     free((void *)(uintptr_t)block->rows.data.validity);
     block->rows.data = (zf_encode_column){0};
     block->owned = false;
@@ -328,10 +357,10 @@ void zf_encode_waiting_free(zf_encode_waiting *block) {
 static zf_status unpack(zf_encode_waiting *block, zf_error *error) {
     if (!block->packed) return ZF_OK;
     const void *bits = block->rows.data.values;
-    uint8_t *bytes = malloc(block->rows.rows + 1);
+    uint8_t *bytes = zf_encode_rows_grow(block->job->table, NULL, 0, block->rows.rows + 1);
     if (bytes == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of booleans");
     for (uint64_t k = 0; k < block->rows.rows; k++) bytes[k] = zf_bit_at(bits, k);
-    free((void *)(uintptr_t)bits);
+    zf_encode_rows_give(block->job->table, bits);
     block->rows.data.values = bytes;
     block->packed = false;
     return ZF_OK;
@@ -339,7 +368,6 @@ static zf_status unpack(zf_encode_waiting *block, zf_error *error) {
 
 static void run_block(void *user, uint64_t index, unsigned worker) {
     run *r = user;
-    (void)worker;
     zf_encode_waiting *block = &r->blocks[index];
     encoded e = {0};
     wait_for_room(r, index);
@@ -350,7 +378,7 @@ static void run_block(void *user, uint64_t index, unsigned worker) {
     if (skipped || e.status != ZF_OK)
         zf_encode_block_skip(block->job, block->rows.block);
     else
-        e.status = zf_encode_block_run(block->job, &block->rows, &e.result, &e.error);
+        e.status = zf_encode_block_run(block->job, &block->rows, &r->table->pools[worker], &e.result, &e.error);
     zf_encode_waiting_free(block);
     zf_pass_end(passes, pass);
     write_in_turn(r, index, &e);
@@ -378,5 +406,6 @@ zf_status zf_encode_table_run(zf_encode_table *table, zf_encode_waiting *blocks,
     zf_status status = run_blocks(&r, count, error);
     for (size_t k = 0; k < count; k++) zf_encode_waiting_free(&blocks[k]); // those that were not begun
     free(r.ahead);
+    if (table->threads > 1) empty_pools(table); // a single thread has one block at a time, and the next one comes
     return status;
 }

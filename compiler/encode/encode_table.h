@@ -2,6 +2,8 @@
 #ifndef ZF_COMPILER_ENCODE_TABLE_H
 #define ZF_COMPILER_ENCODE_TABLE_H
 
+#include <pthread.h>
+
 #include "compiler/encode/encode_block.h"
 
 /// Encoded blocks of a column that are written together.
@@ -25,6 +27,10 @@ typedef struct zf_encode_table {
     zf_writer *writer;
     zf_encode_group *groups; ///< by column; NULL: each block is written at once
     unsigned threads;
+    zf_encode_pool *pools;    ///< of memory, by thread
+    zf_encode_pool rows_pool; ///< of memory for rows that wait, under its lock
+    pthread_mutex_t rows_lock;
+    bool has_lock;
     uint64_t done;   ///< blocks that were written, or failed
     uint64_t blocks; ///< of all columns; 0: not known
 } zf_encode_table;
@@ -58,6 +64,11 @@ zf_status zf_encode_table_write_groups(zf_encode_table *table, zf_error *error);
 /// Frees what the table has. A file that is not finished is removed.
 void zf_encode_table_free(zf_encode_table *table);
 
+/// Returns memory for rows that wait, with the first `used` bytes of `old` (may be NULL), which is gone then. NULL on failure,
+/// where it stays. Any thread.
+void *zf_encode_rows_grow(zf_encode_table *table, void *old, size_t used, size_t bytes);
+/// Gives it back. NULL is nothing. Any thread.
+void zf_encode_rows_give(zf_encode_table *table, const void *memory);
 /// Frees the arrays of a block that owns them.
 void zf_encode_waiting_free(zf_encode_waiting *block);
 

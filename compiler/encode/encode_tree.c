@@ -36,12 +36,20 @@ void zf_encode_tree_free(zf_encode_node *node) {
     free(node);
 }
 
+/// Whether the streams of a node that the file needs lie in the input that it was given.
+static bool keeps_input(const zf_encode_node *node) {
+    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
+        if (node->streams[s].lent > 0 && (node->children[s] == NULL || keeps_input(node->children[s]))) return true;
+    }
+    return false;
+}
+
 void zf_encode_tree_release(zf_encode_node *node) {
     uint32_t streams = node->codec->inst->stream_count, count = 0;
     const zf_encode_buffer **kept = calloc(streams + 1u, sizeof *kept);
     for (uint32_t s = 0; s < streams; s++) {
         if (node->children[s] != NULL) zf_encode_tree_release(node->children[s]);
-        bool needed = node->children[s] == NULL || node->streams[s].start_count > 0;
+        bool needed = node->children[s] == NULL || node->streams[s].start_count > 0 || keeps_input(node->children[s]);
         if (needed && kept != NULL) kept[count++] = &node->streams[s];
     }
     if (kept != NULL) zf_encode_clear_but(&node->frame, kept, count); // else its memory lives as long as the node
@@ -99,7 +107,30 @@ static void limit_streams(zf_encode_node *node, uint64_t limit) {
     }
 }
 
+// ---- Pieces ---------------------------------------------------------------------------------------------------
+
+static bool note_parts(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user;
+    *found = *found || (stmt->kind == ZF_S_FOR_EACH && stmt->value->kind == ZF_X_PARTS);
+    return !*found;
+}
+
+/// Whether an alternative looks at the pieces by which its input was appended.
+static bool wants_parts(const zf_codec_choice *choice) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .stmt = note_parts};
+    for (uint32_t a = 0; a < choice->count && !found; a++)
+        zf_visit_body(&visitor, (zf_body *)(uintptr_t)&choice->alternatives[a]->inst->encode); // only looks
+    return found;
+}
+
 // ---- One node -------------------------------------------------------------------------------------------------
+
+/// The end of an input's values.
+static const uint8_t *values_end(const zf_encode_input *input) {
+    if (input->values == NULL) return NULL;
+    return input->values + (input->offsets != NULL ? input->offsets[input->rows] : input->rows * zf_kind_size(input->type.kind));
+}
 
 static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choice *choice, uint32_t branch,
                                  const zf_encode_input *input) {
@@ -123,9 +154,15 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
         return NULL;
     }
     zf_encode_locals(inst, local_of);
-    for (uint32_t k = 0; k < locals; k++) zf_encode_buffer_init(&node->locals[k], local_of[k]->type);
+    for (uint32_t k = 0; k < locals; k++) {
+        zf_encode_buffer_init(&node->locals[k], local_of[k]->type);
+        node->locals[k].no_parts = true; // there is no way to look at them
+    }
     free(local_of);
-    for (uint32_t s = 0; s < inst->stream_count; s++) zf_encode_buffer_init(&node->streams[s], inst->streams[s]->type);
+    for (uint32_t s = 0; s < inst->stream_count; s++) {
+        zf_encode_buffer_init(&node->streams[s], inst->streams[s]->type);
+        node->streams[s].no_parts = codec->streams[s] == NULL || !wants_parts(codec->streams[s]);
+    }
     for (uint32_t p = 0; p < inst->param_count; p++) {
         if (codec->param_given != NULL && codec->param_given[p]) node->params[p] = codec->param_bits[p];
     }
@@ -135,6 +172,7 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
         (zf_encode_frame){.values = input->values,
                           .validity = input->validity,
                           .offsets = input->offsets,
+                          .values_end = values_end(input),
                           .rows = input->rows,
                           .parts = input->parts,
                           .part_count = input->part_count,
@@ -147,6 +185,7 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
                           .work = work_limit(input->rows),
                           .bytes_left = 64 * given + (256u << 20),
                           .hash = task->hash.a != 0 ? task->hash : zf_encode_hash_draw(),
+                          .pool = task->pool,
                           .local_count = locals,
                           .stream_count = inst->stream_count};
     if (node->frame.chunk_size == 0) node->frame.chunk_size = 65536;

@@ -50,7 +50,8 @@ typedef struct zf_encode_task {
     uint64_t skip; ///< alternatives of the root that are not tried, one bit each
     /// Receives each refusal of an input that another alternative took. May be NULL.
     void (*passed_over)(void *user, const zf_encode_refusal *refusal);
-    zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
+    zf_encode_pool *pool; ///< of the bodies' memory, which outlives the tree; NULL: none
+    zf_encode_hash hash;  ///< of intern, given by tests; 0: drawn anew for each body
     // why every alternative refused the block, in the order of the codec
     uint32_t refusal_count;                             ///< also of those that are not kept
     zf_encode_refusal refusals[ZF_ENCODE_REFUSALS + 1]; ///< the last one is overwritten

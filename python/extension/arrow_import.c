@@ -308,9 +308,13 @@ static bool lies_within(const ArrowArray *array, int32_t buffer, int32_t offset,
 static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const uint8_t *valid, uint64_t row,
                             zf_encode_column *out, zf_error *error) {
     enum { INLINE = 12 };
-    if (!grow(&input->offsets, ((size_t)rows + 1) * 8)) return no_memory(input, error);
+    // Room for all views that hold their characters, which are then copied whole, and grows for others.
+    if (!grow(&input->offsets, ((size_t)rows + 1) * 8) || !grow(&input->values, ((size_t)rows + 1) * INLINE))
+        return no_memory(input, error);
     const ArrowArray *array = input->array;
     int64_t *offsets = input->offsets.data;
+    char *values = input->values.data;
+    size_t used = 0;
     offsets[0] = 0;
     for (int64_t k = 0; k < rows; k++) {
         struct {
@@ -324,12 +328,18 @@ static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const 
             return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu of the Arrow data is an invalid view",
                               (unsigned long long)(row + (uint64_t)k));
         }
-        if (!grow(&input->values, (size_t)(offsets[k] + size) + 1)) return no_memory(input, error);
-        const char *from = size > INLINE ? (const char *)array->buffers[2 + view.buffer] + view.offset : place + 4;
-        memcpy((char *)input->values.data + offsets[k], from, (size_t)size);
-        offsets[k + 1] = offsets[k] + size;
+        if (size <= INLINE) {
+            memcpy(values + used, place + 4, INLINE);
+        } else {
+            // The rows behind this one find room for their views.
+            if (!grow(&input->values, used + (size_t)size + (size_t)(rows - k) * INLINE)) return no_memory(input, error);
+            values = input->values.data;
+            memcpy(values + used, (const char *)array->buffers[2 + view.buffer] + view.offset, (size_t)size);
+        }
+        used += (size_t)size;
+        offsets[k + 1] = (int64_t)used;
     }
-    out->values = input->values.data != NULL ? input->values.data : "";
+    out->values = values;
     out->offsets = offsets;
     return ZF_OK;
 }

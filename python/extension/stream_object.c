@@ -14,7 +14,7 @@
 
 #define ZF_PY_DICTIONARY_KEY "zipflow:dictionary:" ///< before the number of a column: the key of its entries
 
-enum { PIECE = 1 << 20 }; ///< rows of a batch that are converted at once
+enum { PIECE = 1 << 14 }; ///< rows of a batch that are converted at once: they stay in the caches until they are copied
 
 typedef struct stream_object {
     PyObject_HEAD PyTypeObject *program_type;

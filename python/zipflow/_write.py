@@ -162,12 +162,23 @@ def _table_text(name, fields, identifiers, codecs):
     return "\n".join(lines + ["}", ""])
 
 
+_programs = {}  # the last ones by text: a program is checked, and its encoders are made, once for tables with the same columns
+_PROGRAMS_MOST = 4
+
+
 def _load(text, names):
     """The program; an error in a codec names the column."""
     import re  # here: it takes time that `import zipflow` need not
 
+    beside = os.path.exists("defaults.zf")  # a file of the user's, which may change
+    program = None if beside else _programs.pop(text, None)
     try:
-        return Program(text, "codecs")
+        program = program or Program(text, "codecs")
+        if not beside:
+            _programs[text] = program
+            if len(_programs) > _PROGRAMS_MOST:
+                _programs.pop(next(iter(_programs)), None)
+        return program
     except InputError as error:
         line = re.fullmatch(r"codecs:(\d+):\d+", error.place)
         number = int(line[1]) - 3 if line else -1

@@ -41,6 +41,7 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__real_mremap(void *at, size_t size, size_t larger, int flags, ...);
 int __real_munmap(void *at, size_t size);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
@@ -48,6 +49,7 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__wrap_mremap(void *at, size_t size, size_t larger, int flags, ...);
 int __wrap_munmap(void *at, size_t size);
 void __wrap_free(void *memory);
 
@@ -79,6 +81,13 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset) {
     void *memory = __real_mmap(at, size, access, flags, fd, offset);
     if (memory != MAP_FAILED) now += size;
+    if (now > peak) peak = now;
+    return memory;
+}
+
+void *__wrap_mremap(void *at, size_t size, size_t larger, int flags, ...) {
+    void *memory = __real_mremap(at, size, larger, flags);
+    if (memory != MAP_FAILED) now += larger - size;
     if (now > peak) peak = now;
     return memory;
 }
