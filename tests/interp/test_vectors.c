@@ -58,8 +58,8 @@ static void test_orc(void) {
         interp *in = interp_create(NULL);
         interp_stream *out;
         interp_report report;
-        interp_status status = decode_bytes(in, zf_type_of(ZF_K_I64), "orc_rle2", &orc[k].is_signed, 1, orc[k].bytes, orc[k].size,
-                                            orc[k].count, &out, &report);
+        interp_status status = decode_bytes(in, zf_type_of(ZF_K_I64), "orc_rle2_draft", &orc[k].is_signed, 1, orc[k].bytes,
+                                            orc[k].size, orc[k].count, &out, &report);
         CHECK(status == INTERP_OK, "%s: %s, V%02u", orc[k].name, interp_status_name(status), report.violation.number);
         for (uint64_t i = 0; status == INTERP_OK && i < orc[k].count; i++)
             CHECK((int64_t)interp_stream_bits(out, i, NULL) == orc[k].values[i], "%s: element %llu", orc[k].name,

@@ -92,8 +92,7 @@ def wrap(zfc, out):
         chunks, begin = chunks + block, end
     with tempfile.TemporaryDirectory() as directory:
         program, data = pathlib.Path(directory) / "table.zf", pathlib.Path(directory) / "data"
-        drafts = pathlib.Path(__file__).resolve().parents[2] / "lang/ok/drafts/bytes.zf"
-        program.write_text(f'import "{drafts}";\ntable golden {{ {name}: {kind} = {codec}; }}\n')
+        program.write_text(f"table golden {{ {name}: {kind} = {codec}; }}\n")
         data.write_bytes(chunks)
         pathlib.Path(f"{data}.sizes").write_text(sizes)
         subprocess.run([zfc, "wrap", "-q", "-f", "--rows-per-block", str(ROWS_PER_BLOCK), "--zones", "-c", program, "-o", out, f"{name}={data}"], check=True)
