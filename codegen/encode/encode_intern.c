@@ -276,9 +276,11 @@ static uint64_t intern_together(zf_encode_frame *frame, zf_encode_buffer *buffer
 /// `numbers.push(buffer.intern(v))` for each text v; the row at which it ends early is in the frame.
 uint64_t zf_cg_intern_texts(zf_encode_frame *frame, zf_encode_buffer *numbers, zf_encode_buffer *buffer, const uint8_t *text,
                             const uint64_t *offsets, const uint8_t *validity, uint64_t count) {
+    static const uint8_t no_text[1];
     recent table[1 << RECENT_BITS];
     frame->row = ZF_ENCODE_NO_ROW;
     if (count == 0) return 1;
+    if (text == NULL) text = no_text; // none of them has a character
     if (!zf_cg_reserve(frame, numbers, count)) return 0;
     memset(table, 0, sizeof table);
     zf_encode_finish(buffer);

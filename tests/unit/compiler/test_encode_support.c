@@ -87,6 +87,18 @@ static void test_limit(void) {
     zf_encode_clear(&frame);
 }
 
+/// Texts without characters may have no memory.
+static void test_empty(void) {
+    static const uint64_t offsets[4];
+    zf_encode_frame frame = {.rows = 3, .bytes_left = 1 << 20, .work = UINT64_MAX, .hash = zf_encode_hash_draw()};
+    zf_encode_buffer numbers, texts;
+    zf_encode_buffer_init(&numbers, zf_type_of(ZF_K_U32));
+    zf_encode_buffer_init(&texts, zf_type_of(ZF_K_STRING));
+    CHECK(zf_cg_intern_texts(&frame, &numbers, &texts, NULL, offsets, NULL, 3) == 1 && numbers.length == 3 && texts.length == 1,
+          "%llu numbers, %llu texts", (ull)numbers.length, (ull)texts.length);
+    zf_encode_clear(&frame);
+}
+
 // ---- Appending without a copy -----------------------------------------------------------------------------------
 
 static zf_encode_buffer lent_buffer(void) {
@@ -157,6 +169,7 @@ int main(void) {
     test_texts(300);
     test_texts(100000);
     test_limit();
+    test_empty();
     test_lending();
     test_pool();
     return check_result();
