@@ -389,3 +389,25 @@ p = zf.Program("table t {{ a: i64 = plain; }}")
 import builtins; builtins.kept = (f, t, kept, p)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_programs_are_kept(tmp_path, monkeypatch):
+    from zipflow import _write
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_write, "_programs", {})
+    table = pa.table({"x": list(range(5000))})
+    sizes = zf.write_table(table, "a.zfd")
+    kept = list(_write._programs.values())
+    assert zf.write_table(table, "b.zfd") == sizes and list(_write._programs.values()) == kept and len(kept) == 1
+    assert (tmp_path / "a.zfd").read_bytes() == (tmp_path / "b.zfd").read_bytes()
+    for k in range(6):
+        zf.write_table(table.rename_columns([f"x{k}"]), "c.zfd")
+    assert len(_write._programs) == 4 and kept[0] not in _write._programs.values()
+    # A library of one's own may change, so its programs are read each time.
+    zf.write_table(table, "a.zfd")
+    plain = "codec default_i64: i64 = plain; codec default_i64_or_null: i64? = nullable(values: plain);"
+    (tmp_path / "defaults.zf").write_text(f'import "std.zf"; {plain}')
+    assert zf.write_table(table, "d.zfd")["x"][1] > sizes["x"][1]
+    (tmp_path / "defaults.zf").unlink()
+    assert zf.write_table(table, "d.zfd") == sizes
