@@ -411,3 +411,75 @@ def test_programs_are_kept(tmp_path, monkeypatch):
     assert zf.write_table(table, "d.zfd")["x"][1] > sizes["x"][1]
     (tmp_path / "defaults.zf").unlink()
     assert zf.write_table(table, "d.zfd") == sizes
+
+
+def test_kept_programs_of_threads(tmp_path, monkeypatch):
+    """A thread that drops the oldest program is stopped in the middle until others have come as far as they can."""
+    from zipflow import _write
+
+    inside, another, passed = threading.Event(), threading.Event(), threading.Event()
+
+    class Programs(dict):
+        def __setitem__(self, text, program):
+            dict.__setitem__(self, text, program)
+            if inside.is_set() and not passed.is_set():
+                another.set()
+                passed.wait(60)
+
+        def __iter__(self):
+            found = dict.__iter__(self)
+            if not inside.is_set():
+                inside.set()
+                another.wait(0.5)  # in vain where a lock keeps the others out
+            try:
+                yield next(found)
+            finally:
+                passed.set()
+
+    class Made:
+        def __new__(cls, text, name):
+            return made[text]
+
+    def write(name):
+        return zf.write_table(table.rename_columns([name]), f"{name}.zfd")
+
+    monkeypatch.chdir(tmp_path)
+    table, made = pa.table({"x": [1, 2, 3]}), {}
+    monkeypatch.setattr(_write, "_programs", made)
+    monkeypatch.setattr(_write, "_PROGRAMS_MOST", 6)
+    for name in "abcdef":
+        write(name)
+    monkeypatch.setattr(_write, "Program", Made)  # others are there at once
+    monkeypatch.setattr(_write, "_programs", Programs())
+    monkeypatch.setattr(_write, "_PROGRAMS_MOST", 2)
+    write("a")
+    write("b")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        first = pool.submit(write, "c")
+        assert inside.wait(60)
+        others = [pool.submit(write, name) for name in "def"]
+        assert [len(done.result()) for done in [first, *others]] == [1] * 4
+    assert len(_write._programs) == 2 and len(made) == 6
+    for name in "abcdef":
+        assert pa.table(zf.open(f"{name}.zfd").read())[name].to_pylist() == [1, 2, 3]
+
+
+def test_fork_while_programs_are_locked(tmp_path):
+    """A forked child has a lock of its own."""
+    program = f"""
+import os, sys
+import pyarrow as pa
+import zipflow as zf
+from zipflow import _write
+path = {str(tmp_path / "t.zfd")!r}
+with _write._lock:
+    child = os.fork()
+    if child == 0:
+        import faulthandler
+        faulthandler.dump_traceback_later(30, exit=True)
+        zf.write_table(pa.table({{"x": [1]}}), path)
+        os._exit(0)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    assert pa.table(zf.open(tmp_path / "t.zfd").read())["x"].to_pylist() == [1]

@@ -1,5 +1,6 @@
 """Tables from Arrow to files."""
 
+import _thread
 import os
 
 from . import _home, _types
@@ -164,21 +165,42 @@ def _table_text(name, fields, identifiers, codecs):
 
 _programs = {}  # the last ones by text: a program is checked, and its encoders are made, once for tables with the same columns
 _PROGRAMS_MOST = 4
+_lock = _thread.allocate_lock()  # of _programs
+
+
+def _in_child():
+    global _lock
+    _lock = _thread.allocate_lock()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+def _program_of(text):
+    """The kept program with a text, or a new one, which is kept. Two threads may make the same one; the last is kept."""
+    with _lock:
+        program = _programs.pop(text, None)
+        if program:
+            _programs[text] = program
+            return program
+    program = Program(text, "codecs")  # takes time
+    gone = []  # freed without the lock
+    with _lock:
+        gone.append(_programs.pop(text, None))
+        _programs[text] = program
+        while len(_programs) > _PROGRAMS_MOST:
+            gone.append(_programs.pop(next(iter(_programs))))
+    return program
 
 
 def _load(text, names):
     """The program; an error in a codec names the column."""
     import re  # here: it takes time that `import zipflow` need not
 
-    beside = os.path.exists("defaults.zf")  # a file of the user's, which may change
-    program = None if beside else _programs.pop(text, None)
     try:
-        program = program or Program(text, "codecs")
-        if not beside:
-            _programs[text] = program
-            if len(_programs) > _PROGRAMS_MOST:
-                _programs.pop(next(iter(_programs)), None)
-        return program
+        if os.path.exists("defaults.zf"):  # a file of the user's, which may change
+            return Program(text, "codecs")
+        return _program_of(text)
     except InputError as error:
         line = re.fullmatch(r"codecs:(\d+):\d+", error.place)
         number = int(line[1]) - 3 if line else -1
