@@ -7,8 +7,8 @@
 #include "python/extension/tensor_type.h"
 
 /// Arrow wants values and validity to begin at the same element, and libcudf reads bitmaps by words of 32 bits: the elements from
-/// such a word to the first row must be within the memory, FRONT bytes at most. A bitmap's memory has a multiple of 64 bytes,
-/// which is as Arrow recommends it, and as libcudf copies it.
+/// such a word to the first row must be within the memory, FRONT bytes at most. From that word on a bitmap has a multiple of 64
+/// bytes, which is as Arrow recommends it, and as libcudf copies it.
 enum { WORD = 32, FRONT = WORD * 8, BITMAP_PADDING = 64 };
 
 /// A column of the container that is decoded to a storage: one that was asked for, or the values of lists.
@@ -20,6 +20,10 @@ typedef struct piece {
     uint64_t front;              ///< bytes before values and offsets
     uint64_t bytes[ZF_PY_PARTS]; ///< that each part takes
 } piece;
+
+static uint64_t rows_of(const piece *p, const zf_column_info *info) {
+    return p->options.some_rows ? p->options.row_count : info->rows;
+}
 
 static zf_pipeline_request request_of(const zf_py_gpu_read *read, const piece *p) {
     return (zf_pipeline_request){ZF_INIT(zf_pipeline_request),
@@ -47,14 +51,19 @@ static zf_status find_needs(const zf_py_gpu_read *read, const zf_py_gpu *gpu, co
     return ZF_OK;
 }
 
-/// Whether a part of a column is a bitmap.
-static bool is_bitmap(zf_element element, int part) {
-    return part == ZF_PY_VALIDITY || (part == ZF_PY_VALUES && element == ZF_BOOL);
-}
+/// The bytes that a bitmap of so many takes.
+static uint64_t padded(uint64_t bytes) { return (bytes + BITMAP_PADDING - 1) / BITMAP_PADDING * BITMAP_PADDING; }
 
-/// The bytes that are allocated for a part that takes so many.
-static uint64_t padded(zf_element element, int part, uint64_t bytes) {
-    return is_bitmap(element, part) ? (bytes + BITMAP_PADDING - 1) / BITMAP_PADDING * BITMAP_PADDING : bytes;
+/// The bytes before the word of a bitmap in which the rows begin.
+static uint64_t before_word(uint64_t skip) { return skip / WORD * (WORD / 8); }
+
+/// The bytes that are allocated for a part of a column with so many rows: those that it takes, and the padding of a bitmap.
+static uint64_t bytes_to_allocate(zf_element element, uint64_t rows, const piece *p, int part) {
+    bool is_bitmap = part == ZF_PY_VALIDITY || (part == ZF_PY_VALUES && element == ZF_BOOL);
+    if (!is_bitmap || p->bytes[part] == 0) return p->bytes[part];
+    uint64_t skip = part == ZF_PY_VALIDITY ? p->sizes.validity_skip : p->sizes.skip, front = part == ZF_PY_VALUES ? p->front : 0;
+    uint64_t wanted = front + before_word(skip) + padded((skip % WORD + rows + 7) / 8), whole = padded(p->bytes[part]);
+    return wanted > whole ? wanted : whole;
 }
 
 zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error) {
@@ -66,7 +75,7 @@ zf_status zf_py_gpu_read_sizes(zf_py_gpu_read *read, zf_error *error) {
         ZF_TRY_PY(zf_container_column(read->container, p.column, &info, error));
         ZF_TRY_PY(find_needs(read, gpu, &info, &p, error));
         for (int part = 0; part < ZF_PY_PARTS; part++)
-            read->columns[k].bytes[part] = padded(info.type.element, part, p.bytes[part]);
+            read->columns[k].bytes[part] = bytes_to_allocate(info.type.element, rows_of(&p, &info), &p, part);
     }
     return ZF_OK;
 }
@@ -78,12 +87,12 @@ static zf_status allocate(const zf_py_gpu_read *read, zf_py_device_part *part, u
 }
 
 /// Gives a storage the memory that its column needs. Memory that the caller gave becomes its own.
-static zf_status take_memory(const zf_py_gpu_read *read, zf_element element, zf_py_device_part *given, const piece *p,
+static zf_status take_memory(const zf_py_gpu_read *read, const zf_column_info *info, zf_py_device_part *given, const piece *p,
                              zf_error *error) {
     for (int k = 0; k < ZF_PY_PARTS; k++) {
         zf_py_device_part *part = &p->storage->parts[k];
         if (given[k].owner == NULL) {
-            ZF_TRY_PY(allocate(read, part, padded(element, k, p->bytes[k]), error));
+            ZF_TRY_PY(allocate(read, part, bytes_to_allocate(info->type.element, rows_of(p, info), p, k), error));
             continue;
         }
         *part = given[k];
@@ -98,12 +107,12 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     zf_column_info info = {ZF_INIT(zf_column_info)};
     ZF_TRY_PY(zf_container_column(read->container, p->column, &info, error));
     ZF_TRY_PY(find_needs(read, gpu, &info, p, error));
-    ZF_TRY_PY(take_memory(read, info.type.element, given, p, error));
+    ZF_TRY_PY(take_memory(read, &info, given, p, error));
     zf_py_device_storage *s = p->storage;
     zf_py_device_part *values = &s->parts[ZF_PY_VALUES], *offsets = &s->parts[ZF_PY_OFFSETS],
                       *validity = &s->parts[ZF_PY_VALIDITY];
     s->element = info.type.element;
-    s->rows = (int64_t)(p->options.some_rows ? p->options.row_count : info.rows);
+    s->rows = (int64_t)rows_of(p, &info);
     for (int k = 0; k < ZF_PY_PARTS; k++) {
         if (p->bytes[k] > s->parts[k].room)
             return zf_py_fail(error, ZF_ERR_USAGE, info.full_name, "%llu bytes were given, and %llu are needed",
@@ -113,7 +122,7 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
     }
     bool is_bits = s->element == ZF_BOOL;
     uint64_t skip = s->element == ZF_STRING ? 0 : p->sizes.skip; // of strings the first offset says it
-    values->at = values->allocated + p->front + (is_bits ? skip / WORD * (WORD / 8) : skip);
+    values->at = values->allocated + p->front + (is_bits ? before_word(skip) : skip);
     values->bit = is_bits ? (unsigned)(skip % WORD) : 0;
     values->width = is_bits ? 0 : zf_py_type_of(s->element).bits / 8;
     values->bytes = is_bits ? (values->bit + (uint64_t)s->rows + 7) / 8 : (uint64_t)s->rows * values->width;
@@ -122,7 +131,7 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
         offsets->bytes = ((uint64_t)s->rows + 1) * 8;
     }
     if (validity->allocated != 0) {
-        validity->at = validity->allocated + p->sizes.validity_skip / WORD * (WORD / 8);
+        validity->at = validity->allocated + before_word(p->sizes.validity_skip);
         validity->bit = (unsigned)(p->sizes.validity_skip % WORD);
         validity->bytes = (validity->bit + (uint64_t)s->rows + 7) / 8;
     }
@@ -143,7 +152,7 @@ static zf_status lay_out(const zf_py_gpu_read *read, const zf_py_gpu *gpu, zf_py
 static zf_status bring(const zf_py_gpu_read *read, zf_py_device_storage *s, int k, const void *from, uint64_t bytes,
                        zf_error *error) {
     zf_py_device_part *part = &s->parts[k];
-    ZF_TRY_PY(allocate(read, part, padded(s->element, k, bytes > 0 ? bytes : 1), error));
+    ZF_TRY_PY(allocate(read, part, k == ZF_PY_VALIDITY ? padded(bytes > 0 ? bytes : 1) : bytes, error));
     part->at = part->allocated;
     part->bytes = bytes;
     return zf_device_copy_in(read->home->context, read->device, read->stream, part->at, from, bytes, error);

@@ -159,6 +159,23 @@ def test_tensors(path):
     assert len(np.from_dlpack(column.values, device="cpu")) == ROWS
 
 
+@pytest.mark.parametrize("rows", [slice(9984, 10_000), slice(9985, 10_000), slice(9472, 9984), slice(9471, 9985), slice(5, 10_000), slice(9999, 10_000), slice(0, 10_000)])
+def test_bitmaps_are_padded(tmp_path, rows):
+    """libcudf copies a bitmap by 64 bytes, from the word in which the rows begin: as many lie in the memory."""
+    flags = [None if k % 5 == 0 else k % 2 == 0 for k in range(10_000)]
+    schema = pa.schema([pa.field("always", pa.bool_(), nullable=False), pa.field("flag", pa.bool_()), pa.field("number", pa.int32())])
+    zf.write_table(pa.table([[k % 3 == 0 for k in range(10_000)], flags, list(range(9_999)) + [None]], schema=schema), tmp_path / "t.zfd")
+    made = []
+    g = zf.open(tmp_path / "t.zfd").read(rows=rows, device="cuda:0", allocator=lambda nbytes, _: made.append(Memory(nbytes)) or made[-1])
+    bitmaps = [column.values for column in g.columns if column.format == "b"] + [column.validity for column in g.columns if column.nullable]
+    assert len(bitmaps) == 4 and len(made) == 5
+    for bitmap in bitmaps:
+        at, count = bitmap.__cuda_array_interface__["data"][0], (bitmap.bit_offset + rows.stop - rows.start + 7) // 8
+        assert 0 <= bitmap.bit_offset < 32 and len(bitmap) == count
+        memory, = (m for m in made if m.address <= at < m.address + m.nbytes)
+        assert at + -(-count // 64) * 64 <= memory.address + memory.nbytes
+
+
 @pytest.mark.parametrize("rows", [slice(0, 0), slice(0, 1), slice(999, 1001), slice(1003, 5000), slice(1012, 1500), slice(0, ROWS)])
 def test_arrow(path, rows):
     """Device arrays: buffers lie in the column's memory, and one offset serves validity and values."""
