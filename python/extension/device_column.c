@@ -108,7 +108,7 @@ static PyMethodDef buffer_methods[] = {
 
 static PyGetSetDef buffer_members[] = {
     {"__cuda_array_interface__", buffer_interface, NULL, "The buffer by CUDA's array interface, without a copy.", NULL},
-    {"bit_offset", buffer_bit, NULL, "Bitmaps: bits before the first row, 0 to 7; else 0.", NULL},
+    {"bit_offset", buffer_bit, NULL, "Bitmaps: bits before the first row, 0 to 31; else 0.", NULL},
     {0},
 };
 
