@@ -7,6 +7,7 @@ and what each step gave; log.txt everything that the programs wrote. The exit st
 import argparse
 import array
 import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
@@ -374,7 +375,7 @@ def wheels(places):
 
 
 def python(*watch, chosen="", limit=400):
-    """The wheels of --wheel beside torch and CuPy of this machine; `watch`: the words before Python."""
+    """The wheels of --wheel beside torch, CuPy and, where it is there, pylibcudf of this machine; `watch`: the words before Python."""
 
     def step(s):
         if s.options.wheel is None:
@@ -385,14 +386,16 @@ def python(*watch, chosen="", limit=400):
         if not site.exists():
             for wheel in [zipfile.ZipFile(path) for path in wheels(s.options.wheel)]:  # opened before one is unpacked
                 wheel.extractall(site)
+        cudf = importlib.util.find_spec("pylibcudf") is not None
+        named = " and ".join(f"({words})" for words in (chosen, "" if cudf else "not cudf") if words)
         s.run(*[shutil.which(word) or word for word in watch], sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", said,
-              *(["-k", chosen] if chosen else []), PACK / "python/tests/on_gpu.py", limit=limit,
+              *(["-k", named] if named else []), PACK / "python/tests/on_gpu.py", limit=limit,
               environment={"ZF_TEST_DEVICE": s.device, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
         suite = xml.etree.ElementTree.parse(said).getroot().find("testsuite")
         counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
         if counts["tests"] == 0 or sum(counts.values()) != counts["tests"]:
             raise Failed(f"pytest: {counts}", counts)
-        return counts
+        return counts | {"cudf": cudf}
 
     return step
 

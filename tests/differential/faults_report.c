@@ -139,7 +139,8 @@ void fault_results_free(fault_results *r) {
 // Programs of chunks.zf that end only where `out.pos` is `out.len`; of these, the ones that emit no more than there is
 // room for; and the ones with lanes, and with as many rows of all lanes as make a chunk.
 #define COMPLETE                                                                                                                 \
-    "^orc_rle1|^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^ring|^orc_rle2|^parquet_hybrid|^delta_binary_packed|^roaring"
+    "^orc_rle1_draft|^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^ring|^orc_rle2_draft|^parquet_hybrid|^delta_binary_"     \
+    "packed|^roaring"
 #define FITTING "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^parquet_hybrid|^delta_binary_packed"
 #define LANES "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|^warp_|=odd_rows"
 #define WHOLE_ROWS                                                                                                               \
@@ -210,13 +211,14 @@ static const redundant_site redundant[] = {
     {ZF_SITE_CHECK, "V03", NULL, FITTING, "chunk programs that emit what has room",
      "each `emit` follows a test of `out.pos`, or takes the smaller of its size and the room"},
     {ZF_SITE_CHECK, "V10", NULL,
-     "^runs|^ramps_of_rows|^rows_of_floats|^rows_of_bytes|^summed|^roaring|^delta_binary_packed|^deflate",
+     "^runs|^ramps_of_rows|^rows_of_floats|^rows_of_bytes|^summed|^roaring|^delta_binary_packed_draft|^deflate",
      "chunk programs each of whose rounds reads or makes an element",
      "a chunk may take 64 rounds for each byte that it reads and each element that it makes"},
     {ZF_SITE_CHECK, "V01 of literals", NULL, "^window", "`window`", "the `skip` before it fails where the elements do not exist"},
-    {ZF_SITE_CHECK, "V01 of src", NULL, "^packbits", "`packbits`", "the `skip` before it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "V01 of src", NULL, "^packbits_draft", "`packbits_draft`",
+     "the `skip` before it fails where the elements do not exist"},
     {ZF_SITE_CHECK, "V01 of counts", NULL, "^rows_of_floats", "`rows_of_floats`", "the index lies below `counts.len`"},
-    {ZF_SITE_CHECK, "V01", NULL, "^ring|^delta_binary_packed", "`ring`, `delta_binary_packed`",
+    {ZF_SITE_CHECK, "V01", NULL, "^ring|^delta_binary_packed_draft", "`ring`, `delta_binary_packed_draft`",
      "it is of `out`, which has grown by as much as the index goes back"},
     {ZF_SITE_CHECK, "V01", NULL, "^deflate", "`deflate`",
      "a `require` before it bounds the index, or it counts symbols, of which there are no more than the array has"},
