@@ -74,7 +74,8 @@ LLVMValueRef zf_cg_buffer_has_room(zf_cg *cg, const zf_cg_buffer *buffer);
 void zf_cg_buffer_push_if(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_if, const zf_cg_value *value);
 /// Makes sure that `v_more` elements fit, once and for all of them. u64.
 void zf_cg_buffer_reserve(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_more, zf_span span);
-/// Elements by which so many pushes of so many bits lengthen a bitwise buffer at most. u64.
+/// Elements by which so many pushes of so many bits lengthen a bitwise buffer at most. u64. The product must be below 2^64, or
+/// what would push so often must end before its first push, as a loop does.
 LLVMValueRef zf_cg_buffer_bits_room(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_pushes, LLVMValueRef v_bits);
 void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value, zf_span span);
 

@@ -194,7 +194,7 @@ void zf_cg_buffer_reserve(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buf
 
 LLVMValueRef zf_cg_buffer_bits_room(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_pushes, LLVMValueRef v_bits) {
     unsigned width = element_width(buffer);
-    LLVMValueRef v_all = zf_cg_mul(cg, v_pushes, v_bits); // both far below 2^32
+    LLVMValueRef v_all = zf_cg_mul(cg, v_pushes, v_bits);
     return zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_all, zf_cg_i64(cg, width), ""), zf_cg_i64(cg, 2 * 64 / width));
 }
 

@@ -80,6 +80,12 @@ static bool has_one_width(const zf_stmt *loop, const zf_stmt *push) {
 }
 
 /// Makes room for what a loop pushes at a statement; false: its buffer has none for all.
+///
+/// The room is computed modulo 2^64, so for some loops it is too small, and their pushes look for none. These never run:
+/// zf_cg_range_work counts all iterations before the first one, and ends the body where they are more than 1,024 for each row
+/// and 2^27 (work_limit of compiler/encode/encode_tree.c). Memory has fewer than 2^40 rows, so iterations are fewer than 2^51,
+/// and 2^64 is more than their product with 64 bits, or with the pushes of a body. A loop that may leave early is counted one by
+/// one; `pushes` is 0 for it.
 static bool reserve(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *loop, const zf_stmt *stmt, const zf_cg_buffer *buffer,
                     LLVMValueRef v_count) {
     bool text = buffer->type.kind == ZF_K_STRING, bits = stmt->kind == ZF_S_PUSH_BITS;

@@ -21,6 +21,10 @@ typedef struct body {
 #define NUMBERS(statements)                                                                                                      \
     "algorithm a(s: u32[]) -> u32[] fully_parallel { decode(i) = s[i]; encode(x) { " statements " } }\n"                         \
     "table t { c: u32 = a; }"
+#define BITS(statements)                                                                                                         \
+    "algorithm a(s: u64[], param w: u8) -> u32[] fully_parallel { decode(i) = (s[i] & 255) as u32; encode(x) { w = "             \
+    "64; " statements " } }\n"                                                                                                   \
+    "table t { c: u32 = a; }"
 #define TEXTS(statements)                                                                                                        \
     "algorithm a(s: string[], param p: u64) -> string[] fully_parallel { decode(i) = s[i]; encode(x) { var n: u64 = "            \
     "0; " statements " p = n; s.append(x); } }\n"                                                                                \
@@ -45,6 +49,10 @@ static const body bodies[] = {
          "var n: u32 = 0; for k in 0..100000000 { var h: u8[500000]; h[x[k % x.len] % 500000] = 1; n += h[k % 500000] as u32; }\n"
          "s.append(x); s.push(n);"),
      false},
+    // Room for what such loops push is 0 modulo 2^64: they must end before their first push.
+    {"two pushes, 2^63 times", NUMBERS("for k in 0..9223372036854775808 { s.push(1); s.push(2); } s.append(x);"), false},
+    {"a push, 2^64 times", NUMBERS("for k in 0..=18446744073709551615 { s.push(1); } s.append(x);"), false},
+    {"64 bits, 2^58 times", BITS("for k in 0..288230376151711744 { s.push_bits(k, w); }"), false},
     {"equality", TEXTS("for k in 0..100000000 { if x[k % 2] == x[(k + 1) % 2] { n += 1; } }"), false},
     {"equality, once", TEXTS("if x[0] == x[1] { n += 1; }"), true},
 };
