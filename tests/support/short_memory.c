@@ -23,6 +23,7 @@ void *aligned_alloc(size_t alignment, size_t size);
 char *strdup(const char *text);
 char *strndup(const char *text, size_t most);
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *mremap(void *memory, size_t size, size_t larger, int flags, ...);
 int __libc_start_main(main_function *program, int argc, char **argv, main_function *init, void (*fini)(void),
                       void (*loader_fini)(void), void *stack_end);
 #pragma GCC visibility pop
@@ -104,6 +105,12 @@ void *mmap(void *where, size_t size, int protection, int flags, int fd, off_t of
     static void *(*real)(void *, size_t, int, int, int, off_t);
     if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "mmap");
     return fails(CALLER) ? MAP_FAILED : real(where, size, protection, flags, fd, offset);
+}
+
+void *mremap(void *memory, size_t size, size_t larger, int flags, ...) {
+    static void *(*real)(void *, size_t, size_t, int, ...);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "mremap");
+    return fails(CALLER) ? MAP_FAILED : real(memory, size, larger, flags); // nobody here says where
 }
 
 static main_function *real_main;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/check.h"
@@ -23,6 +24,7 @@ static const char text[] = "table t {\n"
                            "}\n"
                            "table small { n: u32 = narrow; }\n"
                            "table texts { s: string = strings; }\n"
+                           "table flags { f: bool = plain; }\n"
                            "algorithm narrow<T: unsigned>(a: u8[]) -> T[] fully_parallel {\n"
                            "    decode(i) = a[i] as T;\n"
                            "    encode(x) { for v in x { if v > 255 { refuse \"too large\"; } a.push(v as u8); } }\n"
@@ -113,18 +115,45 @@ static uint64_t files_there(void) {
 
 static atomic_long allocations_left = LONG_MAX;
 
-static bool refused(void) { return atomic_fetch_sub(&allocations_left, 1) <= 0; }
+enum { MALLOC, CALLOC, REALLOC, ALIGNED_ALLOC, MMAP, MREMAP, KINDS };
+static const char *const kind_names[KINDS] = {"malloc", "calloc", "realloc", "aligned_alloc", "mmap", "mremap"};
+static unsigned ends[KINDS]; ///< how often memory ended in each
+
+/// Counts an allocation, and the first one that is refused by its kind.
+static bool refused(int kind) {
+    long left = atomic_fetch_sub(&allocations_left, 1);
+    if (left == 0) ends[kind]++;
+    return left <= 0;
+}
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__real_mremap(void *at, size_t size, size_t larger, int flags, ...);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__wrap_mremap(void *at, size_t size, size_t larger, int flags, ...);
 
-void *__wrap_malloc(size_t size) { return refused() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return refused() ? NULL : __real_calloc(count, size); }
-void *__wrap_realloc(void *memory, size_t size) { return refused() ? NULL : __real_realloc(memory, size); }
+void *__wrap_malloc(size_t size) { return refused(MALLOC) ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return refused(CALLOC) ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return refused(REALLOC) ? NULL : __real_realloc(memory, size); }
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return refused(ALIGNED_ALLOC) ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset) {
+    return refused(MMAP) ? MAP_FAILED : __real_mmap(at, size, access, flags, fd, offset);
+}
+
+void *__wrap_mremap(void *at, size_t size, size_t larger, int flags, ...) {
+    return refused(MREMAP) ? MAP_FAILED : __real_mremap(at, size, larger, flags);
+}
 
 // ---- Written files --------------------------------------------------------------------------------------------
 
@@ -423,39 +452,67 @@ static void test_nothing_left(void) {
     free(values);
 }
 
+typedef struct table {
+    const char *name;
+    const zf_encode_column *columns;
+    size_t column_count;
+    uint64_t batches[2], rows_per_block;
+} table;
+
+static bool ended_in_unpacking; ///< memory, at least once
+
+/// Writes batches, and memory ends at an allocation; false: there are not so many.
+static bool ends_at(const table *t, long most) {
+    const zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = t->rows_per_block, .threads = 1};
+    zf_error error = {0};
+    zf_table_writer *writer = NULL;
+    const zf_encode_column *columns = t->columns;
+    uint64_t before = files_there();
+    atomic_store(&allocations_left, most);
+    zf_status status =
+        zf_table_writer_create(program, t->name, columns, t->column_count, &options, place("short.zfd"), &writer, &error);
+    for (unsigned k = 0; status == ZF_OK && k < 2; k++)
+        status = zf_table_writer_append(writer, columns, t->column_count, t->batches[k], &error);
+    bool appended = status == ZF_OK;
+    if (status == ZF_OK) status = zf_table_writer_finish(writer, NULL, &error);
+    atomic_store(&allocations_left, LONG_MAX);
+    if (status != ZF_OK) {
+        CHECK(status == ZF_ERR_MEMORY, "%s, %ld allocations: %d %s", t->name, most, (int)status, error.message);
+        ended_in_unpacking |= strstr(error.message, "a block of booleans") != NULL;
+        if (writer != NULL && !appended)
+            CHECK(zf_table_writer_append(writer, columns, t->column_count, 1, &error) == ZF_ERR_IO, "%s, %ld allocations",
+                  t->name, most);
+    }
+    zf_table_writer_free(writer);
+    if (status == ZF_OK) CHECK(remove(place("short.zfd")) == 0, "no file");
+    CHECK(files_there() == before, "%s, %ld allocations: %llu files, not %llu", t->name, most, (ull)files_there(), (ull)before);
+    return status != ZF_OK;
+}
+
 /// Wherever memory ends, nothing is left, and the writer takes no more rows.
 static void test_no_memory(void) {
     static uint8_t bits[2 * (ROWS / 8 + 1)];
-    const zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = 4096, .threads = 1};
-    uint64_t before = files_there(), failures = 0;
-    long step = 1;
-    for (long most = 0; failures == 0 || most < 100000; most += step) {
-        zf_encode_column columns[COLUMNS];
-        zf_error error = {0};
-        zf_table_writer *writer = NULL;
-        columns_at(0, 5000, bits, columns);
-        atomic_store(&allocations_left, most);
-        zf_status status = zf_table_writer_create(program, "t", columns, COLUMNS, &options, place("short.zfd"), &writer, &error);
-        for (unsigned k = 0; status == ZF_OK && k < 2; k++)
-            status = zf_table_writer_append(writer, columns, COLUMNS, 5000, &error);
-        bool appended = status == ZF_OK;
-        if (status == ZF_OK) status = zf_table_writer_finish(writer, NULL, &error);
-        atomic_store(&allocations_left, LONG_MAX);
-        if (status != ZF_OK) {
-            failures++;
-            CHECK(status == ZF_ERR_MEMORY, "%ld allocations: %d %s", most, (int)status, error.message);
-            if (writer != NULL && !appended)
-                CHECK(zf_table_writer_append(writer, columns, COLUMNS, 1, &error) == ZF_ERR_IO, "%ld allocations", most);
-        }
-        zf_table_writer_free(writer);
-        if (status == ZF_OK) {
-            CHECK(remove(place("short.zfd")) == 0, "no file");
-            break;
-        }
-        CHECK(files_there() == before, "%ld allocations: %llu files, not %llu", most, (ull)files_there(), (ull)before);
-        step = 1 + most / 16;
-    }
+    zf_encode_column columns[COLUMNS];
+    const table t = {"t", columns, COLUMNS, {5000, 5000}, 4096};
+    uint64_t failures = 0;
+    columns_at(0, 5000, bits, columns);
+    for (long most = 0; ends_at(&t, most); most += 1 + most / 16) failures++;
     CHECK(failures > 20, "memory ended %llu times", (ull)failures);
+}
+
+/// The same at every allocation for large blocks, whose memory is mapped: that of rows grows, too.
+static void test_no_memory_of_large_blocks(void) {
+    enum { FEW = 500000, MANY = 700000, FLAGS = 1200000 };
+    uint8_t *values = calloc(MANY, 4);
+    const zf_encode_column number = {.name = "n", .values = values}, flag = {.name = "f", .values = values};
+    const table numbers = {"small", &number, 1, {FEW, MANY}, 0}, flags = {"flags", &flag, 1, {FLAGS, FLAGS}, 0};
+    memset(ends, 0, sizeof ends);
+    for (long most = 0; ends_at(&numbers, most);) most++;
+    CHECK(!ended_in_unpacking, "numbers were unpacked");
+    for (long most = 0; ends_at(&flags, most);) most++;
+    CHECK(ended_in_unpacking, "memory never ended where booleans are unpacked");
+    for (int kind = 0; kind < KINDS; kind++) CHECK(ends[kind] > 0, "memory never ended in %s", kind_names[kind]);
+    free(values);
 }
 
 int main(void) {
@@ -475,6 +532,7 @@ int main(void) {
     test_wrong_batches();
     test_nothing_left();
     test_no_memory();
+    test_no_memory_of_large_blocks();
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
