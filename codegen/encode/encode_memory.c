@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "codegen/encode/encode_support.h"
 
@@ -21,11 +22,17 @@ struct zf_encode_block {
     bool used;       ///< it may have bytes other than 0
 };
 
+/// Rounds bytes up to whole pages, which have 4 KiB, or 64 KiB on some machines with AArch64.
+static uint64_t whole_pages(uint64_t bytes) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
 /// Maps a large piece, in huge pages where the system has them: with small ones, encoding would spend its time on page faults and
 /// misses of the TLB. NULL on failure.
 static zf_encode_block *map_large(uint64_t bytes) {
     if (bytes > SIZE_MAX - 2 * (uint64_t)HUGE_PAGE) return NULL;
-    uint64_t wanted = (bytes + 4095) / 4096 * 4096, whole = wanted + HUGE_PAGE;
+    uint64_t wanted = whole_pages(bytes), whole = wanted + HUGE_PAGE;
     uint8_t *start = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) return NULL;
     uint64_t before = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
@@ -91,7 +98,7 @@ static void give_block(zf_encode_pool *pool, zf_encode_block *block) {
 void *zf_encode_pool_grow(zf_encode_pool *pool, void *memory, uint64_t used, uint64_t bytes) {
     zf_encode_block *block = memory != NULL ? (zf_encode_block *)memory - 1 : NULL;
     if (block != NULL && block->mapped > 0 && bytes < UINT64_MAX / 2) {
-        uint64_t wanted = (sizeof *block + bytes + 4095) / 4096 * 4096;
+        uint64_t wanted = whole_pages(sizeof *block + bytes);
         if (wanted <= block->mapped) return memory;
         zf_encode_block *larger = mremap(block, block->mapped, wanted, MREMAP_MAYMOVE);
         if (larger == MAP_FAILED) return NULL;
@@ -108,10 +115,9 @@ void *zf_encode_pool_grow(zf_encode_pool *pool, void *memory, uint64_t used, uin
 void zf_encode_pool_shrink(void *memory, uint64_t bytes) {
     enum { WORTH = 2 * HUGE_PAGE };
     zf_encode_block *block = (zf_encode_block *)memory - 1;
-    uint64_t kept = (sizeof *block + bytes + 4095) / 4096 * 4096;
+    uint64_t kept = whole_pages(sizeof *block + bytes);
     if (block->mapped < kept + WORTH) return;
-    munmap((uint8_t *)block + kept, block->mapped - kept);
-    block->mapped = kept;
+    if (munmap((uint8_t *)block + kept, block->mapped - kept) == 0) block->mapped = kept;
 }
 
 void zf_encode_pool_trim(zf_encode_pool *pool, uint64_t most) {

@@ -46,7 +46,8 @@ uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t m
     if (more <= buffer->capacity - buffer->length && buffer->length <= buffer->capacity) return 1;
     uint64_t need = length_with(frame, buffer, more), most = buffer->is_text ? UINT64_MAX : buffer->most;
     if (need == 0) return more == 0;
-    // The first time as many as there are rows, which most maps push: memory that is not touched costs nothing.
+    // The first time as many as there are rows, which most maps push: new memory that is not touched costs nothing, and memory
+    // that was used before is there in any case.
     uint64_t capacity = buffer->capacity == 0 ? (frame->rows < 256 ? 256 : frame->rows) : buffer->capacity * 2;
     if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
     if (capacity > most) capacity = most; // so that what is pushed beyond comes here

@@ -40,8 +40,9 @@ static void append_booleans(uint8_t *to, uint64_t to_bit, const uint8_t *from, u
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/// The next size of memory that grows: twice as much, so that a small table takes little, and then as much as a block has: what
-/// is not written to takes no memory. Larger ones have long strings.
+/// The next size of memory that grows: twice as much, so that a small table takes little, and then as much as a block has: of new
+/// memory, what is not written to takes none. Memory that other rows had before takes all that it has, at most
+/// ZF_ENCODE_IDLE. Larger ones have long strings.
 static size_t grown(size_t room, size_t bytes) {
     enum { SMALL = 1 << 20, BLOCK = ZF_ENCODE_BLOCK_BYTES + ZF_ENCODE_BLOCK_BYTES / 64 };
     if (bytes <= SMALL) return larger(larger(2 * room, bytes), 4096);
