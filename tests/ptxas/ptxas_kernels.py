@@ -4,8 +4,9 @@ static shared memory within the limit, and registers and spills about as kernels
 Usage: ptxas_kernels.py ZFC SOURCE_DIR [--all | --write | --turn N]
 
 A third of the kernels is assembled for 9.0, a quarter of which is compared with itself without lines. The other architectures share
-a third among themselves. Half of the chosen ways are assembled. At each turn others are, and the names and forms of all kernels are
-those of the record. --all: all kernels for all. --write: the same, and renews kernels.json.
+a third among themselves. Half of the chosen ways are assembled. At each turn others are. At every turn the names and forms of all
+kernels are those of the record, but whether a scan copies strings is seen only in kernels that are assembled. --all: all kernels for
+all. --write: the same, and renews kernels.json.
 
 ptxas is $PTXAS, or the one in PATH, or in /usr/local/cuda/bin. Exit status 77 when there is none.
 """
@@ -137,14 +138,19 @@ def forms_of_variants(all_variants):
             for variant in all_variants}
 
 
+def names_of(variant, forms):
+    return [f"{variant[0]}.{k} {variant[1]}" for k in range(len(forms))]
+
+
 def kernels_of_forms(variant, forms, record):
-    """Kernels that are not assembled at this turn: which of them PTX has, and which scans copy strings, only the record says."""
+    """Kernels that are not assembled at this turn. The compiler's list has some that PTX has not; the record says which ones, and
+    which scans copy strings."""
     kernels = []
-    for k, form in enumerate(forms):
-        name = f"{variant[0]}.{k} {variant[1]}"
-        copies = form == "scan" and record.get(name, {}).get("form") == "text"
-        kernels.append(Kernel(name, "text" if copies else form))
-    return [kernel for kernel in kernels if kernel.name in record] or kernels
+    for name, form in zip(names_of(variant, forms), forms):
+        copies = form == "scan" and record["kernels"].get(name, {}).get("form") == "text"
+        if name not in record["without_code"]:
+            kernels.append(Kernel(name, "text" if copies else form))
+    return kernels
 
 
 def kernels_of(variant, ptx, forms):
@@ -254,7 +260,7 @@ def check_limits(used):
                 fault(f"sm_{arch}: {name} has {use.shared} bytes of static shared memory, {SHARED_MOST} is the most")
 
 
-def check_record(used, kernels, version):
+def check_record(used, kernels, without_code, version):
     record = json.loads(RECORD.read_text())
     renew = f"if that is meant: python3 tests/ptxas/ptxas_kernels.py {os.path.relpath(ZFC, SOURCE)} . --write"
     same = record["ptxas"] == version
@@ -263,6 +269,9 @@ def check_record(used, kernels, version):
     unknown = sorted({kernel.name for kernel in kernels} ^ set(record["kernels"]))
     if unknown:
         fault(f"only here, or only in the record: {', '.join(unknown)}; {renew}")
+    unknown = sorted(without_code ^ set(record["without_code"]))
+    if unknown:
+        fault(f"without code only here, or only in the record: {', '.join(unknown)}; {renew}")
     for kernel in kernels:
         known = record["kernels"].get(kernel.name)
         if known is None:
@@ -285,7 +294,7 @@ def check_record(used, kernels, version):
                 fault(f"{what} spills: {use.spills} bytes stored and loaded, {spills} in the record; {renew}")
 
 
-def write_record(used, kernels, version):
+def write_record(used, kernels, without_code, version):
     """Renews the record, and says what spills now and did not: nobody finds that in a diff of all kernels."""
     known, lines = json.loads(RECORD.read_text()) if RECORD.exists() else {"architectures": [], "kernels": {}}, []
     for kernel in sorted(kernels):
@@ -298,7 +307,7 @@ def write_record(used, kernels, version):
         if new:
             print(f"{kernel.name} spills, and did not: {', '.join(new)}")
     RECORD.write_text('{\n  "ptxas": ' + json.dumps(version) + ',\n  "shaping": ' + json.dumps(SHAPING) + ',\n  "architectures": '
-                      + json.dumps(list(used)) + ',\n  "kernels": {\n' + ",\n".join(lines) + "\n  }\n}\n")
+                      + json.dumps(list(used)) + ',\n  "without_code": ' + json.dumps(sorted(without_code)) + ',\n  "kernels": {\n' + ",\n".join(lines) + "\n  }\n}\n")
     print(f"{RECORD} was written")
 
 
@@ -320,11 +329,12 @@ def main():
             texts[words] = chosen, pool.map(lambda variant, words=words: ptx_of(variant, *words), chosen)
         ptx80, ptx90, plain90 = (dict(zip(*made)) for made in texts.values())
         forms = forms_of_variants(all_variants)
-        record = json.loads(RECORD.read_text())["kernels"] if RECORD.exists() else {}
+        record = json.loads(RECORD.read_text()) if not ALL else None  # which looks at all kernels
         kernels_by = {variant: kernels_of(variant, ptx90[variant], forms[variant]) if variant in ptx90 else
                       kernels_of_forms(variant, forms[variant], record) for variant in all_variants}
         kernels = [kernel for of_variant in kernels_by.values() for kernel in of_variant]
         names = {variant: [kernel.name for kernel in of_variant] for variant, of_variant in kernels_by.items()}
+        without_code = {name for variant in all_variants for name in set(names_of(variant, forms[variant])) - set(names[variant])}
         wanted = {arch: [(variant, (ptx90 if arch >= 90 else ptx80)[variant]) for variant in share]
                   for arch, share in shared.items()}
         used = use_all(pool, ptxas, directory, wanted)
@@ -360,9 +370,9 @@ def main():
         if used[90].get(name) != plain[90].get(name):
             fault(f"{name}: {used[90].get(name)} with lines, {plain[90].get(name)} without")
     if WRITE and not faults:
-        write_record(used, kernels, version)
+        write_record(used, kernels, without_code, version)
     elif not WRITE:
-        check_record(used, kernels, version)
+        check_record(used, kernels, without_code, version)
     forms = ", ".join(f"{sum(kernel.form == form for kernel in kernels)} {form}" for form in FORMS)
     spilling = sum(any(by_name.get(kernel.name, Usage(0, 0, 0)).spills for by_name in used.values()) for kernel in kernels)
     print(f"{len(kernels)} kernels ({forms}; {spilling} spill somewhere) for {', '.join(f'sm_{arch}' for arch in archs)} by ptxas {version}: {len(faults)} faults")
