@@ -35,9 +35,10 @@ def limit(size):
 class Memory(zfc_case.Case):
     SECONDS = 60
 
-    def under(self, size, *words):
+    def under(self, size, *words, one_arena=True):
         # One arena: a thread that has no room for its own maps a page for each allocation, and a run takes seconds.
-        return self.zfc(*words, env={**os.environ, "MALLOC_ARENA_MAX": "1"}, preexec_fn=lambda: limit(size))
+        environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+        return self.zfc(*words, env=environment | {"MALLOC_ARENA_MAX": "1"} if one_arena else environment, preexec_fn=lambda: limit(size))
 
     def least(self):
         """The least limit under which zfc comes as far as main: what LLVM takes before is not ours to catch."""
@@ -71,6 +72,19 @@ class Memory(zfc_case.Case):
         for words, sizes in runs:
             for more in sizes:
                 self.ends_in_words(self.under(least + more * MIB, *words), f"{words[0]} under {least / MIB:.1f} + {more} MiB")
+
+    def test_limits_with_arenas(self):
+        """As users run it: each thread has an arena of its own, where there is room for one."""
+        self.inputs()
+        once, least = ["--threads", "1", "--no-cache"], self.least()
+        runs = [["verify", *once, self.container], ["encode", "-q", "-f", *once, "-c", self.program, "-o", self.dir / "u.zfd", self.table]]
+        ended = set()
+        for words in runs:
+            for more in (8, 16, 24, 32, 48, 512):
+                result = self.under(least + more * MIB, *words, one_arena=False)
+                ended.add(result.returncode)
+                self.ends_in_words(result, f"{words[0]} under {least / MIB:.1f} + {more} MiB, with arenas")
+        self.assertGreaterEqual(len(ended), 2, "memory never ended, or always")
 
     def test_every_allocation_of_llvm(self):
         """Where memory ends inside LLVM does not depend on the machine: allocations are counted, and all from one on fail."""
