@@ -250,7 +250,7 @@ static uint64_t intern_together(zf_encode_frame *frame, zf_encode_buffer *buffer
     sought missing[TOGETHER];
     uint64_t misses = 0, multiplier = frame->hash.a;
     for (uint64_t k = 0; k < count; k++) {
-        const uint8_t *from = text + offsets[k];
+        const uint8_t *from = zf_encode_text_at(text, offsets[k]);
         uint64_t length = offsets[k + 1] - offsets[k];
         recent ends = ends_of(from, length, end);
         uint64_t mixed = (ends.head ^ (ends.tail << 32 | ends.tail >> 32) ^ length) * multiplier;
@@ -285,7 +285,7 @@ uint64_t zf_cg_intern_texts(zf_encode_frame *frame, zf_encode_buffer *numbers, z
     memset(table, 0, sizeof table);
     zf_encode_finish(buffer);
     uint32_t *out = (uint32_t *)(void *)numbers->data + numbers->length;
-    const uint8_t *end = text + offsets[count];
+    const uint8_t *end = zf_encode_text_at(text, offsets[count]);
     for (uint64_t k = 0, done; k < count; k += done) {
         uint64_t now = count - k < TOGETHER ? count - k : TOGETHER;
         if (!buffer->nullable) {
@@ -293,7 +293,7 @@ uint64_t zf_cg_intern_texts(zf_encode_frame *frame, zf_encode_buffer *numbers, z
             done = intern_together(frame, buffer, table, out + k, text, offsets + k, end, now);
         } else {
             uint64_t number, valid = validity == NULL || validity[k] != 0;
-            number = zf_cg_intern_text(frame, buffer, text + offsets[k], offsets[k + 1] - offsets[k], valid);
+            number = zf_cg_intern_text(frame, buffer, zf_encode_text_at(text, offsets[k]), offsets[k + 1] - offsets[k], valid);
             out[k] = (uint32_t)number - 1;
             now = 1;
             done = number != 0;

@@ -263,7 +263,7 @@ uint64_t zf_cg_append_texts(zf_encode_frame *frame, zf_encode_buffer *buffer, co
     if (!zf_encode_work(frame, count)) return 0;
     for (uint64_t k = 0; k < count; k++) {
         uint64_t valid = validity == NULL || validity[k] != 0;
-        if (!zf_cg_push_text(frame, buffer, text + offsets[k], offsets[k + 1] - offsets[k], valid)) return 0;
+        if (!zf_cg_push_text(frame, buffer, zf_encode_text_at(text, offsets[k]), offsets[k + 1] - offsets[k], valid)) return 0;
     }
     return end_part(frame, buffer, start);
 }

@@ -137,6 +137,10 @@ void *zf_encode_alloc_zeroed(zf_encode_frame *frame, uint64_t bytes);
 void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes);
 /// Takes iterations from what the body may still do; false (outcome set) when there are fewer.
 bool zf_encode_work(zf_encode_frame *frame, uint64_t count);
+/// The place of a text. `text` may be NULL, or end before it, where no text has a character: nobody reads there.
+static inline const uint8_t *zf_encode_text_at(const uint8_t *text, uint64_t offset) {
+    return (const uint8_t *)((uintptr_t)text + offset);
+}
 /// A hash that nobody outside this process knows.
 zf_encode_hash zf_encode_hash_draw(void);
 /// Frees all memory of the frame, or gives it back to its pool.

@@ -78,12 +78,13 @@ typedef struct source {
 } source;
 
 static zf_status source_of(const zf_encode_job *job, const zf_encode_rows *from, source *out, zf_error *error) {
+    static const uint8_t no_text[1]; // where no string has a character
     zf_type type = zf_type_strip(job->column->type);
     const zf_encode_column *data = &from->data;
     *out = (source){.from = from, .first = from->first, .rows = from->rows};
     out->input = (zf_encode_input){.type = type, .rows = out->rows};
     if (type.kind == ZF_K_STRING) {
-        out->input.values = data->values;
+        out->input.values = data->values != NULL ? data->values : no_text;
         out->input.offsets = (const uint64_t *)(const void *)data->offsets + from->at;
         out->characters = (uint64_t)(data->offsets[from->at + out->rows] - data->offsets[from->at]);
     } else {

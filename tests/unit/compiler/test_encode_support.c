@@ -96,6 +96,12 @@ static void test_empty(void) {
     zf_encode_buffer_init(&texts, zf_type_of(ZF_K_STRING));
     CHECK(zf_cg_intern_texts(&frame, &numbers, &texts, NULL, offsets, NULL, 3) == 1 && numbers.length == 3 && texts.length == 1,
           "%llu numbers, %llu texts", (ull)numbers.length, (ull)texts.length);
+    static const uint64_t far[4] = {5, 5, 5, 5}; // offsets may begin above 0
+    CHECK(zf_cg_intern_texts(&frame, &numbers, &texts, NULL, far, NULL, 3) == 1 && numbers.length == 6 && texts.length == 1,
+          "%llu numbers, %llu texts", (ull)numbers.length, (ull)texts.length);
+    CHECK(zf_cg_append_texts(&frame, &texts, NULL, offsets, NULL, 3) == 1, "texts of no characters are appended");
+    CHECK(zf_cg_append_texts(&frame, &texts, NULL, far, NULL, 3) == 1, "the same, behind others");
+    CHECK(texts.length == 7 && texts.text_length == 0, "%llu texts, %llu characters", (ull)texts.length, (ull)texts.text_length);
     zf_encode_clear(&frame);
 }
 
