@@ -25,6 +25,13 @@ import sys
 import tempfile
 
 
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
 def processor_seconds():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -83,7 +90,7 @@ def main():
     record = {
         "bench": "encode", "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": options.commit,
         "command": f"bench/encode.py {options.parquet.name} --runs {options.runs}" + " --views" * options.views, "build": options.build,
-        "cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), "python": platform.python_version(), "pyarrow": pa.__version__,
+        "cores": len(os.sched_getaffinity(0)), "machine": processor(), "python": platform.python_version(), "pyarrow": pa.__version__,
         "load_before": round(load, 2), "rows": len(table), "threads": 1, "verified": True,
         "columns": {name: {
             "type": str(part.schema[0].type) if name != "all" else "all", "plain_bytes": plain[name], "arrow_bytes": part.nbytes,
