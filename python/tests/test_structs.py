@@ -180,6 +180,40 @@ def test_names(tmp_path):
         zf.write_table(table.select(["."]), tmp_path / "u.zfd", {"a": "plain"})
 
 
+ONE, TWO = pa.struct([("a", pa.int64())]), pa.struct([("b", pa.int64())])
+S, T, N, B = pa.array([{"a": 1}], ONE), pa.array([{"b": 2}], TWO), pa.array([3]), pa.array([True])
+WITHIN = [pa.field("b", ONE, False), pa.field("b", pa.int64())]
+
+
+@pytest.mark.parametrize("name, columns", [
+    ("s", [(S, "s", False), (N, "s", False)]), ("s", [(N, "s", True), (S, "s", False)]), ("s", [(S, "s", False), (T, "s", False)]), ("s", [(S, "s", True), (T, "s", False)]),
+    ("s", [(S, "s", False), (B, "s", False)]), ("a.b", [(pa.StructArray.from_arrays([S, N], fields=WITHIN), "a", False)]),
+    ("a.b", [(pa.StructArray.from_arrays([S, N], fields=WITHIN), "a", True)]), ("a.b", [(pa.StructArray.from_arrays([S], fields=WITHIN[:1]), "a", False), (N, "a.b", True)])])
+def test_names_of_structs(name, columns, tmp_path):
+    """A struct that is always there has no column of its own, and yet its name is no other's."""
+    table = pa.table([array for array, _, _ in columns], schema=pa.schema([pa.field(name, array.type, null) for array, name, null in columns]))
+    with pytest.raises(zf.UsageError, match=f"two columns are called '{name}'"):
+        zf.write_table(table, tmp_path / "t.zfd")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kept", [
+    [pa.field("s", ONE, False)], [pa.field("s", ONE), pa.field("s", ONE)], [pa.field("s", pa.bool_()), pa.field("s", ONE, False)],
+    [pa.field("s", pa.struct([pa.field("a", pa.int64()), pa.field("a", ONE, False)]))]])
+def test_schemas_that_lose_a_column(kept, tmp_path, monkeypatch):
+    """A schema under which two columns would have one name is not believed: no column hides another."""
+    from zipflow import _ipc
+
+    table = pa.table({"s": pa.array([{"a": 1}, None, {"a": 3}], ONE)})
+    monkeypatch.setattr(_ipc, "encode", lambda fields, pairs: pa.schema(kept).serialize().to_pybytes())
+    zf.write_table(table, tmp_path / "t.zfd")
+    flat = {"s": [True, False, True], "s.a": [1, None, 3]}
+    with zf.open(tmp_path / "t.zfd") as f:
+        assert f.schema.names == ["s", "s.a"] and f.schema["s"].fields == ()
+        assert pa.table(f.read()).to_pydict() == flat and pa.RecordBatchReader.from_stream(f.batches()).read_all().to_pydict() == flat
+        assert f.read(["s"]).column_names == ["s"] and f.schema["s"].type == "bool"
+
+
 def test_refused(tmp_path):
     for kind in (pa.list_(POINT), pa.struct([("x", pa.list_(POINT))]), pa.struct([("m", pa.map_(pa.string(), pa.int8()))]), pa.struct([("p", pa.struct([("i", pa.month_day_nano_interval())]))])):
         with pytest.raises(zf.UnsupportedError, match="s"):
@@ -205,7 +239,7 @@ FLAT_SCHEMA = pa.schema([pa.field("s", pa.bool_(), nullable=False), pa.field("s.
 @pytest.mark.parametrize("form, parts, flags, believed", [
     ("+s", [("l", "x", 2), ("l", "y", 2)], 2, True), ("+s", [("l", "x", 0), ("l", "y", 0)], 2, True), ("+s", [("l", "x", 2)], 2, True), ("+s", [("tsn:", "x", 2), ("z", "y", 2)], 2, True),
     ("+s", [], 2, True), ("+s", [], 0, True), ("+s", [("l", "x", 2), ("l", "z", 2)], 2, False), ("+s", [("l", "x", 2), ("l", "x", 2)], 2, False), ("+s", [("+s", "x", 2)], 2, False),
-    ("+s", [("l", "x", 0)], 0, None), ("+l", [("+s", "x", 2)], 2, False), ("+s", [("+l", "x", 2)], 2, True)])
+    ("+s", [("l", "x", 0)], 0, False), ("+s", [("l", "x", 0)], 0, None), ("+l", [("+s", "x", 2)], 2, False), ("+s", [("+l", "x", 2)], 2, True)])
 def test_schemas_that_lie(form, parts, flags, believed, tmp_path, monkeypatch):
     """A schema may say anything: it is believed where the columns fit, and no row is made up."""
     from zipflow import _ipc
@@ -213,7 +247,8 @@ def test_schemas_that_lie(form, parts, flags, believed, tmp_path, monkeypatch):
     encode = _ipc.encode
     told = (form, "s", flags, [], [(kind, name, bits, [], (), None) for kind, name, bits in parts], None)
     monkeypatch.setattr(_ipc, "encode", lambda fields, pairs: encode([told], pairs))
-    zf.write_table(pa.table(FLAT, schema=FLAT_SCHEMA), tmp_path / "t.zfd")
+    table = pa.table(FLAT, schema=FLAT_SCHEMA)
+    zf.write_table(table.drop_columns(["s"]) if believed is None else table, tmp_path / "t.zfd")
     with zf.open(tmp_path / "t.zfd") as f:
         if believed is None:  # a null that no type has
             for read in (lambda: pa.table(f.read()), lambda: pa.array(f.read(["s"])["s"]), lambda: pa.RecordBatchReader.from_stream(f).read_all()):

@@ -2,6 +2,7 @@
 
 import _thread
 import io as _io
+import itertools
 import os
 
 from . import _gpu, _home, _runtime, _types
@@ -490,12 +491,16 @@ def _fields_of(grouped, kept, entries, rows):
     """The fields of a file. grouped: (number, facts of its parts) of each column; kept: by name, what the schema says; entries: by key."""
     places = {facts[0][1]: k for k, (_, facts) in enumerate(grouped)}
     own, structs, within = dict(kept), {}, set()  # own: with what the schema says of structs' columns; structs: by their first column
-    for field in kept.values():
+    known = [_types.full_names(field) for field in kept.values()]
+    seen, twice = set(), set()
+    for name, _ in itertools.chain.from_iterable(known):
+        (twice if name in seen else seen).add(name)
+    for field, full in zip(kept.values(), known):
         if field[0] == "+s" and field[5] is None:
             columns = _types.struct_columns(field)
             names = [name for name, _ in columns]
-            # A schema that says something else than the columns are is not believed.
-            fits = len(set(names)) == len(names) and all(name in places and (name not in own or name == field[1]) for name in names)
+            # A schema that says something else than the columns are is not believed: it names each column once, and has no other struct of its name.
+            fits = all(name not in twice and (name in places) == is_column for name, is_column in full)
             if fits and all(of is not None or _is_presence(grouped[places[name]][1]) for name, of in columns):
                 own.update(columns)
                 structs[places[names[0]]] = field, [places[name] for name in names]

@@ -223,7 +223,7 @@ class _Reader:
 def fields(message, most):
     """{name: field} of a schema: what the columns of a file do not say by themselves.
 
-    A message that is wrong, or has more than `most` fields, says nothing: {}.
+    A message that is wrong, or has more than `most` fields, says nothing: {}. It says nothing of fields of which two have one name.
     """
     reader = _Reader(message[8:])
     try:
@@ -232,6 +232,10 @@ def fields(message, most):
         vector = reader.child(schema, 1) if reader.scalar(root, 1, 1) == _SCHEMA and schema is not None else None
         if vector is None or reader.number(vector, 4) > most:
             return {}
-        return {field[1]: field for field in map(reader.field, reader.places(vector))}
+        found, twice = {}, set()
+        for field in map(reader.field, reader.places(vector)):
+            if found.setdefault(field[1], field) is not field:
+                twice.add(field[1])
+        return {name: field for name, field in found.items() if name not in twice}
     except ValueError:  # UnicodeDecodeError is one
         return {}

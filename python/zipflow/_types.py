@@ -94,6 +94,18 @@ def struct_columns(kept, name=None):
     return columns
 
 
+def full_names(kept, name=None):
+    """[(full name, whether a column has it)] of a field of a schema and of all within it: a struct that is always there has no column."""
+    form, own, flags, _, children, entries = kept[:6]
+    name = own if name is None else name
+    if form != "+s" or entries is not None:
+        return [(name, True)]
+    names = [(name, bool(flags & NULLABLE or not children))]
+    for child in children:
+        names += full_names(child, f"{name}.{child[1]}")
+    return names
+
+
 def count_columns(field):
     """How many columns a field has, as `struct_of` makes it."""
     _, form, flags, _, children, _ = field

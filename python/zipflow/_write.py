@@ -274,7 +274,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
     flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
     names = [name for name, _, _ in flat]
-    _check_names(names)
+    _check_names([name for field in fields for name, _ in _types.full_names(field)])
     if not names:
         raise refuse(UsageError, "the table has no columns")
     if isinstance(codecs, Program):
