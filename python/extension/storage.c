@@ -247,6 +247,21 @@ static zf_status check_given(const zf_py_decode *d, const zf_py_storage *s, int6
     return ZF_OK;
 }
 
+/// Refuses decimals of more digits than the type of a schema has, where it has fewer than the column's own.
+static zf_status check_digits(const zf_py_decode *d, const zf_py_storage *s, const char *format, int digits, zf_error *error) {
+    zf_column_info info = {ZF_INIT(zf_column_info)};
+    if (d->container == NULL) return ZF_OK; // another layout of the same digits
+    ZF_TRY_PY(zf_container_column(d->container, d->column, &info, error));
+    if (digits >= (int)info.type.precision) return ZF_OK; // at most 18
+    const int64_t *values = s->values;
+    int64_t limit = 1;
+    for (int digit = 0; digit < digits; digit++) limit *= 10;
+    for (int64_t k = 0; k < s->rows; k++) {
+        if (is_valid(s, k) && (values[k] <= -limit || values[k] >= limit)) return lies(d, format, k, error);
+    }
+    return ZF_OK;
+}
+
 /// Integers of `bits` bits in place of 64-bit ones: Arrow's decimals.
 static zf_status resize_decimals(const zf_py_decode *d, zf_py_storage *s, const char *format, int bits, zf_error *error) {
     size_t width = (size_t)bits / 8;
@@ -603,7 +618,9 @@ static zf_status lay_out(const zf_py_decode *d, zf_py_storage *s, const zf_py_fi
     case 'w': return pack_strings(d, s, format, strtol(format + 2, NULL, 10), error);
     case 'n': return make_nothing(d, s, format, error);
     case 'd':
-        return sscanf(format, "d:%d,%d,%d", &precision, &scale, &bits) >= 2 ? resize_decimals(d, s, format, bits, error) : ZF_OK;
+        if (sscanf(format, "d:%d,%d,%d", &precision, &scale, &bits) < 2) return ZF_OK;
+        ZF_TRY_PY(check_digits(d, s, format, precision, error));
+        return resize_decimals(d, s, format, bits, error);
     default: return ZF_OK;
     }
 }

@@ -205,7 +205,10 @@ def test_values_that_null_lists_hide(trip):
 
 
 @pytest.mark.parametrize("data, form, row", [
-    (pa.array(["ab", "abc"]), "w:2", 1), (pa.array([True, None]), "n", None), (pa.array([decimal.Decimal(10**9), decimal.Decimal(3 * 10**9)], pa.decimal128(11, 0)), "d:9,0,32", 1),
+    (pa.array(["ab", "abc"]), "w:2", 1), (pa.array([True, None]), "n", None), (pa.array([decimal.Decimal(10**9 - 1), decimal.Decimal(3 * 10**9)], pa.decimal128(11, 0)), "d:9,0,32", 1),
+    (pa.array([None, decimal.Decimal(-99), decimal.Decimal(-100)], pa.decimal128(12, 0)), "d:2,0", 2), (pa.array([decimal.Decimal(9), decimal.Decimal(10)], pa.decimal64(12, 0)), "d:1,0,64", 1),
+    (coded([decimal.Decimal(5), decimal.Decimal(10**17)], [0, 1], values=pa.decimal128(38, 0)), ("c", "d:17,0"), None),
+    (pa.array([[decimal.Decimal("1.5")], [decimal.Decimal("12.5")]], pa.list_(pa.decimal128(12, 1))), ("+l", "d:2,1"), None),
     (pa.array([[1, 2], [3]], pa.list_(pa.int32())), "+w:2", 1), (pa.array([[1], None], pa.list_(pa.int32())), "+w:2", 0),
     (pa.array([["ab"], ["c"]], pa.list_(pa.string())), ("+l", "w:2"), None), (coded(["ab", "abc"], [0, 0, 1]), ("c", "w:2"), None)], ids=str)
 def test_schemas_that_rows_do_not_have(tmp_path, monkeypatch, data, form, row):
@@ -222,6 +225,18 @@ def test_schemas_that_rows_do_not_have(tmp_path, monkeypatch, data, form, row):
     assert "the rows do not have" in str(error) and f"`{form if isinstance(form, str) else form[1]}`" in str(error)
     assert (", row" not in error.place) if row is None else error.place.endswith(f"column x, row {row}")
 
+
+def test_digits_of_a_wider_program(tmp_path):
+    """A type may have fewer digits than its column, as long as no row has more, and then it comes back. On a GPU it is the column's."""
+    from zipflow import _types
+
+    kind = pa.decimal128(3, 1)
+    table = pa.table([pa.array([decimal.Decimal("99.9"), None, decimal.Decimal("-99.9")], kind)], schema=pa.schema([pa.field("x", kind)]))
+    zf.write_table(table, tmp_path / "t.zfd", zf.Program("table t { x: decimal(15, 1)? = nullable(values: bitpack); }"))
+    with zf.open(tmp_path / "t.zfd") as f:
+        out = pa.table(f.read())
+        assert out.equals(table) and out.schema.equals(table.schema) and pa.RecordBatchReader.from_stream(f).read_all().equals(table)
+        assert _types.on_gpu(f.schema["x"]._arrow, f.schema["x"]._digits)[1] == "d:15,1,64"
 
 def test_binary_and_gpu_fields(tmp_path):
     """Text as bytes keeps its layout; a GPU has plain layouts."""

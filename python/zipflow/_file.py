@@ -17,7 +17,7 @@ class Field:
     """A column of a file: its name, its type, and how it is stored."""
 
     __slots__ = ("name", "identifier", "_number", "type", "nullable", "codec", "format", "rows", "blocks", "rows_per_block", "plain_bytes", "stored_bytes",
-                 "dictionary", "fields", "_zones", "_values", "_arrow", "_entries")
+                 "dictionary", "fields", "_zones", "_values", "_arrow", "_entries", "_digits")
 
     def __init__(self, number, parts, kept, entries):
         """number: its first column. parts: the facts of its columns: one, or of lists the ends, the validity if they have one, and the
@@ -26,6 +26,7 @@ class Field:
         (self.identifier, self.name, _, _, _, _, self.nullable, self.type, self.codec, self.blocks,
          self.rows_per_block, self.plain_bytes, self.stored_bytes, self._zones, part, self.rows) = parts[0]
         self._arrow, self._entries = _types.field_of(self.name, parts, kept), entries
+        self._digits = parts[-1][4]  # of decimals, the precision
         self.format = self._arrow[1]
         self.dictionary = self._arrow[5] and self._arrow[5][1]
         self._values, self.fields = None, ()

@@ -83,7 +83,7 @@ def read(call, container, device, fields, begin, count, threads, stream, allocat
         raise refuse(UnsupportedError, f"column {lists!r} is of lists, for which no allocator is asked", lists, "read it in a call without one")
     handle = stream_handle(stream)
     numbers = tuple(field._number for field in fields)
-    there = [_types.on_gpu(_types.as_bytes(field._arrow) if binary else field._arrow) for field in fields]
+    there = [_types.on_gpu(_types.as_bytes(field._arrow) if binary else field._arrow, field._digits) for field in fields]
     parts = [(None, None, None)] * len(fields)
     sizes = container.gpu_sizes(device, numbers, begin, count) if allocator is not None or out is not None else ()
     if out is not None:

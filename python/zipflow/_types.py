@@ -187,19 +187,23 @@ def as_bytes(field):
     return (name, _AS_BYTES[form], flags, None, None, None) if form in _AS_BYTES else field
 
 
-def on_gpu(field):
-    """The field as a GPU has it: offsets and decimals of 64 bits, values for dictionaries. Metadata stays where the type does."""
+def on_gpu(field, digits=0):
+    """The field as a GPU has it: offsets and decimals of 64 bits, values for dictionaries. Metadata stays where the type does.
+
+    digits: those that decimals of the column may have, so that a schema with fewer is not believed: nobody looks at the rows there.
+    """
     name, form, flags, metadata, child, entries = field
     if entries:
-        return on_gpu((name, entries[1], flags & NULLABLE, None, None, None))
+        return on_gpu((name, entries[1], flags & NULLABLE, None, None, None), digits)
     if child:
-        return name, form if form.startswith("+w:") else "+L", flags, metadata, on_gpu(child), None
+        return name, form if form.startswith("+w:") else "+L", flags, metadata, on_gpu(child, digits), None
     if form in ("u", "U", "vu"):
         there = "U"
     elif form in ("z", "Z", "vz") or form.startswith("w:"):
         there = "Z"
     elif form.startswith("d:"):
-        there = ",".join(form.split(",")[:2]) + ",64"
+        precision, scale = form[2:].split(",")[:2]
+        there = f"d:{max(int(precision), digits)},{scale},64"
     else:
         there = "b" if form == "n" else form
     return name, there, flags if form != "n" else NULLABLE, metadata if there == form else None, None, None
