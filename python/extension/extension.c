@@ -51,21 +51,24 @@ static Py_ssize_t metadata_bytes(const char *metadata) {
     return at;
 }
 
-static PyObject *describe(const ArrowSchema *schema, int depth) {
+/// column: the name of the column that the field is within; NULL: it is the table.
+static PyObject *describe(const ArrowSchema *schema, int depth, const char *column) {
     if (depth > 64) {
-        PyErr_SetString(PyExc_ValueError, "the Arrow schema nests more than 64 types");
+        PyErr_Format(PyExc_ValueError, "column '%.200s' nests more than 64 types", column);
         return NULL;
     }
     PyObject *children = PyTuple_New((Py_ssize_t)schema->n_children);
     for (int64_t k = 0; children != NULL && k < schema->n_children; k++) {
-        PyObject *child = describe(schema->children[k], depth + 1);
+        const char *name = schema->children[k]->name;
+        PyObject *child = describe(schema->children[k], depth + 1, column != NULL ? column : name != NULL ? name : "");
         if (child == NULL || PyTuple_SetItem(children, (Py_ssize_t)k, child) != 0) {
             Py_DECREF(children);
             children = NULL;
         }
     }
     if (children == NULL) return NULL;
-    PyObject *dictionary = schema->dictionary != NULL ? describe(schema->dictionary, depth + 1) : Py_NewRef(Py_None);
+    PyObject *dictionary =
+        schema->dictionary != NULL ? describe(schema->dictionary, depth + 1, column != NULL ? column : "") : Py_NewRef(Py_None);
     if (dictionary == NULL) {
         Py_DECREF(children);
         return NULL;
@@ -75,4 +78,4 @@ static PyObject *describe(const ArrowSchema *schema, int depth) {
                          schema->metadata != NULL ? schema->metadata : "", bytes, children, dictionary);
 }
 
-PyObject *zf_py_describe_schema(const ArrowSchema *schema) { return describe(schema, 0); }
+PyObject *zf_py_describe_schema(const ArrowSchema *schema) { return describe(schema, 0, NULL); }

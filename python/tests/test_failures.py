@@ -476,3 +476,19 @@ def test_arrays_of_another_type_than_the_schema(tmp_path, kind):
         error = caught(zf.InputError, zf.write_table, Stream(), tmp_path / "t.zfd")
         assert "not of the type that its schema has" in str(error), (name, error)
         assert not (tmp_path / "t.zfd").exists()
+
+
+def test_parquet_files(tmp_path):
+    """Errors of pyarrow about a Parquet file become those of the package."""
+    error = caught(zf.NoFileError, zf.write_table, tmp_path / "none.parquet", tmp_path / "t.zfd")
+    assert error.place == str(tmp_path / "none.parquet") and error.errno == 2
+    for data in (b"", b"PAR1" + bytes(40) + b"PAR1", b"no Parquet at all" * 9):
+        (tmp_path / "broken.parquet").write_bytes(data)
+        assert caught(zf.InputError, zf.write_table, tmp_path / "broken.parquet", tmp_path / "t.zfd").place.endswith("broken.parquet")
+    assert not (tmp_path / "t.zfd").exists()
+
+
+@pytest.mark.parametrize("codecs", ["bitpack", ["plain"], 5])
+def test_codecs_of_another_type(tmp_path, codecs):
+    with pytest.raises(TypeError, match="codecs must be a mapping of columns to codecs, or a Program, not"):
+        zf.write_table(pa.table({"a": [1]}), tmp_path / "t.zfd", codecs)

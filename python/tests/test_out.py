@@ -194,6 +194,16 @@ def test_refused_memory(path):
     assert not good.any()
 
 
+@pytest.mark.parametrize("given", [None, "no capsule", 5])
+def test_no_capsule(path, given):
+    class Nothing(Tensor):
+        def __dlpack__(self, **keywords):
+            return given
+
+    with zf.open(path) as f, pytest.raises(zf.UsageError, match="out of column 'int64' gives no tensor"):
+        f.read(["int64"], out={"int64": Nothing(np.zeros(ROWS, "i8"))})
+
+
 def test_overlap(path):
     both = np.zeros(2 * ROWS, "i8")
     with zf.open(path) as f:

@@ -111,6 +111,12 @@ def refuse(kind, message, place="", hint=""):
     return _build(kind, message, "", place, hint, None)
 
 
+def of_system(error, path):
+    """The exception of an OSError about a path."""
+    kind = _BY_ERRNO.get(error.errno, FileError)
+    return _build(kind, f"cannot open the file: {_os.strerror(error.errno)}", "", path, "", error.errno)
+
+
 def utf8(text, what):
     """Text as UTF-8. Raises UsageError for surrogates, which have none. what: the text, for the error."""
     try:

@@ -65,9 +65,9 @@ def _tensor(thing, name):
             capsule = thing.__dlpack__(max_version=(1, 0))
         except TypeError:  # of a producer that knows no versions
             capsule = thing.__dlpack__()
+        address, device, code, bits, lanes, shape, contiguous, read_only = _runtime.describe_tensor(capsule)
     except (BufferError, RuntimeError, ValueError) as error:
         raise _refuse(f"gives no tensor: {error}", name) from None
-    address, device, code, bits, lanes, shape, contiguous, read_only = _runtime.describe_tensor(capsule)
     if device != _CPU:
         raise _refuse("is not in host memory", name)
     if read_only:

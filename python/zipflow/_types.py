@@ -166,7 +166,7 @@ def wanted_fields(requested_schema, names):
 
     try:
         form, _, _, _, fields, _ = _runtime.describe_schema(requested_schema)
-    except UnicodeDecodeError:  # no column has such a name
+    except ValueError:  # no column has such a name, or nests so deep
         return ()
     return fields if form == "+s" and [field[1] for field in fields] == list(names) else ()
 

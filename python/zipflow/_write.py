@@ -4,7 +4,7 @@ import _thread
 import os
 
 from . import _home, _types
-from ._errors import InputError, UnsupportedError, UsageError, ZipflowError, refuse, utf8
+from ._errors import InputError, UnsupportedError, UsageError, ZipflowError, of_system, refuse, utf8
 from ._program import Program
 
 # By format of Arrow's C data interface: the type in a table. Strings of all layouts are one type.
@@ -225,7 +225,12 @@ def _source(table):
             import pyarrow.parquet
         except ImportError:
             raise ImportError("write_table reads .parquet files with pyarrow, which is not installed") from None
-        file = pyarrow.parquet.ParquetFile(path)
+        try:
+            file = pyarrow.parquet.ParquetFile(path)
+        except (OSError, pyarrow.ArrowException) as error:
+            if getattr(error, "errno", None):
+                raise of_system(error, path) from None
+            raise refuse(InputError, f"pyarrow does not read the Parquet file: {error}", path) from None
         return pyarrow.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
     if not hasattr(table, "__arrow_c_stream__"):
         raise TypeError(f"write_table takes an object with __arrow_c_stream__ (pyarrow, polars, DuckDB), not {type(table).__name__}")
@@ -270,6 +275,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         form, _, _, metadata, fields, _ = stream.schema()
     except UnicodeDecodeError as error:
         raise refuse(InputError, f"a name or a type in the schema of the Arrow stream is not UTF-8: {error.object[:80]!r}") from None
+    except ValueError as error:  # nested too deep
+        raise refuse(UsageError, str(error)) from None
     if form != "+s":
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
     flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
@@ -287,6 +294,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
             raise refuse(UsageError, f"the program's table and the data differ in the columns {', '.join(sorted(wrong))}")
         columns = tuple((name.encode(), name.encode(), flat[names.index(name)][2]) for name in has)
     else:
+        if codecs is not None and not hasattr(codecs, "items"):
+            raise TypeError(f"codecs must be a mapping of columns to codecs, or a Program, not {type(codecs).__name__}")
         codecs = dict(codecs or {})
         for name, codec in codecs.items():
             if name not in names:
