@@ -295,12 +295,14 @@ static zf_status obtain_code(void *user, zf_error *error) {
     return zf_code_obtain(o->context, "cpu", o->requests, o->count, o->threads, NULL, NULL, error);
 }
 
-/// Arguments (columns, first row, rows, threads): gets the code of columns, a tuple of numbers, over several threads.
+/// Arguments (columns, first row, rows, threads): gets the code of columns, a tuple of numbers, over several threads. An
+/// interrupt ends it between two columns.
 static PyObject *container_obtain(PyObject *self, PyObject *arguments) {
     container_object *c = (container_object *)self;
     PyObject *columns;
     unsigned long long first, rows;
     obtaining o = {.context = zf_py_home_of(c->home)->context};
+    zf_py_interrupt interrupt = zf_py_interrupt_begin();
     if (!PyArg_ParseTuple(arguments, "O!KKI", &PyTuple_Type, &columns, &first, &rows, &o.threads)) return NULL;
     o.count = (size_t)PyTuple_Size(columns);
     o.requests = calloc(o.count + 1, sizeof *o.requests);
@@ -308,12 +310,15 @@ static PyObject *container_obtain(PyObject *self, PyObject *arguments) {
     bool good = begin(c);
     for (size_t k = 0; good && k < o.count; k++) {
         const size_t column = PyLong_AsSize_t(PyTuple_GetItem(columns, (Py_ssize_t)k));
+        const zf_decode_options options = {
+            ZF_INIT(zf_decode_options),     .some_rows = true,           .row_begin = first, .row_count = rows,
+            .cancelled = zf_py_interrupted, .cancelled_user = &interrupt};
         o.requests[k] =
-            (zf_code_request){ZF_INIT(zf_code_request), .container = c->container, .column = column,
-                              .options = {ZF_INIT(zf_decode_options), .some_rows = true, .row_begin = first, .row_count = rows}};
+            (zf_code_request){ZF_INIT(zf_code_request), .container = c->container, .column = column, .options = options};
     }
     if (good) {
         good = !PyErr_Occurred() && call(c, obtain_code, &o);
+        good = !zf_py_interrupt_raise(&interrupt) && good;
         end(c);
     }
     free(o.requests);

@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdatomic.h>
 
 #include "python/extension/arrow_abi.h"
 #include "zipflow/zipflow.h"
@@ -28,5 +29,23 @@ zf_status zf_py_fail(zf_error *error, zf_status status, const char *place, const
 PyObject *zf_py_describe_schema(const ArrowSchema *schema);
 /// Imports zipflow._errors.make; NULL with an exception set.
 PyObject *zf_py_make_error(void);
+
+// ---- Interrupts, which end calls that the main thread waits in ------------------------------------------------
+
+/// A call of the library that an interrupt may end. Its members are interrupt.c's.
+typedef struct zf_py_interrupt {
+    bool main_thread; ///< it called: no other thread hears of interrupts
+    double looked;    ///< the time in seconds at which it looked last; 0: never
+    atomic_bool came;
+    PyObject *type, *value, *trace; ///< of the interrupt's exception
+} zf_py_interrupt;
+
+/// Begins a call, on the thread that makes it.
+zf_py_interrupt zf_py_interrupt_begin(void);
+/// Whether an interrupt has come: `cancelled` of calls, whose user is a zf_py_interrupt. Any thread, without the GIL: the main
+/// thread takes it, but not often, since another thread may have it.
+bool zf_py_interrupted(void *user);
+/// Sets the exception of the interrupt in place of the call's own, and returns true, if one has come. With the GIL, once.
+bool zf_py_interrupt_raise(zf_py_interrupt *interrupt);
 
 #endif

@@ -88,6 +88,52 @@ def test_interrupt_of_a_write(tmp_path):
     assert done.stdout.startswith("interrupted 0 True"), (done.stdout, done.stderr)
 
 
+INTERRUPTED_CODE = """
+import _thread, collections, functools, operator, os, sys
+import zipflow as zf
+import zipflow._file
+
+class Interrupting:
+    \"\"\"A container, whose `obtain` begins with an interrupt that came before: no code of Python runs between the two.\"\"\"
+
+    def __init__(self, of):
+        self._of = of
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+    def obtain(self, *arguments):
+        collections.deque(map(operator.call, [_thread.interrupt_main, functools.partial(self._of.obtain, *arguments)]), 0)
+
+def codes():
+    return sum(len(files) for _, _, files in os.walk(os.environ["ZIPFLOW_CACHE_DIR"]))
+
+f = zf.open(sys.argv[1])
+opened = zipflow._file.File._opened
+zipflow._file.File._opened = lambda self: (Interrupting(opened(self)[0]), opened(self)[1])
+try:
+    f.read(threads=int(sys.argv[2]))
+except KeyboardInterrupt:
+    interrupted = codes()
+    zipflow._file.File._opened = opened
+    assert len(f.read(threads=int(sys.argv[2]))) == 5000
+    print("interrupted", interrupted, codes())
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="operator.call")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupt_while_code_is_got(tmp_path, threads):
+    """Ctrl-C ends the wait for the code of many columns at the next one, and a later read gets it."""
+    columns = {f"c{k}": [n % (2 << k) for n in range(5000)] for k in range(12)}
+    zf.write_table(pa.table(columns), tmp_path / "t.zfd", {name: "bitpack" for name in columns})
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_CODE, str(tmp_path / "t.zfd"), str(threads)], capture_output=True, text=True,
+                          timeout=250, env={**os.environ, "ZIPFLOW_CACHE_DIR": str(tmp_path / "cache")})
+    assert done.stdout.startswith("interrupted"), (done.stdout, done.stderr)
+    before, after = map(int, done.stdout.split()[1:])
+    assert before <= threads < after, (before, after)
+
+
 def test_close_while_others_read(file, mixed):
     """A read that has begun ends well, later ones raise."""
     f = zf.open(file)

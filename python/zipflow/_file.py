@@ -412,8 +412,8 @@ class File:
         numbers = [column._number for field in fields for column in (field.fields or (field,)) if column._values is None]
         fresh = [number for number in numbers if number not in self._coded]
         if len(fresh) > 1:
-            self._coded.update(fresh)
             container.obtain(tuple(fresh), begin, count, threads)
+            self._coded.update(fresh)
 
     def _given(self, container, fields, begin, count, binary, out):
         """The memory of `out`, by column."""
