@@ -147,16 +147,17 @@ def _check(memory, wanted, name, part, at_least):
 
 
 def _overlap(taken):
-    """Refuses memory that has two uses. taken: (address, bytes, name), of memory that is only read with None."""
+    """Refuses memory that has two uses. taken: (address, bytes, (name, part)), of memory that is only read with None."""
     taken.sort(key=lambda row: row[0])
     end, last = 0, None
-    for address, nbytes, name in taken:
+    for address, nbytes, use in taken:
         if nbytes and address < end:
-            first, second = sorted((last, name), key=lambda one: one is None)
+            first, second = sorted((last, use), key=lambda one: one is None)
             if first is not None:
-                raise _refuse(f"overlaps {'the memory that the file is read from' if second is None else f'out of column {second!r}'}", first)
+                other = "the memory that the file is read from" if second is None else f"the {second[1]} of column {second[0]!r}"
+                raise _refuse(f"has {first[1]} whose memory overlaps {other}", first[0])
         if address + nbytes > end:
-            end, last = address + nbytes, name
+            end, last = address + nbytes, use
 
 
 def take(out, fields, count, sizes, convert, source=None):
@@ -170,7 +171,9 @@ def take(out, fields, count, sizes, convert, source=None):
     names = [field[0] for field in fields]
     other = next((name for name in out if name not in names), None)
     if other is not None:
-        raise refuse(UsageError, f"out names {other!r}, which is no column of the read")
+        within = [name for name in names if isinstance(other, str) and other.startswith(f"{name}.")]
+        raise refuse(UsageError, f"out names {other!r}, which is no column of the read",
+                     hint=f"a field of a struct is read by itself for out: {[other]!r} in place of {within[:1]!r}" if within else f"it reads {', '.join(names)}")
     taken, rows = [(*source, None)] if source else [], []
     for k, field in enumerate(fields):
         name, parts = field[0], [None] * len(PARTS)
@@ -183,7 +186,7 @@ def take(out, fields, count, sizes, convert, source=None):
                     raise _refuse(f"has {part!r}, and the column has {', '.join(wanted)}", name)
                 memory = convert(thing, name)
                 _check(memory, wanted[part], name, part, convert is on_gpu or part == "values" and "offsets" in wanted)
-                taken.append((memory.address, memory.nbytes, name))
+                taken.append((memory.address, memory.nbytes, (name, part)))
                 parts[PARTS.index(part)] = (memory.address, memory.nbytes, memory.owner) if memory.nbytes else None
         rows.append(tuple(parts))
     _overlap(taken)
