@@ -478,6 +478,20 @@ def test_arrays_of_another_type_than_the_schema(tmp_path, kind):
         assert not (tmp_path / "t.zfd").exists()
 
 
+@pytest.mark.parametrize("key, shown", [
+    (b"", "''"), (b"k\n", r"'k\n'"), (b"k\r", r"'k\r'"), (b"a\0b", r"'a\x00b'"), (b"x" * 5000, f"'{'x' * 40}'..."), (b"\xff", r"b'\xff'"), ("k\x9b".encode(), r"'k\x9b'"),
+    ("é".encode() * 2049, f"'{'é' * 40}'...")])
+def test_keys_of_metadata(tmp_path, key, shown):
+    """A key that a file does not keep is named; keys of a field may be any."""
+    table = pa.table({"a": [1]})
+    error = caught(zf.UsageError, zf.write_table, table.replace_schema_metadata({key: "v"}), tmp_path / "t.zfd")
+    assert f"the key {shown}, which is" in str(error) and "replace_schema_metadata" in error.hint and not list(tmp_path.iterdir())
+    of_field = pa.table([table["a"]], schema=pa.schema([pa.field("a", pa.int64(), metadata={key: "v"})]))
+    zf.write_table(of_field, tmp_path / "t.zfd")
+    assert pa.schema(zf.open(tmp_path / "t.zfd")).equals(of_field.schema, check_metadata=True)
+    zf.write_table(table.replace_schema_metadata({"ä b" + "x" * 4092: "v"}), tmp_path / "t.zfd")
+
+
 def test_parquet_files(tmp_path):
     """Errors of pyarrow about a Parquet file become those of the package."""
     error = caught(zf.NoFileError, zf.write_table, tmp_path / "none.parquet", tmp_path / "t.zfd")

@@ -135,6 +135,19 @@ def _check_names(names):
             raise refuse(UsageError, f"column {name[:40]!r} has a name of more than 4,096 bytes, or with control characters", name[:40])
 
 
+def _check_key(key):
+    """Refuses keys of a schema's metadata that a file does not keep: a key is a name, as those of columns are."""
+    try:
+        text = key.decode()
+        fits = 0 < len(key) <= 4096 and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
+    except UnicodeDecodeError:
+        text, fits = key, False
+    if not fits:
+        shown = f"{text[:40]!r}{'...' * (len(text) > 40)}"
+        raise refuse(UsageError, f"the schema's metadata has the key {shown}, which is empty, longer than 4,096 bytes, no UTF-8, or has control characters",
+                     hint="metadata of fields may have such keys, or leave it out: `table.replace_schema_metadata(None)` of pyarrow")
+
+
 def _codec_of(kind, nullable):
     """The default codec of a type: a name of dsl/std/defaults.zf."""
     base = "i64" if kind.startswith("decimal") else kind
@@ -313,6 +326,8 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     own = next((key for key, _ in pairs if key.startswith(_types.OWN_KEYS.encode())), None)
     if own is not None:
         raise refuse(UsageError, f"the schema's metadata has the key {own.decode(errors='replace')!r}: {_types.OWN_KEYS} begins keys of the package")
+    for key, _ in pairs:
+        _check_key(key)
     schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
     try:
         stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
