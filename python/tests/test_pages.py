@@ -13,7 +13,7 @@ def test_start(tmp_path, monkeypatch):
     test = doctest.DocTestParser().get_doctest(text, {}, "start-python.md", "start-python.md", 0)
     assert len(test.examples) > 20
     out = []
-    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL).run(test, out=out.append)
+    doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(test, out=out.append)
     assert not out, "".join(out)
 
 
