@@ -153,7 +153,9 @@ class Wrapped(Case):
         self.refuse(["1 2 3 4"], "ZF2026", "c.sizes:1")
         self.refuse(["12 -3"], "ZF2026", "c.sizes:1")
         self.refuse([f"{size} 1000 {2 ** 62}"], "ZF2026")
-        self.refuse([f"{10 ** 19} 1000"], "ZF2026")
+        for line in (f"{2 ** 64 - 1} 1000", f"{size} {10 ** 19}", f"{size} 1000 {10 ** 18}", f"{10 ** 40}"):
+            self.refuse([line], "ZF2026", "a number that is too large", "c.sizes:1")
+        self.refuse([f"{2 ** 64 - 1}x 1"], "ZF2026", "a line that is not of numbers", "c.sizes:1")
         packed = bytearray((self.dir / "c").read_bytes())
         packed[2 * size] ^= 0xf0  # the token of the third chunk
         self.file("c", bytes(packed))

@@ -59,16 +59,20 @@ static zf_status bad_line(const input *in, size_t line, const char *why, zf_erro
     return zf_fail_hint(error, ZF_ERR_INPUT, "a line is BYTES ROWS, or BYTES ROWS OFFSET; `#` begins a comment");
 }
 
-/// Reads a number of a line, if there is one. False: something else is there.
-static bool read_number(const char **at, uint64_t *out, bool *some) {
+/// A number of a line. LARGE: of more digits than any file needs.
+typedef enum field { FIELD_NUMBER, FIELD_NONE, FIELD_WRONG, FIELD_LARGE } field;
+
+/// Reads a number of a line, if there is one.
+static field read_number(const char **at, uint64_t *out) {
     *at += strspn(*at, " \t");
     size_t digits = strspn(*at, "0123456789");
-    *some = digits > 0;
-    if (digits == 0) return **at == 0;
-    if (digits > 18) return false;
+    char behind = (*at)[digits];
+    if (behind != 0 && behind != ' ' && behind != '\t') return FIELD_WRONG;
+    if (digits == 0) return FIELD_NONE;
+    if (digits > 18) return FIELD_LARGE;
     *out = strtoull(*at, NULL, 10);
     *at += digits;
-    return **at == 0 || **at == ' ' || **at == '\t';
+    return FIELD_NUMBER;
 }
 
 static zf_status add_chunk(input *in, uint64_t offset, uint64_t bytes, uint64_t rows, size_t line, zf_error *error) {
@@ -88,17 +92,19 @@ static zf_status add_chunk(input *in, uint64_t offset, uint64_t bytes, uint64_t 
 
 /// Reads one line, which has no line end: where a chunk without an offset begins is `*next`.
 static zf_status read_line(input *in, char *text, size_t line, uint64_t *next, bool *offsets, zf_error *error) {
-    uint64_t bytes = 0, rows = 0, offset = *next;
-    bool has_bytes, has_rows, has_offset, more;
+    uint64_t numbers[4] = {0, 0, *next, 0}; // bytes, rows, offset; a fourth is wrong
     const char *at = text;
     text[strcspn(text, "#\r")] = 0;
-    if (!read_number(&at, &bytes, &has_bytes)) return bad_line(in, line, "a line that is not of numbers", error);
-    if (!has_bytes) return ZF_OK;
-    bool good = read_number(&at, &rows, &has_rows) && has_rows && read_number(&at, &offset, &has_offset);
-    if (!good || !read_number(&at, &offset, &more) || more) return bad_line(in, line, "a line that is no chunk", error);
-    *offsets = *offsets || has_offset;
-    ZF_TRY(add_chunk(in, offset, bytes, rows, line, error));
-    *next = offset + bytes;
+    size_t count = 0;
+    field last = FIELD_NUMBER;
+    while (count < 4 && (last = read_number(&at, &numbers[count])) == FIELD_NUMBER) count++;
+    if (last == FIELD_LARGE) return bad_line(in, line, "a number that is too large", error);
+    if (last == FIELD_WRONG) return bad_line(in, line, "a line that is not of numbers", error);
+    if (count == 0) return ZF_OK;
+    if (count == 1 || count == 4) return bad_line(in, line, "a line that is no chunk", error);
+    *offsets = *offsets || count == 3;
+    ZF_TRY(add_chunk(in, numbers[2], numbers[0], numbers[1], line, error));
+    *next = numbers[2] + numbers[0];
     return ZF_OK;
 }
 
