@@ -45,28 +45,37 @@ typedef struct cut {
 
 // ---- Chunks ---------------------------------------------------------------------------------------------------
 
-static zf_status refuse_codec(const zf_column *column, const char *why, zf_error *error) {
+static zf_status refuse(const zf_column *column, const char *why, const char *hint, zf_error *error) {
     zf_status status = zf_raise(error, ZF_E_WRAP_CODEC, "column `%s` cannot take wrapped chunks: %s", column->name, why);
-    return zf_fail_hint(error, status,
-                        "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is");
+    return zf_fail_hint(error, status, "%s", hint);
+}
+
+static zf_status refuse_codec(const zf_column *column, const char *why, zf_error *error) {
+    return refuse(column, why, "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is",
+                  error);
+}
+
+static zf_status refuse_rows(const zf_column *column, const char *why, zf_error *error) {
+    return refuse(column, why, "a column of wrapped chunks has rows of one size, which are neither null nor lists", error);
 }
 
 /// Whether a column's codec is a program of chunks over one stored stream of bytes, and nothing else.
 static zf_status check_codec(const zf_column *column, zf_error *error) {
-    if (column->part != ZF_LIST_NONE) return refuse_codec(column, "its rows are lists", error);
-    if (column->choice_count > 0) return refuse_codec(column, "its codec has alternatives", error);
+    if (column->part != ZF_LIST_NONE) return refuse_rows(column, "its rows are lists", error);
+    if (column->choice_count > 0) return refuse(column, "its codec has alternatives", "name one codec, without `|`", error);
     const zf_codec_node *codec = column->codec->alternatives[0];
     const zf_inst *inst = codec->inst;
     // Such rows have bytes besides their values, for which blocks of chunks have no place.
-    if (column->type.kind == ZF_K_STRING) return refuse_codec(column, "its rows are strings", error);
-    if (column->type.nullable) return refuse_codec(column, "its rows may be null", error);
+    if (column->type.kind == ZF_K_STRING) return refuse_rows(column, "its rows are strings", error);
+    if (column->type.nullable) return refuse_rows(column, "its rows may be null", error);
     if (inst->pattern != ZF_NON_PARALLEL) return refuse_codec(column, "its codec is no program of chunks", error);
     if (inst->stream_count != 1) return refuse_codec(column, "its codec has not just one stream", error);
     const zf_port *port = inst->streams[0];
     bool bytes = port->per_chunk && !port->fixed && port->type.kind == ZF_K_U8 && !port->type.nullable;
     if (!bytes) return refuse_codec(column, "its codec's stream is no `u8[] per chunk`", error);
     for (uint32_t p = 0; p < inst->param_count; p++)
-        if (!codec->param_given[p]) return refuse_codec(column, "its codec has a param without a value", error);
+        if (!codec->param_given[p])
+            return refuse(column, "its codec has a param without a value", "give it one in the codec: `NAME: VALUE`", error);
     return ZF_OK;
 }
 

@@ -164,16 +164,21 @@ class Wrapped(Case):
     def test_refused_codecs(self):
         self.file("c", b"x")
         self.file("c.sizes", "1 1\n")
-        for codec, why in (("bitpack", "no program of chunks"), ("lz4(src: bitpack)", "a codec of its own"),
-                           ("lz4 | plain", "alternatives"), ("rans", "not just one stream")):
-            self.codec = self.file("other.zf", f"table lz {{ c: u8 = {codec}; }}\n")
-            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why))
+        form = "the codec must be a `non_parallel` algorithm"
+        shifted = ("algorithm shifted(src: u8[] per chunk, param by: u8) -> u8[] non_parallel(chunk = 64) {\n"
+                   "    decode { while out.pos < out.len { emit src.next() ^ by; } }\n    encode extern \"shifted\";\n}\n")
+        for codec, why, hint in (("bitpack", "no program of chunks", form), ("lz4(src: bitpack)", "a codec of its own", form),
+                                 ("lz4 | plain", "alternatives", "name one codec"), ("rans", "not just one stream", form),
+                                 ("shifted", "a param without a value", "give it one in the codec")):
+            self.codec = self.file("other.zf", f"{shifted}table lz {{ c: u8 = {codec}; }}\n")
+            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why, f"hint: {hint}"))
             self.assertFalse((self.dir / "t.zfd").exists())
         for row, emit, why in (("string", "src[0..1]", "its rows are strings"), ("u8?", "src[0]", "its rows may be null")):
             self.codec = self.file("other.zf", f"algorithm own(src: u8[] per chunk) -> {row}[] non_parallel(chunk = 64) {{\n"
                                    f"    decode {{ while out.pos < out.len {{ emit {emit}; }} }}\n    encode extern \"own\";\n}}\n"
                                    f"table lz {{ c: {row} = own; }}\n")
-            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", says=("ZF1509", why))
+            self.bad(2, "wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd",
+                     says=("ZF1509", why, "hint: a column of wrapped chunks has rows of one size"))
             self.assertFalse((self.dir / "t.zfd").exists())
 
     def test_usage(self):
