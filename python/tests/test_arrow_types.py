@@ -285,8 +285,7 @@ def test_a_schema_that_repeats():
     """Many fields with one large metadata: a reader stops, and does not copy it a thousand times."""
     from zipflow import _ipc
 
-    one = ("u", "x", 2, [], (), None)
-    good = bytearray(_ipc.encode([one] * 999 + [("u", "x", 2, [(b"k", b"v" * 100_000)], (), None)], [])[8:])
+    good = bytearray(_ipc.encode([("u", f"x{k}", 2, [], (), None) for k in range(999)] + [("u", "x", 2, [(b"k", b"v" * 100_000)], (), None)], [])[8:])
     assert len(_ipc.fields(bytes(8) + good, 1000)["x"][3]) > 100_000
     reader, writer = _ipc._Reader(bytes(good)), _ipc._Writer()
     vector = reader.child(reader.child(reader.follow(0), 2), 1)
@@ -294,6 +293,16 @@ def test_a_schema_that_repeats():
     for k in range(999):
         writer.patch(vector + 4 + 4 * k, places[-1])  # every field is the last one
     assert _ipc.fields(bytes(8) + bytes(writer.out), 1000) == {}
+    reader = _ipc._Reader(bytes(writer.out))
+    with pytest.raises(ValueError, match="larger than it says"):  # and not for their one name alone
+        list(map(reader.field, reader.places(vector)))
+
+
+def test_a_schema_with_one_name_twice():
+    """It says nothing of either field, and all of the others."""
+    from zipflow import _ipc
+
+    assert list(_ipc.fields(_ipc.encode([("u", name, 2, [], (), None) for name in "abca"], []), 4)) == ["b", "c"]
 
 
 @pytest.mark.parametrize("column, form, comes", [
