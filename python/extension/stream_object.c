@@ -117,7 +117,7 @@ typedef struct writing {
     zf_encode_stats *stats; ///< by column of the program's table, each part of lists being one
     size_t count;
     zf_table_writer *writer;
-    bool started, done;
+    bool started, done, producer_interrupted;
     ArrowArray batch;        ///< that was read, and is encoded next; `release` is NULL: the stream has ended
     atomic_bool interrupted; ///< the encoder stops
 } writing;
@@ -357,6 +357,17 @@ static zf_status append(writing *w, const ArrowArray *batch, zf_error *error) {
     return ZF_OK;
 }
 
+/// Whether KeyboardInterrupt ended the producer's code of Python: the last line of its reason has the class of the exception.
+static bool was_interrupted(ArrowArrayStream *stream) {
+    const char *reason = stream->get_last_error(stream), *const name = "KeyboardInterrupt";
+    if (reason == NULL) return false;
+    const char *line = reason, *last = reason;
+    for (; *line != 0; line += line[strcspn(line, "\n")] != 0 ? strcspn(line, "\n") + 1 : strcspn(line, "\n"))
+        if (*line != '\n') last = line;
+    char behind = strncmp(last, name, strlen(name)) == 0 ? last[strlen(name)] : 'x';
+    return behind == 0 || behind == '\n' || behind == ':';
+}
+
 /// Reads the next batch, on the calling thread: some producers know no other.
 static zf_status read_batch(writing *w, zf_error *error) {
     if (!w->started) {
@@ -365,7 +376,9 @@ static zf_status read_batch(writing *w, zf_error *error) {
     }
     w->batch = (ArrowArray){0};
     int failed = w->stream->get_next(w->stream, &w->batch);
-    return failed != 0 ? fail_stream(w->stream, failed, error) : ZF_OK;
+    if (failed == 0) return ZF_OK;
+    w->producer_interrupted = was_interrupted(w->stream);
+    return fail_stream(w->stream, failed, error);
 }
 
 /// Encodes the batch that was read; after the last one the file is complete.
@@ -503,7 +516,11 @@ static PyObject *write_all(const stream_object *s, writing *w) {
         zf_error error = {0};
         zf_status status;
         Py_BEGIN_ALLOW_THREADS status = read_batch(w, &error);
-        Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(s->make_error, &error);
+        Py_END_ALLOW_THREADS if (w->producer_interrupted) {
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+            return NULL;
+        }
+        if (status != ZF_OK) return zf_py_raise(s->make_error, &error);
         if (!encode_interruptible(s, w) || PyErr_CheckSignals() != 0) return NULL;
     }
     PyObject *list = PyList_New(0);

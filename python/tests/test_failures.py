@@ -506,3 +506,16 @@ def test_parquet_files(tmp_path):
 def test_codecs_of_another_type(tmp_path, codecs):
     with pytest.raises(TypeError, match="codecs must be a mapping of columns to codecs, or a Program, not"):
         zf.write_table(pa.table({"a": [1]}), tmp_path / "t.zfd", codecs)
+
+
+@pytest.mark.parametrize(("raised", "wanted"), [(KeyboardInterrupt(), KeyboardInterrupt), (KeyboardInterrupt("now"), KeyboardInterrupt),
+                                                (ValueError("KeyboardInterrupt"), zf.InputError), (SystemExit(7), zf.InputError)])
+def test_interrupt_in_a_producer(raised, wanted, tmp_path):
+    """pyarrow makes text of what a generator of batches raises: an interrupt is one again, and no file is left."""
+    def batches():
+        yield pa.record_batch({"x": [1, 2]})
+        raise raised
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), batches())
+    assert type(caught(wanted, zf.write_table, reader, tmp_path / "t.zfd")) is wanted
+    assert os.listdir(tmp_path) == []
