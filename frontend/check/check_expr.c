@@ -230,9 +230,7 @@ static zf_expr *check_cond(zf_checker *ck, const zf_ast_expr *ast) {
 static zf_expr *check_kind(zf_checker *ck, const zf_ast_expr *ast) {
     switch (ast->kind) {
     case ZF_AE_NAME: return zf_ck_name(ck, ast);
-    case ZF_AE_INT:
-        if (zf_diag_known(&ck->spec->diags, ZF_D_BAD_NUMBER, ast->span)) return zf_ck_poison(ck, ast->span);
-        return zf_ck_literal(ck, (zf_int128)ast->integer, ast->span);
+    case ZF_AE_INT: return zf_ck_literal(ck, (zf_int128)ast->integer, ast->span);
     case ZF_AE_CHAR: {
         zf_expr *expr = zf_ck_literal(ck, (zf_int128)ast->integer, ast->span);
         expr->type = zf_untyped_type(ZF_UNTYPED_CHAR);

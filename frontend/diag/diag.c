@@ -28,8 +28,8 @@ static zf_diag **bucket_of(const zf_diags *diags, zf_diag_code code, zf_span spa
     return &diags->places[(hash >> 32) & (PLACE_BUCKETS - 1)];
 }
 
-// Without a place nothing tells two of them apart: those are never known.
-bool zf_diag_known(const zf_diags *diags, zf_diag_code code, zf_span span) {
+/// Without a place nothing tells two of them apart: those are never known.
+static bool is_known(const zf_diags *diags, zf_diag_code code, zf_span span) {
     if (span.source == NULL || diags->places == NULL) return false;
     for (const zf_diag *diag = *bucket_of(diags, code, span); diag; diag = diag->same_bucket) {
         if (diag->code == code && diag->span.source == span.source && diag->span.begin == span.begin &&
@@ -56,7 +56,7 @@ zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, z
     diag->message = "";
     for (uint32_t k = 0; severity != ZF_ERROR && k < diags->ignored_count; k++)
         if (diags->ignored[k] == code) return diag;
-    if (diags->muted || zf_diag_known(diags, code, span)) return diag;
+    if (diags->muted || is_known(diags, code, span)) return diag;
 
     uint32_t *count = severity == ZF_ERROR ? &diags->errors : severity == ZF_WARNING ? &diags->warnings : &diags->notes;
     (*count)++;

@@ -58,9 +58,6 @@ zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, z
     __attribute__((format(printf, 5, 6)));
 #define zf_diag_error(diags, code, span, ...) zf_diag_add((diags), ZF_ERROR, (code), (span), __VA_ARGS__)
 
-/// Whether one of this code was added at this place.
-bool zf_diag_known(const zf_diags *diags, zf_diag_code code, zf_span span);
-
 void zf_diag_remark(zf_diags *diags, zf_diag *diag, zf_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void zf_diag_hint(zf_diags *diags, zf_diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
