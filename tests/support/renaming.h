@@ -13,7 +13,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/golden.h"
 
-enum { NAME_LIMIT = 512, WORD_LIMIT = 64, RENAMING_FILES = 32 };
+enum { NAME_LIMIT = 512, WORD_LIMIT = 64, RENAMING_FILES = 64 };
 
 typedef struct renaming {
     char from[NAME_LIMIT][WORD_LIMIT], to[NAME_LIMIT][WORD_LIMIT];
