@@ -338,8 +338,6 @@ static bool begin_struct(ArrowArray *out, size_t count, int64_t rows) {
     return made;
 }
 
-static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
-
 /// The first of the rows to be given of column `k`.
 static int64_t first_row(const table *t, size_t k) { return t->batches != NULL ? t->at - t->begins[k] : 0; }
 
@@ -351,7 +349,7 @@ static bool take_presence(ArrowArray *out, const table *t, size_t k) {
     int64_t there = 0, first = first_row(t, k);
     memset(held->validity, 0, (size_t)(t->rows + 7) / 8);
     for (int64_t row = 0; row < t->rows; row++) {
-        bool is = bit(t->storages[k]->values, first + row);
+        bool is = zf_py_bit(t->storages[k]->values, first + row);
         held->validity[row / 8] |= (uint8_t)(is << row % 8);
         there += is;
     }
@@ -366,7 +364,7 @@ static bool drop_nulls(ArrowArray *out, table *t, size_t k, const uint8_t *there
     const zf_py_storage *s = t->storages[k];
     int64_t first = first_row(t, k);
     for (int64_t row = 0; row < t->rows; row++) {
-        if (bit(s->validity, first + row) || (there != NULL && !bit(there, row))) continue;
+        if (zf_py_bit(s->validity, first + row) || (there != NULL && !zf_py_bit(there, row))) continue;
         snprintf(t->failure, sizeof t->failure,
                  "row %lld of column %.300s is null, and its field in the file's Arrow schema is not nullable",
                  (long long)(t->batches != NULL ? t->at + row : row), t->fields[k].name);

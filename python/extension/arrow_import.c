@@ -232,11 +232,9 @@ void zf_py_input_free(zf_py_input *input) {
 
 // ---- Rows -----------------------------------------------------------------------------------------------------
 
-static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
-
 /// Whether a row of the array, its offset counted, is there: the structs around it are.
 static bool is_there(const zf_py_input *input, int64_t at) {
-    return input->there == NULL || bit(input->there, at - input->array->offset - input->there_at);
+    return input->there == NULL || zf_py_bit(input->there, at - input->array->offset - input->there_at);
 }
 
 void zf_py_input_within(zf_py_input *input, const uint8_t *there, int64_t first, bool strict) {
@@ -257,7 +255,7 @@ static zf_status take_validity(zf_py_input *input, int64_t at, int64_t rows, uin
     int64_t nulls = 0, first = -1;
     for (int64_t k = 0; k < rows; k++) {
         bool there = is_there(input, at + k);
-        if (there && (bits == NULL || bit(bits, at + k))) {
+        if (there && (bits == NULL || zf_py_bit(bits, at + k))) {
             to[k / 8] |= (uint8_t)(1u << k % 8);
         } else {
             nulls++;
@@ -277,7 +275,7 @@ static zf_status take_bits(zf_py_input *input, int64_t at, int64_t rows, const v
     if (!grow(&input->values, (size_t)rows + 1)) return no_memory(input, error);
     const uint8_t *bits = input->array->buffers[1];
     uint8_t *to = input->values.data;
-    for (int64_t k = 0; k < rows; k++) to[k] = bit(bits, at + k);
+    for (int64_t k = 0; k < rows; k++) to[k] = zf_py_bit(bits, at + k);
     *out = to;
     return ZF_OK;
 }
@@ -322,7 +320,7 @@ static zf_status take_views(zf_py_input *input, int64_t at, int64_t rows, const 
         } view;
         const char *place = (const char *)array->buffers[1] + (at + k) * 16;
         memcpy(&view, place, sizeof view);
-        bool null = valid != NULL && !bit(valid, k);
+        bool null = valid != NULL && !zf_py_bit(valid, k);
         int64_t size = null ? 0 : view.size;
         if (size < 0 || (size > INLINE && !lies_within(array, view.buffer, view.offset, size))) {
             return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu of the Arrow data is an invalid view",
@@ -360,7 +358,7 @@ static zf_status take_decimals(zf_py_input *input, int64_t at, int64_t rows, con
         }
         bool fits = true;
         for (size_t limb = 1; limb < input->width / 8; limb++) fits = fits && limbs[limb] == (limbs[0] < 0 ? -1 : 0);
-        bool null = valid != NULL && !bit(valid, k);
+        bool null = valid != NULL && !zf_py_bit(valid, k);
         if (!(fits && limbs[0] > -limit && limbs[0] < limit) && !null) {
             return zf_py_fail(error, ZF_ERR_INPUT, input->name, "the decimal in row %llu has more than %d digits",
                               (unsigned long long)(row + (uint64_t)k), input->digits);
@@ -399,7 +397,7 @@ int64_t zf_py_input_fit(const zf_py_input *input, int64_t first, int64_t rows) {
 static zf_status check_values(const zf_py_input *input, int64_t first, int64_t count, zf_error *error) {
     const uint8_t *bits = input->array->null_count == 0 ? NULL : input->array->buffers[0];
     for (int64_t k = first; bits != NULL && k < first + count; k++) {
-        if (!bit(bits, input->array->offset + k))
+        if (!zf_py_bit(bits, input->array->offset + k))
             return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
                               (unsigned long long)k);
     }
@@ -425,7 +423,7 @@ static zf_status take_lists(zf_py_input *input, int64_t at, int64_t rows, uint64
     input->child->hides_nulls = false;
     if (out->validity != NULL && input->layout == LISTS_FIXED && !input->child->nullable) {
         for (int64_t k = 0; k < rows; k++) {
-            if (bit(out->validity, k)) ZF_TRY_PY(check_values(input->child, to[k] + begin, to[k + 1] - to[k], error));
+            if (zf_py_bit(out->validity, k)) ZF_TRY_PY(check_values(input->child, to[k] + begin, to[k + 1] - to[k], error));
         }
         input->child->hides_nulls = true;
     }
@@ -587,13 +585,13 @@ static zf_status gather(zf_py_input *input, int64_t first, int64_t rows, uint64_
     int64_t *offsets = input->offsets.data;
     offsets[0] = 0;
     for (int64_t k = 0; k < rows; k++) {
-        int64_t index = bit(bits, k) ? index_at(input, at + k) : -1;
-        if (bit(bits, k) && (index < 0 || index >= count)) {
+        int64_t index = zf_py_bit(bits, k) ? index_at(input, at + k) : -1;
+        if (zf_py_bit(bits, k) && (index < 0 || index >= count)) {
             return zf_py_fail(error, ZF_ERR_INPUT, input->name,
                               "row %llu of the Arrow data has an index outside of its dictionary",
                               (unsigned long long)(row + (uint64_t)k));
         }
-        if (index >= 0 && entries->validity != NULL && !bit(entries->validity, index)) {
+        if (index >= 0 && entries->validity != NULL && !zf_py_bit(entries->validity, index)) {
             if (!nullable) {
                 return zf_py_fail(error, ZF_ERR_INPUT, input->name, "row %llu is null, and the column's type is not nullable",
                                   (unsigned long long)(row + (uint64_t)k));

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "python/extension/column_object.h"
@@ -467,7 +466,7 @@ static void hand_over(PyObject *failed) {
     if (PyErr_GivenExceptionMatches(failed, PyExc_Exception)) return;
     if (PyErr_GivenExceptionMatches(failed, PyExc_KeyboardInterrupt))
         PyErr_SetInterrupt();
-    else if (syscall(SYS_gettid) == (long)getpid() && Py_AddPendingCall(raise_in_main, Py_NewRef(failed)) != 0)
+    else if (zf_py_on_main_thread() && Py_AddPendingCall(raise_in_main, Py_NewRef(failed)) != 0)
         Py_DECREF(failed);
 }
 

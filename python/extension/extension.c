@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 PyObject *zf_py_raise(PyObject *make, const zf_error *error) {
     // Messages quote names of files, which may hold any bytes.
@@ -79,3 +81,5 @@ static PyObject *describe(const ArrowSchema *schema, int depth, const char *colu
 }
 
 PyObject *zf_py_describe_schema(const ArrowSchema *schema) { return describe(schema, 0, NULL); }
+
+bool zf_py_on_main_thread(void) { return syscall(SYS_gettid) == (long)getpid(); }

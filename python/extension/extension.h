@@ -30,6 +30,11 @@ PyObject *zf_py_describe_schema(const ArrowSchema *schema);
 /// Imports zipflow._errors.make; NULL with an exception set.
 PyObject *zf_py_make_error(void);
 
+/// Bit `at` of a bitmap, lowest bit of a byte first.
+static inline bool zf_py_bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
+/// Whether this is the main thread, the only one that hears of interrupts.
+bool zf_py_on_main_thread(void);
+
 // ---- Interrupts, which end calls that the main thread waits in ------------------------------------------------
 
 /// A call of the library that an interrupt may end. Its members are interrupt.c's.

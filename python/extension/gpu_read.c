@@ -190,7 +190,7 @@ static zf_status take_lists(const zf_py_gpu_read *read, zf_py_gpu *gpu, piece *p
     zf_column_info next = {ZF_INIT(zf_column_info)};
     const zf_py_device_storage *lists = p->storage;
     ZF_TRY_PY(zf_container_column(read->container, p->column + 1, &next, error));
-    uint64_t rows = p->options.some_rows ? p->options.row_count : info->rows;
+    uint64_t rows = rows_of(p, info);
     bool nullable = next.part == ZF_LIST_VALIDITY;
     int64_t *offsets = rows < SIZE_MAX / 16 ? malloc((rows + 1) * 8) : NULL;
     uint8_t *validity = nullable ? malloc(rows / 8 + 1) : NULL;

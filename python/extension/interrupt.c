@@ -1,18 +1,14 @@
 #include "python/extension/extension.h"
 
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-static bool is_main_thread(void) { return syscall(SYS_gettid) == (long)getpid(); }
-
-zf_py_interrupt zf_py_interrupt_begin(void) { return (zf_py_interrupt){.main_thread = is_main_thread()}; }
+zf_py_interrupt zf_py_interrupt_begin(void) { return (zf_py_interrupt){.main_thread = zf_py_on_main_thread()}; }
 
 bool zf_py_interrupted(void *user) {
     zf_py_interrupt *i = user;
     const double every = 0.05;
     struct timespec now;
-    if (atomic_load(&i->came) || !i->main_thread || !is_main_thread()) return atomic_load(&i->came);
+    if (atomic_load(&i->came) || !i->main_thread || !zf_py_on_main_thread()) return atomic_load(&i->came);
     clock_gettime(CLOCK_MONOTONIC, &now);
     double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     if (i->looked > 0 && seconds - i->looked < every) return false;

@@ -213,9 +213,7 @@ static zf_status decode_rows(zf_py_decode *d, zf_error *error) {
 
 int64_t zf_py_view_pieces(int64_t bytes) { return bytes / ZF_PY_VIEW_PIECE + (bytes % ZF_PY_VIEW_PIECE != 0); }
 
-static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
-
-static bool is_valid(const zf_py_storage *s, int64_t row) { return s->validity == NULL || bit(s->validity, row); }
+static bool is_valid(const zf_py_storage *s, int64_t row) { return s->validity == NULL || zf_py_bit(s->validity, row); }
 
 static zf_status no_memory(const zf_py_storage *s, zf_error *error) {
     return zf_py_fail(error, ZF_ERR_MEMORY, "", "no memory for %lld rows", (long long)s->rows);
@@ -381,7 +379,7 @@ static size_t row_bytes(const zf_py_storage *s) {
 static void copy_row(zf_py_storage *out, int64_t to, const zf_py_storage *s, int64_t from) {
     size_t bytes = row_bytes(s);
     if (s->element == ZF_BOOL) {
-        ((uint8_t *)out->values)[to / 8] |= (uint8_t)(bit(s->values, from) << to % 8);
+        ((uint8_t *)out->values)[to / 8] |= (uint8_t)(zf_py_bit(s->values, from) << to % 8);
     } else if (s->offsets != NULL) {
         const int64_t *offsets = s->offsets;
         ((int64_t *)out->offsets)[to + 1] = offsets[from + 1];
@@ -526,7 +524,7 @@ static zf_status find_indices(const zf_py_storage *s, zf_py_entry_table *t, uint
     for (int64_t k = 0; k < s->rows; k++) {
         codes[k] = 0;
         if (!is_valid(s, k)) continue;
-        char flag = s->element == ZF_BOOL && bit(s->values, k);
+        char flag = s->element == ZF_BOOL && zf_py_bit(s->values, k);
         const char *at =
             s->element == ZF_BOOL ? &flag : (const char *)s->values + (s->element == ZF_STRING ? offsets[k] : k * (int64_t)bytes);
         size_t size = s->element == ZF_BOOL ? 1 : s->element == ZF_STRING ? (size_t)(offsets[k + 1] - offsets[k]) : bytes;
@@ -715,7 +713,7 @@ static bool copy_entries(zf_py_storage *out, const zf_py_storage *from, const zf
             if (pass == 1 && offsets != NULL)
                 memcpy((char *)out->values + end, (const char *)entries->values + (valid ? offsets[index] : 0), size);
             else if (pass == 1 && valid && entries->element == ZF_BOOL)
-                ((uint8_t *)out->values)[k / 8] |= (uint8_t)(bit(entries->values, (int64_t)index) << k % 8);
+                ((uint8_t *)out->values)[k / 8] |= (uint8_t)(zf_py_bit(entries->values, (int64_t)index) << k % 8);
             else if (pass == 1 && valid)
                 memcpy((char *)out->values + (size_t)k * bytes, (const char *)entries->values + (size_t)index * bytes, bytes);
             if (offsets != NULL) ((int64_t *)out->offsets)[k] = (int64_t)end;

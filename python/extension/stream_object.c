@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "python/extension/arrow_import.h"
 #include "python/extension/program_object.h"
@@ -165,8 +163,6 @@ static zf_status start(writing *w, zf_error *error) {
 
 // ---- Structs --------------------------------------------------------------------------------------------------
 
-static bool bit(const uint8_t *bits, int64_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
-
 /// Leaves only those rows of the batch that a struct has, whose first row is `first`. `strict`: it is not nullable, so it has
 /// those that the structs around it have.
 static zf_status narrow(way *to, const ArrowArray *array, int64_t first, int64_t rows, bool strict, int64_t *null) {
@@ -183,8 +179,8 @@ static zf_status narrow(way *to, const ArrowArray *array, int64_t first, int64_t
     if (to->there == NULL) memset(to->bits, 0xff, bytes);
     to->there = to->bits;
     for (int64_t k = 0; k < rows; k++) {
-        if (bit(valid, first + k)) continue;
-        if (strict && bit(to->there, k) && *null < 0) *null = k;
+        if (zf_py_bit(valid, first + k)) continue;
+        if (strict && zf_py_bit(to->there, k) && *null < 0) *null = k;
         to->there[k / 8] &= (uint8_t)~(1u << k % 8);
     }
     return ZF_OK;
@@ -443,8 +439,7 @@ static bool wait_a_while(encoding *e) {
 static bool encode_interruptible(const stream_object *s, writing *w) {
     encoding e = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     pthread_t thread;
-    bool main_thread = syscall(SYS_gettid) == (long)getpid(); // no other one hears of interrupts
-    if (!main_thread || pthread_create(&thread, NULL, encode_alone, &e) != 0) {
+    if (!zf_py_on_main_thread() || pthread_create(&thread, NULL, encode_alone, &e) != 0) {
         Py_BEGIN_ALLOW_THREADS encode_alone(&e);
         Py_END_ALLOW_THREADS
     } else {
