@@ -38,7 +38,7 @@ class Field:
 
     @classmethod
     def _of_struct(cls, kept, columns, rows):
-        """A struct. kept: its field in the file's schema. columns: those of its fields, and its own, as `_types.struct_columns` has them."""
+        """A struct. kept: its field in the file's schema. columns: those of its fields, and its own, in the order of `_types.fields_within`."""
         self = cls.__new__(cls)
         self.fields, self.name, self.identifier, self._number, self.rows = tuple(columns), kept[1], kept[1], None, rows
         self._arrow = _types.struct_of(kept, (column._arrow for column in columns))
@@ -492,16 +492,16 @@ def _fields_of(grouped, kept, entries, rows):
     """The fields of a file. grouped: (number, facts of its parts) of each column; kept: by name, what the schema says; entries: by key."""
     places = {facts[0][1]: k for k, (_, facts) in enumerate(grouped)}
     own, structs, within = dict(kept), {}, set()  # own: with what the schema says of structs' columns; structs: by their first column
-    known = [_types.full_names(field) for field in kept.values()]
+    known = [_types.fields_within(field) for field in kept.values()]
     seen, twice = set(), set()
-    for name, _ in itertools.chain.from_iterable(known):
+    for name, _, _ in itertools.chain.from_iterable(known):
         (twice if name in seen else seen).add(name)
     for field, full in zip(kept.values(), known):
         if field[0] == "+s" and field[5] is None:
-            columns = _types.struct_columns(field)
+            columns = [(name, of) for name, of, is_column in full if is_column]
             names = [name for name, _ in columns]
             # A schema that says something else than the columns are is not believed: it names each column once, and has no other struct of its name.
-            fits = all(name not in twice and (name in places) == is_column for name, is_column in full)
+            fits = all(name not in twice and (name in places) == is_column for name, _, is_column in full)
             if fits and all(of is not None or _is_presence(grouped[places[name]][1]) for name, of in columns):
                 own.update(columns)
                 structs[places[names[0]]] = field, [places[name] for name in names]
@@ -521,7 +521,7 @@ def _struct_type(kept, columns):
     if kept[0] != "+s" or kept[5] is not None:
         return next(columns).type
     nullable = bool(kept[2] & _types.NULLABLE)
-    if nullable or not kept[4]:
+    if _types.has_presence(kept[2], kept[4]):
         next(columns)
     return f"struct<{', '.join(f'{child[1]}: {_struct_type(child, columns)}' for child in kept[4])}>{'?' * nullable}"
 

@@ -63,10 +63,10 @@ class StructColumn:
     __slots__ = ("_field", "_columns", "_rows", "_parts", "_presence")
 
     def __init__(self, field, columns, rows):
-        """field: as _types.struct_of makes it. columns: of its fields, and its own, as `_types.struct_columns` has them."""
+        """field: as _types.struct_of makes it. columns: of its fields, and its own, in the order of `_types.fields_within`."""
         self._field, self._columns, self._rows = field, columns, rows
         left = iter(columns)
-        self._presence = next(left) if field[2] & _types.NULLABLE or not field[4] else None
+        self._presence = next(left) if _types.has_presence(field[2], field[4]) else None
         self._parts = {}
         for part in field[4]:
             if part[1] == "+s":

@@ -81,29 +81,22 @@ def field_of(name, facts, kept):
     return name, form, flag, metadata, None, None
 
 
-def struct_columns(kept, name=None):
-    """[(full name, field or None)] of the columns that a field of a schema has: those of a struct's fields, which have its name and a point
-    before theirs. None: the struct's own, of booleans, which says whether a row is there. kept: with its name, if that is None."""
+def has_presence(flags, children):
+    """Whether a struct has a column of its own, of booleans, which says whether a row is there: if it is nullable or has no fields."""
+    return bool(flags & NULLABLE or not children)
+
+
+def fields_within(kept, name=None):
+    """[(full name, field or None, whether a column has it)] of a field of a schema and of all within it: the fields of a struct have its name
+    and a point before theirs. None: a struct. kept: with its name, if that is None."""
     form, own, flags, _, children, entries = kept[:6]
     name = own if name is None else name
     if form != "+s" or entries is not None:
-        return [(name, kept)]
-    columns = [(name, None)] if flags & NULLABLE or not children else []
+        return [(name, kept, True)]
+    fields = [(name, None, has_presence(flags, children))]
     for child in children:
-        columns += struct_columns(child, f"{name}.{child[1]}")
-    return columns
-
-
-def full_names(kept, name=None):
-    """[(full name, whether a column has it)] of a field of a schema and of all within it: a struct that is always there has no column."""
-    form, own, flags, _, children, entries = kept[:6]
-    name = own if name is None else name
-    if form != "+s" or entries is not None:
-        return [(name, True)]
-    names = [(name, bool(flags & NULLABLE or not children))]
-    for child in children:
-        names += full_names(child, f"{name}.{child[1]}")
-    return names
+        fields += fields_within(child, f"{name}.{child[1]}")
+    return fields
 
 
 def count_columns(field):
@@ -111,16 +104,16 @@ def count_columns(field):
     _, form, flags, _, children, _ = field
     if form != "+s":
         return 1
-    return bool(flags & NULLABLE or not children) + sum(map(count_columns, children))
+    return has_presence(flags, children) + sum(map(count_columns, children))
 
 
 def struct_of(kept, columns):
-    """The field of a struct whose columns have these fields, in the order of `struct_columns`. columns: an iterator."""
+    """The field of a struct whose columns have these fields, in the order of `fields_within`. columns: an iterator."""
     form, name, flags, metadata, children, entries = kept
     if form != "+s" or entries is not None:
         _, form, own, metadata, child, entries = next(columns)
         return name, form, own & ~NULLABLE | flags & NULLABLE, metadata, child, entries
-    if flags & NULLABLE or not children:
+    if has_presence(flags, children):
         next(columns)
     return name, "+s", flags & NULLABLE, metadata, [struct_of(child, columns) for child in children], None
 

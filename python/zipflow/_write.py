@@ -62,7 +62,7 @@ def _type_of(field):
 
 
 def _columns(field, children, name, within=False):
-    """[(full name, field, numbers of children)] of the columns of a field, as `_types.struct_columns` has them.
+    """[(full name, field, numbers of children)] of the columns of a field, in the order of `_types.fields_within`.
 
     A field that a nullable struct has may be null, since the struct's rows may be. A struct's own column is one of booleans.
     """
@@ -70,7 +70,7 @@ def _columns(field, children, name, within=False):
     if form != "+s" or dictionary is not None:
         return [(name, (form, name, flags | _types.NULLABLE * within, metadata, fields, dictionary), children)]
     nullable = bool(flags & _types.NULLABLE)
-    columns = [(name, ("b", name, 0, b"", (), None), children)] if nullable or not fields else []
+    columns = [(name, ("b", name, 0, b"", (), None), children)] if _types.has_presence(flags, fields) else []
     for number, child in enumerate(fields):
         columns += _columns(child, (*children, number), f"{name}.{child[1]}", within or nullable)
     return columns
@@ -294,7 +294,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
     flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
     names = [name for name, _, _ in flat]
-    _check_names([name for field in fields for name, _ in _types.full_names(field)])
+    _check_names([name for field in fields for name, _, _ in _types.fields_within(field)])
     if not names:
         raise refuse(UsageError, "the table has no columns")
     if isinstance(codecs, Program):
