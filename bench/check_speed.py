@@ -11,10 +11,11 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import time
+
+from machine import processor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNS = 9
@@ -32,13 +33,6 @@ def measure(name, command, files):
     times = sorted(timed(command) for _ in range(RUNS))
     return {"what": name, "files": len(files), "bytes": sum(path.stat().st_size for path in files),
             "median_seconds": round(statistics.median(times), 5), "least_seconds": round(times[0], 5)}
-
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 def main():

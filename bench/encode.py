@@ -24,12 +24,7 @@ import resource
 import sys
 import tempfile
 
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+from machine import processor
 
 
 def processor_seconds():

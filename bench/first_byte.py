@@ -15,13 +15,14 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from machine import processor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = {
@@ -31,13 +32,6 @@ COLUMNS = {
     "partsupp": ["ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost"],
 }
 WAITED = ("device", "compile", "load", "decode")
-
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 class Bench:
