@@ -231,7 +231,7 @@ LLVMValueRef zf_cg_buffer_has_room(zf_cg *cg, const zf_cg_buffer *buffer) {
 void zf_cg_buffer_push_if(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_if, const zf_cg_value *value) {
     LLVMTypeRef ty = zf_cg_memory_type(cg, buffer->type);
     LLVMValueRef v = buffer->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value->v, ty, false) : value->v;
-    zf_cg_store(cg, v, place(cg, buffer), element_size(buffer)); // what is behind the length is nobody's
+    zf_cg_store(cg, v, place(cg, buffer), element_size(buffer)); // elements behind the length do not count yet
     set(cg, buffer->v_length, zf_cg_add(cg, get(cg, buffer->v_length), as_word(cg, v_if)));
 }
 

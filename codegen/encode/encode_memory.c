@@ -39,7 +39,7 @@ static zf_encode_block *map_large(uint64_t bytes) {
     if (before > 0) munmap(start, before);
     if (before < HUGE_PAGE) munmap(start + before + wanted, HUGE_PAGE - before);
 #ifdef MADV_HUGEPAGE
-    madvise(start + before, wanted, MADV_HUGEPAGE); // a wish: without it things are only slower
+    madvise(start + before, wanted, MADV_HUGEPAGE); // the system may ignore it: code is then slower
 #endif
     zf_encode_block *block = (zf_encode_block *)(void *)(start + before);
     block->mapped = wanted;
@@ -121,7 +121,7 @@ void zf_encode_pool_shrink(void *memory, uint64_t bytes) {
 }
 
 void zf_encode_pool_trim(zf_encode_pool *pool, uint64_t most) {
-    while (pool != NULL && pool->idle_bytes > most) { // the one that was not wanted for longest goes
+    while (pool != NULL && pool->idle_bytes > most) { // the least recently used piece first
         zf_encode_block **last = &pool->idle;
         while ((*last)->next != NULL) last = &(*last)->next;
         pool->idle_bytes -= (*last)->mapped;

@@ -92,7 +92,7 @@ void *zf_encode_pool_take(zf_encode_pool *pool, uint64_t bytes);
 void *zf_encode_pool_grow(zf_encode_pool *pool, void *memory, uint64_t used, uint64_t bytes);
 /// Leaves memory its first `bytes` bytes, and may free those behind them.
 void zf_encode_pool_shrink(void *memory, uint64_t bytes);
-/// Gives memory back to the pool that it was taken from. NULL is nothing.
+/// Gives memory back to the pool that it was taken from. NULL: does nothing.
 void zf_encode_pool_give(zf_encode_pool *pool, void *memory);
 /// Frees what a pool has beyond so many bytes.
 void zf_encode_pool_trim(zf_encode_pool *pool, uint64_t most);

@@ -67,7 +67,7 @@ void zf_encode_table_free(zf_encode_table *table);
 /// Returns memory for rows that wait, with the first `used` bytes of `old` (may be NULL), which is gone then. NULL on failure,
 /// where it stays. Any thread.
 void *zf_encode_rows_grow(zf_encode_table *table, void *old, size_t used, size_t bytes);
-/// Gives it back. NULL is nothing. Any thread.
+/// Gives it back. NULL: does nothing. Any thread.
 void zf_encode_rows_give(zf_encode_table *table, const void *memory);
 /// Frees the arrays of a block that owns them.
 void zf_encode_waiting_free(zf_encode_waiting *block);

@@ -1,6 +1,6 @@
 // Links: zipflow-compiler
-// What encode bodies leave to C for all rows at once: texts that are interned together, appends that copy nothing, memory that is
-// used again.
+// C functions that encode bodies call for all rows at once: they intern texts together, append without copies, and use memory
+// again.
 #include <string.h>
 
 #include "codegen/codegen_encode.h"
