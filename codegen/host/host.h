@@ -27,6 +27,9 @@ void zf_lower_elements(zf_kernel_build *lower);
 void zf_lower_groups(zf_kernel_build *lower);
 void zf_lower_prefix(zf_kernel_build *lower); ///< prefix sums, from zf_lower_elements (host_prefix.c)
 
+/// A region that copies from a stream or from the chunk's output, by vectors (zf_kernel_ops; host_copy.c).
+bool zf_host_copy_region(struct zf_chunk_region *region);
+
 /// The environment of bodies (host_env.c).
 zf_kernel_env zf_host_env_make(zf_kernel_build *lower, uint32_t node);
 

@@ -21,6 +21,7 @@ enum {
 typedef struct zf_kernel_env zf_kernel_env;
 typedef struct zf_running zf_running;
 typedef struct zf_expansion zf_expansion;
+struct zf_chunk_region;
 
 /// Where the parts of a tile's values go that are more than elements. Bits go through memory, since tiles do not store them one
 /// after the other.
@@ -53,6 +54,9 @@ typedef struct zf_kernel_ops {
     void (*string_load)(zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_at, zf_cg_seq *out);
     /// Stores the handle of v_length bytes at an address (i64).
     void (*string_store)(zf_kernel_build *lower, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_at);
+    /// Makes the elements of a region over one binder that one thread makes, whose room was checked, with the checks of its term
+    /// (kernel_chunks.h). False: nothing was emitted, and they are made one by one. NULL: never.
+    bool (*region)(struct zf_chunk_region *region);
 } zf_kernel_ops;
 
 /// A kernel that is being built: what all targets have.

@@ -101,9 +101,21 @@ static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_coun
     return zf_cg_i64(cg, 0);
 }
 
+/// Whether so many bytes are one load, where the stream's bytes begin in memory and any address will do.
+static bool is_load(const cursor *c, LLVMValueRef v_count) {
+    if (c->s->by_bits || c->s->v_bytes == NULL || c->s->v_bit != NULL || c->cg->aligned_loads) return false;
+    uint64_t count = LLVMIsAConstantInt(v_count) ? LLVMConstIntGetZExtValue(v_count) : 0;
+    return count == 1 || count == 2 || count == 4 || count == 8;
+}
+
 /// v_count bytes (at most 8), the first the lowest, or the highest.
 static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     zf_cg *cg = c->cg;
+    if (!big && is_load(c, v_count)) {
+        LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * (unsigned)LLVMConstIntGetZExtValue(v_count));
+        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, c->s->v_bytes, claim(c, v_count, true));
+        return zf_cg_resize(cg, zf_cg_load(cg, ty, v_at, 1), cg->ty_i64, false);
+    }
     LLVMValueRef v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
     LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);

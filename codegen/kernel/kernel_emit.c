@@ -140,13 +140,18 @@ static void make_range(zf_chunk_region *r, const zf_binder *binder, LLVMValueRef
     zf_cg_loop_end(cg, &loop);
 }
 
+static bool makes_region(zf_chunk_region *r) {
+    const zf_kernel_ops *ops = chunk_of(r)->env.lower->ops;
+    return ops->region != NULL && ops->region(r);
+}
+
 static void make_elements(void *user) {
     zf_chunk_region *r = user;
     zf_chunk *chunk = chunk_of(r);
     zf_visitor visitor = {.user = chunk, .expr = note_scan};
     chunk->scans = NULL;
     zf_visit_expr(&visitor, r->stmt->reduce->term);
-    make_range(r, &r->stmt->reduce->binders[0], r->v_lo, r->v_count, r->v_pos);
+    if (chunk->ops != NULL || !makes_region(r)) make_range(r, &r->stmt->reduce->binders[0], r->v_lo, r->v_count, r->v_pos);
     chunk->scans = NULL;
 }
 

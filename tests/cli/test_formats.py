@@ -110,6 +110,39 @@ def lowest_first(values, width):
     return sum(value << k * width for k, value in enumerate(values)).to_bytes((len(values) * width + 7) // 8, "little")
 
 
+def length_bytes(count):
+    """The bytes that LZ4 adds to a length of 15 in a token."""
+    return b"" if count < 15 else bytes([255] * ((count - 15) // 255)) + bytes([(count - 15) % 255])
+
+
+def lz4_block(steps):
+    """A block of steps: literals, then a copy (length, distance) or None, as the last has."""
+    out = b""
+    for literals, copy in steps:
+        length = copy[0] - 4 if copy else 0
+        out += bytes([min(len(literals), 15) << 4 | min(length, 15)]) + length_bytes(len(literals)) + literals
+        out += copy[1].to_bytes(2, "little") + length_bytes(length) if copy else b""
+    return out
+
+
+def snappy_block(steps):
+    """The same."""
+    out = varint(sum(len(literals) + (copy[0] if copy else 0) for literals, copy in steps))
+    for literals, copy in steps:
+        out += bytes([60 << 2, len(literals) - 1]) + literals if literals else b""
+        out += bytes([copy[0] - 1 << 2 | 2]) + copy[1].to_bytes(2, "little") if copy else b""
+    return out
+
+
+def copied(steps):
+    out = bytearray()
+    for literals, copy in steps:
+        out += literals
+        for _ in range(copy[0] if copy else 0):
+            out.append(out[-copy[1]])
+    return bytes(out)
+
+
 # ---- Readers ------------------------------------------------------------------------------------------------------------------
 
 def physical(kind):
@@ -483,6 +516,21 @@ class Formats(Case):
             plains = [plain for plain in texts(random.Random(library)) if plain]
             chunks = [(pyarrow.Codec(library).compress(plain, asbytes=True), len(plain)) for plain in plains]
             self.decode_wrapped("u8", codec, chunks, b"".join(plains))
+
+    def test_copies(self):
+        """Copies from every distance and of every length about the width of a vector, with little or nothing behind them. Chunks follow
+        each other without a gap, so that a byte too many is one of the next chunk, or lies outside."""
+        chosen = random.Random("copies")
+        behind = [0, 1, 2, 14, 15, 16, 17, 30, 31, 32, 33, 47, 100]
+        for codec, block, lengths in (("lz4", lz4_block, [*range(4, 68), 80, 97, 300]), ("snappy", snappy_block, range(1, 65))):
+            chunks, plain = [], b""
+            for distance in range(1, 41):
+                for length in lengths:
+                    before = chosen.randbytes(distance + chosen.choice([0, 0, 1, 20]))
+                    steps = [(before, (length, distance)), (chosen.randbytes(chosen.choice(behind)), None)]
+                    chunks.append((block(steps), len(copied(steps))))
+                    plain += copied(steps)
+            self.decode_wrapped("u8", codec, chunks, plain)
 
     def test_theirs(self):
         """Every kind of run, by writers that choose by chance."""

@@ -1,0 +1,251 @@
+// Regions that are copies (`kernel_region.h`): by steps of vectors, without a call. One check before covers all that a copy
+// reads.
+//
+// Steps may go beyond the region where the chunk goes on behind it, since later elements are stored there again, and beyond what
+// they read where so much can be read. At the end of a chunk or stream the last bytes are copied one by one. A copy from less
+// than a vector back repeats its first bytes: a permutation makes a vector of them, which is stored again and again.
+#include "codegen/body/cg_frame.h"
+#include "codegen/host/host.h"
+#include "codegen/kernel/kernel_chunks.h"
+#include "codegen/kernel/kernel_region.h"
+
+enum {
+    VECTOR = 16,                     ///< bytes of a load and a store
+    STEP = 2 * VECTOR,               ///< bytes of a step
+    BEYOND = STEP - 1,               ///< bytes that a step may go beyond the region
+    UNREAD = BEYOND - ZF_READ_AHEAD, ///< of them those for which a stream must have bytes behind the region
+};
+
+typedef struct copy {
+    zf_chunk_region *region;
+    zf_cg *cg;
+    zf_chunk *chunk;
+    zf_region_form form;
+    const zf_chunk_stream *stream; ///< NULL: from the chunk's output
+    const zf_expr *access;         ///< the region's term
+    unsigned size;                 ///< bytes of an element
+    LLVMValueRef v_to, v_from;     ///< pointers
+    LLVMValueRef v_bytes;          ///< of the region
+    LLVMValueRef v_back;           ///< bytes from the one to the other; NULL for a stream
+    LLVMValueRef v_end;            ///< steps may begin below
+    LLVMValueRef v_done;           ///< slot: bytes that were copied
+} copy;
+
+// ---- Which regions --------------------------------------------------------------------------------------------
+
+static bool is_u64(const zf_expr *expr) { return zf_expr_kept(expr)->type.kind == ZF_K_U64; }
+
+// The remainder of an index `out.pos - distance + k % distance`.
+static const zf_expr *remainder_of(const zf_expr *index) {
+    const zf_expr *a = zf_expr_kept(index->a), *b = zf_expr_kept(index->b);
+    return a->kind == ZF_X_BINARY && a->op == ZF_OP_REM ? a : b;
+}
+
+// Whether the region copies, and stores its elements as they are. Sums and differences must be those of positions, modulo 2^64.
+static bool applies(copy *c) {
+    const zf_kernel_build *lower = c->chunk->env.lower;
+    const zf_kind kind = lower->type.kind;
+    if (c->form.kind == ZF_REGION_TERM || c->cg->v_guard != NULL || c->chunk->v_when != NULL) return false;
+    if (lower->type.nullable || kind == ZF_K_STRING || kind == ZF_K_BOOL || lower->unpacks > 0) return false;
+    if (c->access->type.kind != kind || c->access->type.nullable || !is_u64(c->access->b)) return false;
+    const zf_expr *index = zf_expr_kept(c->access->b);
+    if (c->form.kind == ZF_REGION_STREAM) {
+        c->stream = &c->chunk->streams[c->form.port->slot];
+        return c->stream->v_bytes != NULL && c->stream->v_bit == NULL && c->form.port->type.kind == kind;
+    }
+    if (!is_u64(index->a) || !is_u64(index->b)) return false;
+    if (!c->form.repeats) return true;
+    // The first index is the smallest, and every multiple of the distance begins there again.
+    LLVMValueRef v_lo = c->region->v_lo;
+    return remainder_of(index)->proved && LLVMIsAConstantInt(v_lo) && LLVMConstIntGetZExtValue(v_lo) == 0;
+}
+
+// ---- Places ---------------------------------------------------------------------------------------------------
+
+static LLVMValueRef number(copy *c, const zf_expr *expr) {
+    LLVMValueRef v = zf_cg_expr(c->cg, c->region->frame, expr).v;
+    return zf_cg_resize(c->cg, v, c->cg->ty_i64, zf_kind_is_signed(expr->type.kind));
+}
+
+static LLVMValueRef in_bytes(copy *c, LLVMValueRef v_elements) {
+    return c->size == 1 ? v_elements : zf_cg_mul(c->cg, v_elements, zf_cg_i64(c->cg, c->size));
+}
+
+// V01 unless there are v_count elements from v_first on among v_length. There is one at least.
+static void check(copy *c, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_length) {
+    zf_cg *cg = c->cg;
+    if (c->access->proved) return;
+    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntULE, v_first, v_length);
+    LLVMValueRef v_ends = zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_sub(cg, v_length, v_first));
+    zf_cg_check(cg, &c->chunk->env.env, zf_cg_and(cg, v_begins, v_ends), 1, c->access->span, c->access);
+}
+
+// Finds both places, as the chunk is when the statement begins.
+static void place(copy *c) {
+    zf_cg *cg = c->cg;
+    zf_chunk_region *r = c->region;
+    LLVMValueRef v_first, v_distance, v_count = r->v_count;
+    if (c->stream != NULL) {
+        v_first = c->form.from == NULL ? r->v_lo : zf_cg_add(cg, number(c, c->form.from), r->v_lo);
+        check(c, v_first, v_count, c->stream->v_length);
+        c->v_from = zf_cg_at(cg, cg->ty_i8, c->stream->v_bytes, in_bytes(c, v_first));
+    } else {
+        v_distance = number(c, c->form.distance);
+        v_first = zf_cg_add(cg, zf_cg_sub(cg, r->v_pos, v_distance), r->v_lo);
+        if (c->form.repeats) v_count = zf_cg_i64(cg, 0); // none lies behind the first distance
+        check(c, v_first, v_count, r->v_pos);
+        c->v_back = in_bytes(c, zf_cg_sub(cg, r->v_pos, v_first));
+    }
+    LLVMValueRef v_to = zf_cg_add(cg, c->chunk->v_start, r->v_pos);
+    c->v_to = zf_cg_at_sink(cg, cg->ty_i8, c->chunk->env.lower->v_sink, in_bytes(c, v_to));
+    if (c->stream == NULL) c->v_from = zf_cg_at_sink(cg, cg->ty_i8, c->v_to, LLVMBuildNeg(cg->builder, c->v_back, ""));
+    c->v_bytes = in_bytes(c, r->v_count);
+}
+
+// Where steps end: with the region where they may go beyond it, else where a whole one begins last.
+static void limit(copy *c) {
+    zf_cg *cg = c->cg;
+    zf_chunk_region *r = c->region;
+    LLVMTypeRef ty = cg->ty_i64;
+    LLVMValueRef v_behind = zf_cg_sub(cg, zf_cg_sub(cg, c->chunk->v_count, r->v_pos), r->v_count);
+    LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntUGE, in_bytes(c, v_behind), zf_cg_i64(cg, BEYOND));
+    v_room = zf_cg_within(cg, v_room, "room of the last step of a copy");
+    if (c->stream != NULL) {
+        LLVMValueRef v_base = zf_cg_at(cg, cg->ty_i8, c->stream->v_bytes, in_bytes(c, c->stream->v_length));
+        LLVMValueRef v_stop = LLVMBuildPtrToInt(cg->builder, v_base, ty, "");
+        LLVMValueRef v_read = zf_cg_add(cg, LLVMBuildPtrToInt(cg->builder, c->v_from, ty, ""), c->v_bytes);
+        LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, zf_cg_sub(cg, v_stop, v_read), zf_cg_i64(cg, UNREAD));
+        v_room = zf_cg_and(cg, v_room, zf_cg_within(cg, v_more, "bytes of the last step of a copy"));
+    }
+    LLVMValueRef v_args[2] = {c->v_bytes, zf_cg_i64(cg, BEYOND)};
+    LLVMValueRef v_whole = zf_cg_intrinsic(cg, "llvm.usub.sat", &ty, 1, v_args, 2);
+    c->v_end = zf_cg_select(cg, v_room, c->v_bytes, v_whole);
+}
+
+// ---- Steps ----------------------------------------------------------------------------------------------------
+
+static LLVMValueRef at(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_done, uint64_t more) {
+    return zf_cg_at_sink(cg, cg->ty_i8, v_pointer, zf_cg_add(cg, v_done, zf_cg_i64(cg, more)));
+}
+
+static LLVMTypeRef vector(zf_cg *cg) { return LLVMVectorType(cg->ty_i8, VECTOR); }
+
+// A loop that runs at least once: `step` copies from v_done on, and v_step bytes are done. Goes on to bb_next.
+static void steps(copy *c, const char *name, LLVMValueRef v_pattern, LLVMValueRef v_step, LLVMBasicBlockRef bb_next) {
+    zf_cg *cg = c->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_step = zf_cg_block(cg, name);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
+    zf_cg_br(cg, bb_step);
+    zf_cg_enter(cg, bb_step);
+    LLVMValueRef v_done = LLVMBuildPhi(cg->builder, cg->ty_i64, "");
+    LLVMAddIncoming(v_done, &v_zero, &bb_before, 1);
+    if (v_pattern != NULL) {
+        zf_cg_store(cg, v_pattern, at(cg, c->v_to, v_done, 0), 1);
+    } else {
+        for (unsigned k = 0; k < STEP; k += VECTOR)
+            zf_cg_store(cg, zf_cg_load(cg, vector(cg), at(cg, c->v_from, v_done, k), 1), at(cg, c->v_to, v_done, k), 1);
+    }
+    LLVMValueRef v_next = zf_cg_add(cg, v_done, v_step);
+    LLVMAddIncoming(v_done, &v_next, &bb_step, 1);
+    LLVMBuildStore(cg->builder, v_next, c->v_done);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, c->v_end), bb_step, bb_next);
+}
+
+// A table of the module: for each distance below a vector the bytes from which those of a vector come.
+static LLVMValueRef table(zf_cg *cg, const char *name, unsigned lanes, uint8_t of(unsigned distance, unsigned k)) {
+    LLVMValueRef v_global = LLVMGetNamedGlobal(cg->module, name), v_rows[VECTOR], v_row[VECTOR];
+    if (v_global != NULL) return v_global;
+    for (unsigned d = 0; d < VECTOR; d++) {
+        for (unsigned k = 0; k < lanes; k++) v_row[k] = LLVMConstInt(cg->ty_i8, of(d == 0 ? 1 : d, k), 0);
+        v_rows[d] = LLVMConstVector(v_row, lanes);
+    }
+    LLVMValueRef v_init = LLVMConstArray2(LLVMVectorType(cg->ty_i8, lanes), v_rows, VECTOR);
+    v_global = LLVMAddGlobal(cg->module, LLVMTypeOf(v_init), name);
+    LLVMSetInitializer(v_global, v_init);
+    LLVMSetGlobalConstant(v_global, 1);
+    LLVMSetLinkage(v_global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(v_global, LLVMGlobalUnnamedAddr);
+    return v_global;
+}
+
+static uint8_t repeated(unsigned distance, unsigned k) { return (uint8_t)(k % distance); }
+
+// How many bytes of a vector that repeats `distance` bytes are whole repetitions.
+static uint8_t whole(unsigned distance, unsigned k) {
+    (void)k;
+    return (uint8_t)(VECTOR / distance * distance);
+}
+
+// Lane k of the result is lane indices[k]. Back ends know this form, and have an instruction for it.
+static LLVMValueRef permute(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_indices) {
+    LLVMValueRef v = LLVMGetPoison(vector(cg));
+    for (unsigned k = 0; k < VECTOR; k++) {
+        LLVMValueRef v_index = LLVMBuildExtractElement(cg->builder, v_indices, zf_cg_i64(cg, k), "");
+        v = LLVMBuildInsertElement(cg->builder, v, LLVMBuildExtractElement(cg->builder, v_from, v_index, ""), zf_cg_i64(cg, k),
+                                   "");
+    }
+    return v;
+}
+
+// Less than a vector back.
+static void steps_near(copy *c, LLVMBasicBlockRef bb_next) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_rows = table(cg, "zf_repeated", VECTOR, repeated), v_wholes = table(cg, "zf_whole", 1, whole);
+    LLVMValueRef v_indices = zf_cg_load(cg, vector(cg), zf_cg_at(cg, vector(cg), v_rows, c->v_back), VECTOR);
+    LLVMSetVolatile(v_indices, 1); // seen through, the permutation would be taken apart
+    LLVMValueRef v_pattern = permute(cg, zf_cg_load(cg, vector(cg), c->v_from, 1), v_indices);
+    LLVMValueRef v_step = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_wholes, c->v_back), 1);
+    steps(c, "repeat", v_pattern, zf_cg_resize(cg, v_step, cg->ty_i64, false), bb_next);
+}
+
+// The bytes that no step copied.
+static void rest(copy *c) {
+    zf_cg *cg = c->cg;
+    zf_cg_loop loop;
+    LLVMValueRef v_from = LLVMBuildLoad2(cg->builder, cg->ty_i64, c->v_done, "");
+    zf_cg_loop_begin(cg, &loop, v_from, c->v_bytes, "copy_rest");
+    LLVMValueRef v = zf_cg_load(cg, cg->ty_i8, at(cg, c->v_from, loop.v_i, 0), 1);
+    zf_cg_store(cg, v, at(cg, c->v_to, loop.v_i, 0), 1);
+    zf_cg_loop_end(cg, &loop);
+}
+
+static void run(copy *c) {
+    zf_cg *cg = c->cg;
+    LLVMBasicBlockRef bb_steps = zf_cg_block(cg, "steps"), bb_rest = zf_cg_block(cg, "rest");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), c->v_done);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, c->v_end, zf_cg_i64(cg, 0)), bb_steps, bb_rest);
+    zf_cg_enter(cg, bb_steps);
+    if (c->v_back != NULL) {
+        LLVMBasicBlockRef bb_near = zf_cg_block(cg, "near"), bb_far = zf_cg_block(cg, "far");
+        LLVMValueRef v_near = zf_cg_icmp(cg, LLVMIntULT, c->v_back, zf_cg_i64(cg, VECTOR));
+        zf_cg_cond_br(cg, v_near, bb_near, bb_far);
+        zf_cg_enter(cg, bb_near);
+        steps_near(c, bb_rest);
+        zf_cg_enter(cg, bb_far);
+    }
+    steps(c, "copy", NULL, zf_cg_i64(cg, STEP), bb_rest);
+    LLVMMoveBasicBlockAfter(bb_rest, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_rest);
+    rest(c);
+}
+
+bool zf_host_copy_region(zf_chunk_region *region) {
+    zf_cg *cg = region->cg;
+    copy c = {.region = region, .cg = cg, .chunk = zf_chunk_of(zf_cg_frame_env(region->frame))};
+    c.access = region->stmt->reduce->term;
+    c.form = zf_region_form_of(region->stmt->reduce);
+    c.size = zf_kind_size(c.chunk->env.lower->type.kind);
+    if (!applies(&c)) return false;
+    // An empty region evaluates nothing.
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "some"), bb_copied = zf_cg_block(cg, "copied");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, region->v_count, zf_cg_i64(cg, 0)), bb_some, bb_copied);
+    zf_cg_enter(cg, bb_some);
+    c.v_done = zf_cg_alloca(cg, cg->ty_i64, "copied");
+    place(&c);
+    limit(&c);
+    run(&c);
+    zf_cg_br(cg, bb_copied);
+    LLVMMoveBasicBlockAfter(bb_copied, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_copied);
+    return true;
+}
