@@ -35,6 +35,15 @@ static bool groups_are_stored(const zf_graph *graph, const zf_graph_node *node) 
     return edge->stored >= 0 && edge->type.kind != ZF_K_BOOL;
 }
 
+/// Whether the file holds a place for each chunk of a node's output: at least a byte.
+static bool has_directory(const zf_plan *plan, uint32_t node) {
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_kernel *kernel = &plan->kernels[k];
+        if (kernel->root == node && kernel->domain == ZF_DOMAIN_CHUNKS) return kernel->tree >= 0;
+    }
+    return false;
+}
+
 static once *list_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count) {
     const zf_graph *graph = plan->graph;
     uint32_t most = 0;
@@ -54,8 +63,9 @@ static once *list_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count) 
             list[(*count)++] = (once){.check = check, .port = port};
         }
         if (!is_evaluated(plan, n)) continue;
-        // Whatever it holds, a chunk may take so many turns of counted loops: tiny chunks add up.
-        bool counted = node->inst->pattern == ZF_NON_PARALLEL && node->inst->lanes == 0;
+        // Whatever it holds, a chunk may take so many rounds of counted loops. Chunks that are in no directory cost a file
+        // nothing.
+        bool counted = node->inst->pattern == ZF_NON_PARALLEL && node->inst->lanes == 0 && !has_directory(plan, n);
         if (counted && zf_plan_check(plan, n, (zf_span){0}, 10) >= 0) steps[n].decode += ZF_CHUNK_WORK;
         // Few steps an element are within what a block may take, whatever its size.
         if (steps[n].decode > ZF_STEPS_EACH || steps[n].size > ZF_STEPS_EACH / GROUPS_EACH) {

@@ -32,7 +32,26 @@ static const char text[] = "algorithm pieces(src: u8[] per chunk, stop: u8[1] pe
                            "    decode { var n: u64 = 0; while n != turns[0] { n += 1; } emit 0; }\n"
                            "    encode(x) { turns.push(0); }\n"
                            "}\n"
-                           "table many { c: u8 = idle; }\n";
+                           "table many { c: u8 = idle; }\n"
+                           "algorithm waits(src: u8[] per chunk) -> u8[] non_parallel(chunk = 1) {\n"
+                           "    decode { var n: u64 = 0; while n != src.len { n += 1; } emit src.u8(); }\n"
+                           "    encode(x) { for c in chunks(x) { src.append(c); } }\n"
+                           "}\n"
+                           "table placed { c: u8 = waits; }\n"
+                           "algorithm sums(src: u8[] per chunk) -> u8[] non_parallel(chunk = 3) {\n"
+                           "    decode {\n"
+                           "        require sum(k in 0..src.len: src[k] as u32) < 1000;\n"
+                           "        for n in 0..src.len { for k in n..src.len { if k == n { emit src[k]; } } }\n"
+                           "    }\n"
+                           "    encode(x) { for c in chunks(x) { src.append(c); } }\n"
+                           "}\n"
+                           "table looped { c: u8 = sums; }\n"
+                           "table nested { c: u8 = sums(dictionary(bitpack)); }\n"
+                           "algorithm slow(s: u8[]) -> u8[] fully_parallel {\n"
+                           "    decode(i) { var t: u8 = 0; for k in 0..60000 { t = t * 3 + s[i]; } return s[i] + (t ^ t); }\n"
+                           "    encode(x) { s.append(x); }\n"
+                           "}\n"
+                           "table pulled { c: u8 = sums(slow); }\n";
 enum { ROWS = 250, RUN = 10 };
 
 static char path[64], source[80];
@@ -154,9 +173,10 @@ static void test_ranges(void) {
     }
 }
 
-/// Chunks that are nothing but turns of a loop: so many of them that a small file could ask for days are refused.
+/// Chunks that are nothing but rounds of a loop: so many of them that a small file could ask for days are refused. A file has a
+/// place for each chunk that has a part of a stream, so any number of those is taken.
 static void test_many(zf_program *program) {
-    enum { SOME = 900 * 1000, TOO_MANY = 1200 * 1000 };
+    enum { SOME = 900 * 1000, TOO_MANY = 1200 * 1000, TINY = 300 * 1000 };
     uint8_t *zeros = calloc(1, TOO_MANY);
     zf_encode_column column = {.name = "c", .values = zeros};
     zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = 1 << 21};
@@ -165,6 +185,15 @@ static void test_many(zf_program *program) {
           error.message);
     CHECK(zf_encode(program, "many", &column, 1, TOO_MANY, &options, path, NULL, &error) == ZF_ERR_INPUT, "they are taken");
     CHECK(strcmp(error.code, "ZF1310") == 0, "%s %s", error.code, error.message);
+    CHECK(zf_encode(program, "placed", &column, 1, TOO_MANY, &options, path, NULL, &error) == ZF_OK, "%s %s", error.code,
+          error.message);
+    CHECK(zf_encode(program, "looped", &column, 1, TINY, &options, path, NULL, &error) == ZF_OK, "100,000 chunks: %s %s",
+          error.code, error.message);
+    CHECK(zf_encode(program, "nested", &column, 1, TINY, &options, path, NULL, &error) == ZF_OK, "%s %s", error.code,
+          error.message);
+    CHECK(zf_encode(program, "pulled", &column, 1, TINY, &options, path, NULL, &error) == ZF_ERR_UNSUPPORTED, "slow elements");
+    CHECK(strcmp(error.code, "ZF0804") == 0 && strstr(error.message, "with what it pulls") != NULL, "%s %s", error.code,
+          error.message);
     free(zeros);
 }
 
