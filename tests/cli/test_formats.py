@@ -11,6 +11,7 @@ import subprocess
 import sys
 import unittest
 
+from lz_blocks import plain_of, sequences_of_split, varint
 from zfc_case import Case, cache_of_module
 
 try:
@@ -47,14 +48,6 @@ def zigzag(value):
 
 def unzigzag(code):
     return code >> 1 ^ -(code & 1)
-
-
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out) + bytes([value])
 
 
 class Reader:
@@ -467,15 +460,28 @@ class Formats(Case):
     def program(self, kind, codec):
         return self.file("f.zf", f"table t {{ c: {kind} = {codec}; }}\n")
 
-    def stored(self, kind, codec, plain):
-        """The chunk that the interpreter's run of the encoder stores, whose rows are all in one chunk."""
+    def streams(self, kind, codec, plain, *names):
+        """The chunks that the interpreter's run of the encoder stores in streams, whose rows are all in one chunk."""
         (self.dir / "streams").mkdir(exist_ok=True)
         run = subprocess.run([INTERPRETER, f"{self.program(kind, codec)}:t.c", self.file("in", plain), self.dir / "streams"],
                              capture_output=True, text=True, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertIn("equal", run.stdout)
-        name = "page" if codec.startswith("delta") else "src"
-        return (self.dir / "streams" / name).read_bytes()
+        return [(self.dir / "streams" / name).read_bytes() for name in names]
+
+    def stored(self, kind, codec, plain):
+        return self.streams(kind, codec, plain, "page" if codec.startswith("delta") else "src")[0]
+
+    def split(self, plain):
+        """Streams of lz_split, distances as numbers."""
+        tokens, literals, distances, more = self.streams("u8", "lz_split(search: 8)", plain, "tokens", "literals", "distances", "more")
+        return tokens, literals, struct.unpack(f"<{len(distances) // 2}H", distances), more
+
+    def test_split(self):
+        found = self.split(b"abcabcabcabcabcabcX, end.")
+        self.assertEqual(found, (b"\x3c\x70", b"abcX, end.", (3, 1), b""))
+        for plain in texts(random.Random(3)):
+            self.assertTrue(plain_of(sequences_of_split(*self.split(plain))) == plain, f"{len(plain)} bytes")
 
     def test_examples(self):
         for codec, kind, values, wanted in EXAMPLES:

@@ -7,6 +7,7 @@ import random
 import sys
 import unittest
 
+from lz_blocks import lz4_of
 from zfc_case import Case, cache_of_module
 
 try:
@@ -29,18 +30,10 @@ def words(count):
 
 def lz4_block(data):
     """A block with a match of all but its begin and its last five bytes, if the data repeats; else literals alone."""
-    def length(n):
-        return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
-
-    def sequence(literals, match, distance):
-        token = min(len(literals), 15) << 4 | (min(match - 4, 15) if match else 0)
-        end = distance.to_bytes(2, "little") + length(match - 4) if match else b""
-        return bytes([token]) + length(len(literals)) + literals + end
-
     period = next((d for d in range(1, min(64, len(data) - 9)) if data[d:] == data[:-d]), None)
     if period is None:
-        return sequence(data, 0, 0)
-    return sequence(data[:period], len(data) - period - 5, period) + sequence(data[-5:], 0, 0)
+        return lz4_of([(data, 0, 0)])
+    return lz4_of([(data[:period], period, len(data) - period - 5), (data[-5:], 0, 0)])
 
 
 class Wrapped(Case):
@@ -86,6 +79,35 @@ class Wrapped(Case):
     @unittest.skipUnless(pyarrow, "pyarrow has liblz4")
     def test_lz4_of_others(self):
         self.of_library("lz4_raw", "lz")
+
+    def stored(self):
+        """Bytes of the streams of the column."""
+        columns = json.loads(self.good("inspect", self.dir / "t.zfd", "--json"))["columns"]
+        return sum(stream["bytes"] for block in columns[0]["blocks"] for stream in block["streams"])
+
+    @unittest.skipUnless(pyarrow, "pyarrow has liblz4")
+    def test_ten_thousand(self):
+        """Chunks of 80 to 160 bytes: stored as they are, beside a directory."""
+        lengths = [80 + k * 37 % 81 for k in range(10_000)]
+        data = words(220_000)[:sum(lengths)]
+        codec = pyarrow.Codec("lz4_raw")
+        packed, lines = self.write(data, lambda plain: codec.compress(plain, asbytes=True), lengths)
+        self.assertEqual(len(lines), 10_000)
+        self.wrap("lz", "-q")
+        self.check(data, [(0, len(data))])
+        self.assertEqual(self.stored(), len(packed))
+        container = (self.dir / "t.zfd").read_bytes()
+        self.assertIn(packed, container)
+        self.assertLess(len(container) - len(packed), 10_000 * 3 * 4 + 8192)  # three fields of at most four bytes a chunk
+
+    def test_hundred_thousand(self):
+        """Chunks of one to three bytes, each of literals."""
+        data = (bytes(range(200)) * 1000)[:199_999]
+        packed, lines = self.write(data, lz4_block, (1, 2, 3))
+        self.assertEqual(len(lines), 100_000)
+        self.wrap("lz", "-q")
+        self.check(data, [(0, len(data))])
+        self.assertEqual(self.stored(), len(packed))
 
     @unittest.skipUnless(pyarrow, "pyarrow has libsnappy")
     def test_snappy_of_others(self):

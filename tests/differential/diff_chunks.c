@@ -33,7 +33,7 @@ static const zf_codec_node *chunked(const zf_codec_choice *choice) {
 // ---- Blocks of one chunk that no encoder here writes, byte by byte -----------------------------------------------
 
 // Rare kinds of formats of others, and what only a liar would write.
-enum { HAND_STREAMS = 2 };
+enum { HAND_STREAMS = 4 };
 
 typedef struct hand {
     const char *codec; ///< begins so
@@ -62,6 +62,14 @@ static const hand hands[] = {
      3,
      {BYTES("\x01\x05\x00\xfa\xff"
             "abcde")}},
+    // The example of lz_split. A token that copies nothing; the shortest copies and literals with a length of their own. A length
+    // that wraps, and so is 17.
+    {"lz_split", 25, {BYTES("\x3c\x70"), BYTES("abcX, end."), BYTES("\x03\x00\x01\x00"), BYTES("")}},
+    {"lz_split",
+     40,
+     {BYTES("\x20\xf0\x0f\x01\x10"), BYTES("abcdefghijklmnopqr"), BYTES("\x02\x00\x05\x00\x11\x00\x01\x00\x01\x00"),
+      BYTES("\x00\x00")}},
+    {"lz_split", 18, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
     // Two runs that begin and end inside bytes; a list of members, two of them in one byte; a bitmap.
     {"roaring", 60, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
     {"roaring", 30, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},
