@@ -30,6 +30,9 @@ void zf_lower_prefix(zf_kernel_build *lower); ///< prefix sums, from zf_lower_el
 /// A region that copies from a stream or from the chunk's output, by vectors (zf_kernel_ops; host_copy.c).
 bool zf_host_copy_region(struct zf_chunk_region *region);
 
+/// A row of the lanes of a chunk, by vectors (zf_kernel_ops; host_lanes.c).
+bool zf_host_lanes_row(struct zf_chunk *chunk, LLVMValueRef v_from, LLVMBasicBlockRef bb_singly);
+
 /// The environment of bodies (host_env.c).
 zf_kernel_env zf_host_env_make(zf_kernel_build *lower, uint32_t node);
 
@@ -50,6 +53,23 @@ LLVMValueRef zf_lower_whole_strips(zf_kernel_build *lower, const zf_lower_tiles 
 bool zf_lower_pulled(zf_kernel_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out);
 /// True when `access` is answered by those buffers; its range was checked when they were filled.
 bool zf_lower_pulled_here(const zf_kernel_env *env, const zf_expr *access);
+
+// ---- Vectors (host_vector.c) ----
+/// Lane k of the result is lane v_indices[k] of v_from, of as many lanes. Back ends know its form, and may have an instruction
+/// for it.
+LLVMValueRef zf_host_permute(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_indices);
+/// A constant table of the module: rows are vectors of at most 64 lanes. At most 256 rows.
+typedef struct zf_host_table_shape {
+    const char *name; ///< of the module's
+    unsigned bits, lanes, rows;
+    uint32_t (*entry)(unsigned row, unsigned lane);
+} zf_host_table_shape;
+LLVMValueRef zf_host_table(zf_cg *cg, const zf_host_table_shape *shape); ///< where row 0 is
+/// Loads a row, so that it can be the indices of a permutation.
+LLVMValueRef zf_host_table_row(zf_cg *cg, const zf_host_table_shape *shape, LLVMValueRef v_row);
+/// Has LLVM make a loop, after its end, by vectors of so many elements, and so many of them at once. Its iterations do not depend
+/// on each other.
+void zf_host_loop_by_vectors(zf_cg *cg, const zf_cg_loop *loop, unsigned lanes, unsigned at_once);
 
 // ---- Strips (host_strip.c) ----
 

@@ -151,49 +151,22 @@ static void steps(copy *c, const char *name, LLVMValueRef v_pattern, LLVMValueRe
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, c->v_end), bb_step, bb_next);
 }
 
-// A table of the module: for each distance below a vector the bytes from which those of a vector come.
-static LLVMValueRef table(zf_cg *cg, const char *name, unsigned lanes, uint8_t of(unsigned distance, unsigned k)) {
-    LLVMValueRef v_global = LLVMGetNamedGlobal(cg->module, name), v_rows[VECTOR], v_row[VECTOR];
-    if (v_global != NULL) return v_global;
-    for (unsigned d = 0; d < VECTOR; d++) {
-        for (unsigned k = 0; k < lanes; k++) v_row[k] = LLVMConstInt(cg->ty_i8, of(d == 0 ? 1 : d, k), 0);
-        v_rows[d] = LLVMConstVector(v_row, lanes);
-    }
-    LLVMValueRef v_init = LLVMConstArray2(LLVMVectorType(cg->ty_i8, lanes), v_rows, VECTOR);
-    v_global = LLVMAddGlobal(cg->module, LLVMTypeOf(v_init), name);
-    LLVMSetInitializer(v_global, v_init);
-    LLVMSetGlobalConstant(v_global, 1);
-    LLVMSetLinkage(v_global, LLVMPrivateLinkage);
-    LLVMSetUnnamedAddress(v_global, LLVMGlobalUnnamedAddr);
-    return v_global;
-}
-
-static uint8_t repeated(unsigned distance, unsigned k) { return (uint8_t)(k % distance); }
+// The bytes from which those of a vector come, for each distance below a vector.
+static uint32_t repeated(unsigned distance, unsigned k) { return distance == 0 ? 0 : k % distance; }
 
 // How many bytes of a vector that repeats `distance` bytes are whole repetitions.
-static uint8_t whole(unsigned distance, unsigned k) {
+static uint32_t whole(unsigned distance, unsigned k) {
     (void)k;
-    return (uint8_t)(VECTOR / distance * distance);
-}
-
-// Lane k of the result is lane indices[k]. Back ends know this form, and have an instruction for it.
-static LLVMValueRef permute(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_indices) {
-    LLVMValueRef v = LLVMGetPoison(vector(cg));
-    for (unsigned k = 0; k < VECTOR; k++) {
-        LLVMValueRef v_index = LLVMBuildExtractElement(cg->builder, v_indices, zf_cg_i64(cg, k), "");
-        v = LLVMBuildInsertElement(cg->builder, v, LLVMBuildExtractElement(cg->builder, v_from, v_index, ""), zf_cg_i64(cg, k),
-                                   "");
-    }
-    return v;
+    return distance == 0 ? VECTOR : VECTOR / distance * distance;
 }
 
 // Less than a vector back.
 static void steps_near(copy *c, LLVMBasicBlockRef bb_next) {
     zf_cg *cg = c->cg;
-    LLVMValueRef v_rows = table(cg, "zf_repeated", VECTOR, repeated), v_wholes = table(cg, "zf_whole", 1, whole);
-    LLVMValueRef v_indices = zf_cg_load(cg, vector(cg), zf_cg_at(cg, vector(cg), v_rows, c->v_back), VECTOR);
-    LLVMSetVolatile(v_indices, 1); // seen through, the permutation would be taken apart
-    LLVMValueRef v_pattern = permute(cg, zf_cg_load(cg, vector(cg), c->v_from, 1), v_indices);
+    static const zf_host_table_shape sources = {.name = "zf_repeated", 8, VECTOR, VECTOR, repeated};
+    static const zf_host_table_shape wholes = {.name = "zf_whole", 8, 1, VECTOR, whole};
+    LLVMValueRef v_pattern = zf_cg_load(cg, vector(cg), c->v_from, 1), v_wholes = zf_host_table(cg, &wholes);
+    v_pattern = zf_host_permute(cg, v_pattern, zf_host_table_row(cg, &sources, c->v_back));
     LLVMValueRef v_step = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_wholes, c->v_back), 1);
     steps(c, "repeat", v_pattern, zf_cg_resize(cg, v_step, cg->ty_i64, false), bb_next);
 }

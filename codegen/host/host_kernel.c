@@ -18,8 +18,11 @@ static void string_store(zf_kernel_build *lower, LLVMValueRef v_source, LLVMValu
     zf_cg_store(lower->cg, v_length, zf_cg_byte_at(lower->cg, v_at, 8), 8);
 }
 
-static const zf_kernel_ops ops = {
-    .env = zf_host_env_make, .string_load = string_load, .string_store = string_store, .region = zf_host_copy_region};
+static const zf_kernel_ops ops = {.env = zf_host_env_make,
+                                  .string_load = string_load,
+                                  .string_store = string_store,
+                                  .region = zf_host_copy_region,
+                                  .row = zf_host_lanes_row};
 
 static void attribute(zf_kernel_build *lower, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));

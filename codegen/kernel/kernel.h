@@ -21,6 +21,7 @@ enum {
 typedef struct zf_kernel_env zf_kernel_env;
 typedef struct zf_running zf_running;
 typedef struct zf_expansion zf_expansion;
+struct zf_chunk;
 struct zf_chunk_region;
 
 /// Where the parts of a tile's values go that are more than elements. Bits go through memory, since tiles do not store them one
@@ -57,6 +58,9 @@ typedef struct zf_kernel_ops {
     /// Makes the elements of a region over one binder that one thread makes, whose room was checked, with the checks of its term
     /// (kernel_chunks.h). False: nothing was emitted, and they are made one by one. NULL: never.
     bool (*region)(struct zf_chunk_region *region);
+    /// Makes the row of lanes from element v_from (i64) of a chunk on, or branches to bb_singly before it changed anything, for
+    /// the row to be made one lane after the other. False: nothing was emitted. NULL: never.
+    bool (*row)(struct zf_chunk *chunk, LLVMValueRef v_from, LLVMBasicBlockRef bb_singly);
 } zf_kernel_ops;
 
 /// A kernel that is being built: what all targets have.

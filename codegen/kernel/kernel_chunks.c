@@ -123,6 +123,7 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
 
 static LLVMValueRef state_at(zf_cg *cg, const zf_chunk *chunk, const zf_state *state) {
     if (chunk->together) return chunk->v_states[state->index];
+    if (chunk->in_row) return chunk->v_own[state->index];
     return zf_cg_at(cg, zf_cg_memory_type(cg, state->type), chunk->v_states[state->index], chunk->v_lane);
 }
 
@@ -162,7 +163,7 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
 }
 
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
-    if (stmt->kind == ZF_S_IF) return zf_chunk_light_if(cg, frame, stmt);
+    if (stmt->kind == ZF_S_IF) return zf_chunk_row_reads(cg, frame, stmt) || zf_chunk_light_if(cg, frame, stmt);
     if (stmt->kind == ZF_S_EMIT)
         zf_chunk_emit(cg, frame, stmt);
     else if (stmt->kind == ZF_S_EMIT_REGION)

@@ -84,6 +84,11 @@ struct zf_chunk {
     LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
     bool retraces;        ///< elements are built for their checks alone, and not stored
     bool counted;         ///< v_work was changed
+    // ---- of a row of lanes that is made by vectors (host_lanes.c)
+    bool in_row, row_reads; ///< the states are the variables v_own; the body's first statement reads
+    LLVMValueRef *v_own;    ///< by state
+    LLVMValueRef v_reads;   ///< by lane: whether it reads (i8)
+    LLVMValueRef v_taken;   ///< by lane: the element that it reads
     // ---- of lanes that walk it together
     bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
     LLVMValueRef v_exists; ///< i1: this lane has an element; NULL: all have
@@ -118,6 +123,8 @@ zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Assignments to states and variables, with the reads in them, which count only where v_if (i1).
 void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, LLVMValueRef v_if);
+/// The first statement of a row that is made by vectors, an `if` around a read: takes what was read. False: it is another.
+bool zf_chunk_row_reads(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Assigns a state of the lane at hand.
 void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v);
 /// The states' first values, lane by lane; then the elements.

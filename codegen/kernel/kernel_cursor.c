@@ -86,6 +86,11 @@ static zf_cg_value next(const cursor *c) {
     zf_cg_value value;
     const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
     if (chunk->together && chunk->ops->next(c->cg, c->frame, c->expr, &value)) return value;
+    if (chunk->in_row) {
+        LLVMTypeRef ty = zf_cg_type(c->cg, c->s->port->type);
+        LLVMValueRef v_from = zf_cg_at(c->cg, ty, chunk->v_taken, chunk->v_lane);
+        return zf_cg_scalar(c->s->port->type, zf_cg_load(c->cg, ty, v_from, zf_kind_size(c->s->port->type.kind)));
+    }
     LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
     const zf_port *port = c->s->port;
     zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};

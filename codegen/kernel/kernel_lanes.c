@@ -1,6 +1,6 @@
-// Lanes on the host: one after the other, their states in arrays. Whether a lane refills is a coin's toss that no branch
-// predictor learns, while the next lane waits for nothing of it: so a light `if` becomes selects, and its read moves the cursor
-// by 0 or 1.
+// Lanes on the host: one after the other, their states in arrays, but for rows that the target makes by vectors. Whether a lane
+// refills is a coin's toss that no branch predictor learns, while the next lane waits for nothing of it: so a light `if` becomes
+// selects, and its read moves the cursor by 0 or 1.
 #include "codegen/kernel/kernel_chunks.h"
 
 // ---- Light ifs ------------------------------------------------------------------------------------------------
@@ -53,6 +53,15 @@ void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, 
     }
 }
 
+bool zf_chunk_row_reads(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    if (!chunk->in_row || stmt != chunk->inst->decode.stmts) return false;
+    if (!chunk->row_reads) return true;
+    LLVMValueRef v_reads = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, chunk->v_reads, chunk->v_lane), 1);
+    zf_chunk_assign_where(cg, frame, stmt->body, zf_cg_resize(cg, v_reads, cg->ty_i1, false));
+    return true;
+}
+
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     const zf_expr *condition = stmt->value;
@@ -94,6 +103,14 @@ void zf_chunk_run_lanes(zf_chunk *chunk) {
     LLVMValueRef v_last = zf_cg_add(cg, chunk->v_count, zf_cg_i64(cg, inst->lanes - 1));
     zf_cg_loop_begin(cg, &rows, v_zero, LLVMBuildUDiv(cg->builder, v_last, v_lanes, ""), "row");
     LLVMValueRef v_from = zf_cg_mul(cg, rows.v_i, v_lanes);
+    const zf_kernel_ops *ops = chunk->env.lower->ops;
+    if (ops->row != NULL) {
+        LLVMBasicBlockRef bb_singly = zf_cg_block(cg, "singly");
+        if (ops->row(chunk, v_from, bb_singly)) zf_cg_br(cg, rows.bb_next);
+        LLVMMoveBasicBlockAfter(bb_singly, zf_cg_here(cg));
+        if (LLVMGetBasicBlockTerminator(zf_cg_here(cg)) == NULL) zf_cg_br(cg, bb_singly);
+        zf_cg_enter(cg, bb_singly);
+    }
     zf_cg_loop_begin(cg, &lanes, v_zero, zf_cg_umin(cg, v_lanes, zf_cg_sub(cg, chunk->v_count, v_from)), "element");
     chunk->v_lane = lanes.v_i;
     LLVMValueRef v_within = lanes.v_i;
