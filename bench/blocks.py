@@ -102,7 +102,7 @@ class Library:
 class Bench:
     def __init__(self, options, tree):
         self.o, self.tree = options, pathlib.Path(tree)
-        self.results = []
+        self.results, self.commit = [], None
 
     def zfc(self, *words):
         done = subprocess.run([self.o.zfc, *map(str, words)], capture_output=True, text=True,
@@ -149,6 +149,7 @@ class Bench:
             for way, words in ways.items():
                 report = json.loads(self.zfc("bench", "--json", "--threads", 1, "--repeats", TIMES, "--bytes", data.nbytes, *words, container))
                 runs[way].append(report["results"][0])
+                self.commit = report["commit"]
         speed = library and data.nbytes / min(theirs) / 1e9
         for way, of in runs.items():
             took, copy = (min(r[what]["least"] / r["plain_bytes"] for r in of) for what in ("decode_seconds", "copy_seconds"))
@@ -195,8 +196,7 @@ def main():
                 bench.case(f"bitpack-{width}-{kind}", kind, "bitpack", bits_of(kind, width, most // KINDS[kind]().itemsize))
     record = {
         "bench": "blocks", "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": json.loads(subprocess.run([options.zfc, "--version", "--json"], capture_output=True, text=True, check=False).stdout or "{}").get("commit")
-        or subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"], capture_output=True, text=True).stdout.strip(),
+        "commit": bench.commit,
         "command": f"bench/blocks.py ZFC {options.parquet.name} --runs {options.runs} --mib {options.mib}", "machine": processor(),
         "cores": len(os.sched_getaffinity(0)), "load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "threads": 1,
         "libraries": {library.name: library.version for library in libraries},
