@@ -238,6 +238,15 @@ void zf_cg_loop_end(zf_cg *cg, zf_cg_loop *loop) {
 
 void zf_cg_unreachable_block(zf_cg *cg) { zf_cg_enter(cg, zf_cg_block(cg, "dead")); }
 
+void zf_cg_expect(zf_cg *cg, bool holds) {
+    enum { OFTEN = 2000 };
+    LLVMMetadataRef parts[3] = {LLVMMDStringInContext2(cg->context, "branch_weights", strlen("branch_weights")),
+                                LLVMValueAsMetadata(zf_cg_i32(cg, holds ? OFTEN : 1)),
+                                LLVMValueAsMetadata(zf_cg_i32(cg, holds ? 1 : OFTEN))};
+    LLVMValueRef v_weights = LLVMMetadataAsValue(cg->context, LLVMMDNodeInContext2(cg->context, parts, 3));
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(zf_cg_here(cg)), LLVMGetMDKindIDInContext(cg->context, "prof", 4), v_weights);
+}
+
 // ---- Variables ------------------------------------------------------------------------------------------------
 
 zf_cg_variable zf_cg_variable_make(zf_cg *cg, zf_type type, const char *name) {

@@ -85,6 +85,9 @@ LLVMValueRef zf_cg_intrinsic(zf_cg *cg, const char *name, LLVMTypeRef *types, si
 /// Declares (once) and calls a C function of the runtime support; `returns` and the arguments' types make its type.
 LLVMValueRef zf_cg_call(zf_cg *cg, const char *name, LLVMTypeRef returns, LLVMValueRef *arguments, unsigned argument_count);
 
+/// Says of the conditional branch that was just built, which ends the block at hand, how it nearly always goes.
+void zf_cg_expect(zf_cg *cg, bool holds);
+
 /// A counted loop in canonical form: for v_i in v_begin..v_end (u64, half open; nothing when begin >= end).
 typedef struct zf_cg_loop {
     LLVMBasicBlockRef bb_body, bb_next, bb_end;

@@ -70,6 +70,8 @@ LLVMValueRef zf_host_table_row(zf_cg *cg, const zf_host_table_shape *shape, LLVM
 /// Has LLVM make a loop, after its end, by vectors of so many elements, and so many of them at once. Its iterations do not depend
 /// on each other.
 void zf_host_loop_by_vectors(zf_cg *cg, const zf_cg_loop *loop, unsigned lanes, unsigned at_once);
+/// Has LLVM leave a short loop, after its end, as it is.
+void zf_host_keep_loop(zf_cg *cg, const zf_cg_loop *loop);
 
 // ---- Strips (host_strip.c) ----
 

@@ -12,7 +12,7 @@
 enum {
     VECTOR = 16,                     ///< bytes of a load and a store
     STEP = 2 * VECTOR,               ///< bytes of a step
-    BEYOND = STEP - 1,               ///< bytes that a step may go beyond the region
+    BEYOND = STEP,                   ///< bytes that steps may go beyond the region: a whole one of an empty one
     UNREAD = BEYOND - ZF_READ_AHEAD, ///< of them those for which a stream must have bytes behind the region
 };
 
@@ -27,7 +27,7 @@ typedef struct copy {
     LLVMValueRef v_to, v_from;     ///< pointers
     LLVMValueRef v_bytes;          ///< of the region
     LLVMValueRef v_back;           ///< bytes from the one to the other; NULL for a stream
-    LLVMValueRef v_end;            ///< steps may begin below
+    LLVMValueRef v_end;            ///< steps begin below
     LLVMValueRef v_done;           ///< slot: bytes that were copied
 } copy;
 
@@ -71,55 +71,38 @@ static LLVMValueRef in_bytes(copy *c, LLVMValueRef v_elements) {
     return c->size == 1 ? v_elements : zf_cg_mul(c->cg, v_elements, zf_cg_i64(c->cg, c->size));
 }
 
-// V01 unless there are v_count elements from v_first on among v_length. There is one at least.
-static void check(copy *c, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_length) {
-    zf_cg *cg = c->cg;
-    if (c->access->proved) return;
+// Whether there are v_count elements from v_first on among v_length (i1).
+static LLVMValueRef lies_within(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_length) {
     LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntULE, v_first, v_length);
-    LLVMValueRef v_ends = zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_sub(cg, v_length, v_first));
-    zf_cg_check(cg, &c->chunk->env.env, zf_cg_and(cg, v_begins, v_ends), 1, c->access->span, c->access);
+    return zf_cg_and(cg, v_begins, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_sub(cg, v_length, v_first)));
 }
 
-// Finds both places, as the chunk is when the statement begins.
-static void place(copy *c) {
-    zf_cg *cg = c->cg;
-    zf_chunk_region *r = c->region;
-    LLVMValueRef v_first, v_distance, v_count = r->v_count;
-    if (c->stream != NULL) {
-        v_first = c->form.from == NULL ? r->v_lo : zf_cg_add(cg, number(c, c->form.from), r->v_lo);
-        check(c, v_first, v_count, c->stream->v_length);
-        c->v_from = zf_cg_at(cg, cg->ty_i8, c->stream->v_bytes, in_bytes(c, v_first));
-    } else {
-        v_distance = number(c, c->form.distance);
-        v_first = zf_cg_add(cg, zf_cg_sub(cg, r->v_pos, v_distance), r->v_lo);
-        if (c->form.repeats) v_count = zf_cg_i64(cg, 0); // none lies behind the first distance
-        check(c, v_first, v_count, r->v_pos);
-        c->v_back = in_bytes(c, zf_cg_sub(cg, r->v_pos, v_first));
-    }
-    LLVMValueRef v_to = zf_cg_add(cg, c->chunk->v_start, r->v_pos);
-    c->v_to = zf_cg_at_sink(cg, cg->ty_i8, c->chunk->env.lower->v_sink, in_bytes(c, v_to));
-    if (c->stream == NULL) c->v_from = zf_cg_at_sink(cg, cg->ty_i8, c->v_to, LLVMBuildNeg(cg->builder, c->v_back, ""));
-    c->v_bytes = in_bytes(c, r->v_count);
+// V01 unless that is so. The region has an element at least.
+static void check(copy *c, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_length) {
+    if (c->access->proved) return;
+    zf_cg_check(c->cg, &c->chunk->env.env, lies_within(c->cg, v_first, v_count, v_length), 1, c->access->span, c->access);
 }
 
-// Where steps end: with the region where they may go beyond it, else where a whole one begins last.
-static void limit(copy *c) {
+static LLVMValueRef first_of_stream(copy *c) {
+    LLVMValueRef v_lo = c->region->v_lo;
+    return c->form.from == NULL ? v_lo : zf_cg_add(c->cg, number(c, c->form.from), v_lo);
+}
+
+// Whether a step may begin anywhere in the region: there is room for what it copies beyond it (i1).
+static LLVMValueRef has_room(copy *c) {
     zf_cg *cg = c->cg;
-    zf_chunk_region *r = c->region;
-    LLVMTypeRef ty = cg->ty_i64;
+    const zf_chunk_region *r = c->region;
     LLVMValueRef v_behind = zf_cg_sub(cg, zf_cg_sub(cg, c->chunk->v_count, r->v_pos), r->v_count);
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntUGE, in_bytes(c, v_behind), zf_cg_i64(cg, BEYOND));
-    v_room = zf_cg_within(cg, v_room, "room of the last step of a copy");
-    if (c->stream != NULL) {
-        LLVMValueRef v_base = zf_cg_at(cg, cg->ty_i8, c->stream->v_bytes, in_bytes(c, c->stream->v_length));
-        LLVMValueRef v_stop = LLVMBuildPtrToInt(cg->builder, v_base, ty, "");
-        LLVMValueRef v_read = zf_cg_add(cg, LLVMBuildPtrToInt(cg->builder, c->v_from, ty, ""), c->v_bytes);
-        LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, zf_cg_sub(cg, v_stop, v_read), zf_cg_i64(cg, UNREAD));
-        v_room = zf_cg_and(cg, v_room, zf_cg_within(cg, v_more, "bytes of the last step of a copy"));
-    }
-    LLVMValueRef v_args[2] = {c->v_bytes, zf_cg_i64(cg, BEYOND)};
-    LLVMValueRef v_whole = zf_cg_intrinsic(cg, "llvm.usub.sat", &ty, 1, v_args, 2);
-    c->v_end = zf_cg_select(cg, v_room, c->v_bytes, v_whole);
+    return zf_cg_within(cg, v_room, "room of the last step of a copy");
+}
+
+// Whether the stream has so much to read; then the region itself lies in it.
+static LLVMValueRef has_bytes(copy *c, LLVMValueRef v_first) {
+    zf_cg *cg = c->cg;
+    uint64_t unread = (UNREAD + c->size - 1) / c->size;
+    LLVMValueRef v_count = zf_cg_add(cg, c->region->v_count, zf_cg_i64(cg, unread));
+    return zf_cg_within(cg, lies_within(cg, v_first, v_count, c->stream->v_length), "bytes of the last step of a copy");
 }
 
 // ---- Steps ----------------------------------------------------------------------------------------------------
@@ -130,7 +113,7 @@ static LLVMValueRef at(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_done, u
 
 static LLVMTypeRef vector(zf_cg *cg) { return LLVMVectorType(cg->ty_i8, VECTOR); }
 
-// A loop that runs at least once: `step` copies from v_done on, and v_step bytes are done. Goes on to bb_next.
+// A loop that runs at least once, while what is done is below v_end. Goes on to bb_next.
 static void steps(copy *c, const char *name, LLVMValueRef v_pattern, LLVMValueRef v_step, LLVMBasicBlockRef bb_next) {
     zf_cg *cg = c->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_step = zf_cg_block(cg, name);
@@ -149,6 +132,7 @@ static void steps(copy *c, const char *name, LLVMValueRef v_pattern, LLVMValueRe
     LLVMAddIncoming(v_done, &v_next, &bb_step, 1);
     LLVMBuildStore(cg->builder, v_next, c->v_done);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, c->v_end), bb_step, bb_next);
+    zf_cg_expect(cg, false);
 }
 
 // The bytes from which those of a vector come, for each distance below a vector.
@@ -171,35 +155,91 @@ static void steps_near(copy *c, LLVMBasicBlockRef bb_next) {
     steps(c, "repeat", v_pattern, zf_cg_resize(cg, v_step, cg->ty_i64, false), bb_next);
 }
 
-// The bytes that no step copied.
+// The bytes that no step copied: a few at the end of a chunk or stream. A volatile load keeps LLVM from making a call of it.
 static void rest(copy *c) {
     zf_cg *cg = c->cg;
     zf_cg_loop loop;
     LLVMValueRef v_from = LLVMBuildLoad2(cg->builder, cg->ty_i64, c->v_done, "");
     zf_cg_loop_begin(cg, &loop, v_from, c->v_bytes, "copy_rest");
     LLVMValueRef v = zf_cg_load(cg, cg->ty_i8, at(cg, c->v_from, loop.v_i, 0), 1);
+    LLVMSetVolatile(v, 1);
     zf_cg_store(cg, v, at(cg, c->v_to, loop.v_i, 0), 1);
     zf_cg_loop_end(cg, &loop);
+    zf_host_keep_loop(cg, &loop);
 }
 
-static void run(copy *c) {
+// Steps up to v_end.
+static void all_steps(copy *c, LLVMBasicBlockRef bb_next) {
     zf_cg *cg = c->cg;
-    LLVMBasicBlockRef bb_steps = zf_cg_block(cg, "steps"), bb_rest = zf_cg_block(cg, "rest");
-    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), c->v_done);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, c->v_end, zf_cg_i64(cg, 0)), bb_steps, bb_rest);
-    zf_cg_enter(cg, bb_steps);
     if (c->v_back != NULL) {
         LLVMBasicBlockRef bb_near = zf_cg_block(cg, "near"), bb_far = zf_cg_block(cg, "far");
         LLVMValueRef v_near = zf_cg_icmp(cg, LLVMIntULT, c->v_back, zf_cg_i64(cg, VECTOR));
         zf_cg_cond_br(cg, v_near, bb_near, bb_far);
         zf_cg_enter(cg, bb_near);
-        steps_near(c, bb_rest);
+        steps_near(c, bb_next);
         zf_cg_enter(cg, bb_far);
     }
-    steps(c, "copy", NULL, zf_cg_i64(cg, STEP), bb_rest);
-    LLVMMoveBasicBlockAfter(bb_rest, zf_cg_here(cg));
-    zf_cg_enter(cg, bb_rest);
-    rest(c);
+    steps(c, "copy", NULL, zf_cg_i64(cg, STEP), bb_next);
+}
+
+// ---- Regions --------------------------------------------------------------------------------------------------
+
+// The places that are copied to, and from, and where steps go and the rest.
+typedef struct blocks {
+    LLVMBasicBlockRef bb_from[2]; // with v_end[k]
+    LLVMValueRef v_end[2];
+    LLVMBasicBlockRef bb_steps, bb_rest, bb_copied;
+} blocks;
+
+// Steps that stay in the region, where there are any; goes on to the steps, or to the rest.
+static void stay(copy *c, blocks *b) {
+    zf_cg *cg = c->cg;
+    LLVMTypeRef ty = cg->ty_i64;
+    LLVMValueRef v_args[2] = {c->v_bytes, zf_cg_i64(cg, STEP - 1)};
+    b->v_end[1] = zf_cg_intrinsic(cg, "llvm.usub.sat", &ty, 1, v_args, 2);
+    b->bb_from[1] = zf_cg_here(cg);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, b->v_end[1], zf_cg_i64(cg, 0)), b->bb_steps, b->bb_rest);
+}
+
+// Goes on where the region has elements, else behind it.
+static void begin_some(copy *c, const blocks *b) {
+    zf_cg *cg = c->cg;
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "some");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, c->region->v_count, zf_cg_i64(cg, 0)), bb_some, b->bb_copied);
+    zf_cg_enter(cg, bb_some);
+}
+
+static void divide(copy *c, blocks *b, LLVMValueRef v_room, LLVMBasicBlockRef bb_stay) {
+    zf_cg *cg = c->cg;
+    b->v_end[0] = c->v_bytes;
+    b->bb_from[0] = zf_cg_here(cg);
+    zf_cg_cond_br(cg, v_room, b->bb_steps, bb_stay);
+    zf_cg_expect(cg, true);
+    zf_cg_enter(cg, bb_stay);
+}
+
+static void from_stream(copy *c, blocks *b) {
+    zf_cg *cg = c->cg;
+    // An empty region evaluates nothing that may fail. Otherwise a step that is not needed costs less than a branch.
+    bool plain = c->form.from == NULL || zf_cg_arm_of(c->region->frame, c->form.from) == ZF_CG_ARM_PLAIN;
+    if (!plain) begin_some(c, b);
+    LLVMValueRef v_first = first_of_stream(c);
+    c->v_from = zf_cg_at_sink(cg, cg->ty_i8, c->stream->v_bytes, in_bytes(c, v_first));
+    divide(c, b, zf_cg_and(cg, has_bytes(c, v_first), has_room(c)), zf_cg_block(cg, "stay"));
+    if (plain) begin_some(c, b);
+    check(c, v_first, c->region->v_count, c->stream->v_length);
+}
+
+static void from_output(copy *c, blocks *b) {
+    zf_cg *cg = c->cg;
+    const zf_chunk_region *r = c->region;
+    begin_some(c, b);
+    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_sub(cg, r->v_pos, number(c, c->form.distance)), r->v_lo);
+    LLVMValueRef v_count = c->form.repeats ? zf_cg_i64(cg, 0) : r->v_count; // nothing lies behind what it repeats
+    check(c, v_first, v_count, r->v_pos);
+    c->v_back = in_bytes(c, zf_cg_sub(cg, r->v_pos, v_first));
+    c->v_from = zf_cg_at_sink(cg, cg->ty_i8, c->v_to, LLVMBuildNeg(cg->builder, c->v_back, ""));
+    divide(c, b, has_room(c), zf_cg_block(cg, "stay"));
 }
 
 bool zf_host_copy_region(zf_chunk_region *region) {
@@ -209,16 +249,29 @@ bool zf_host_copy_region(zf_chunk_region *region) {
     c.form = zf_region_form_of(region->stmt->reduce);
     c.size = zf_kind_size(c.chunk->env.lower->type.kind);
     if (!applies(&c)) return false;
-    // An empty region evaluates nothing.
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "some"), bb_copied = zf_cg_block(cg, "copied");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, region->v_count, zf_cg_i64(cg, 0)), bb_some, bb_copied);
-    zf_cg_enter(cg, bb_some);
+    blocks b = {.bb_steps = zf_cg_block(cg, "steps"), .bb_rest = zf_cg_block(cg, "rest"), .bb_copied = zf_cg_block(cg, "copied")};
+    LLVMBasicBlockRef bb_done = zf_cg_block(cg, "steps_done");
+    LLVMValueRef v_to = in_bytes(&c, zf_cg_add(cg, c.chunk->v_start, region->v_pos));
+    c.v_to = zf_cg_at_sink(cg, cg->ty_i8, c.chunk->env.lower->v_sink, v_to);
+    c.v_bytes = in_bytes(&c, region->v_count);
     c.v_done = zf_cg_alloca(cg, cg->ty_i64, "copied");
-    place(&c);
-    limit(&c);
-    run(&c);
-    zf_cg_br(cg, bb_copied);
-    LLVMMoveBasicBlockAfter(bb_copied, zf_cg_here(cg));
-    zf_cg_enter(cg, bb_copied);
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), c.v_done);
+    if (c.stream != NULL)
+        from_stream(&c, &b);
+    else
+        from_output(&c, &b);
+    stay(&c, &b);
+    zf_cg_enter(cg, b.bb_steps);
+    c.v_end = zf_cg_phi2(cg, cg->ty_i64, b.v_end[0], b.bb_from[0], b.v_end[1], b.bb_from[1]);
+    all_steps(&c, bb_done);
+    zf_cg_enter(cg, bb_done);
+    LLVMValueRef v_done = LLVMBuildLoad2(cg->builder, cg->ty_i64, c.v_done, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_done, c.v_bytes), b.bb_copied, b.bb_rest);
+    zf_cg_expect(cg, true);
+    zf_cg_enter(cg, b.bb_rest);
+    rest(&c);
+    zf_cg_br(cg, b.bb_copied);
+    LLVMMoveBasicBlockAfter(b.bb_copied, zf_cg_here(cg));
+    zf_cg_enter(cg, b.bb_copied);
     return true;
 }

@@ -46,14 +46,24 @@ static LLVMMetadataRef wish(zf_cg *cg, const char *name, LLVMTypeRef ty, uint64_
     return LLVMMDNodeInContext2(cg->context, parts, ty != NULL ? 2 : 1);
 }
 
-void zf_host_loop_by_vectors(zf_cg *cg, const zf_cg_loop *loop, unsigned lanes, unsigned at_once) {
-    LLVMMetadataRef self = LLVMTemporaryMDNode(cg->context, NULL, 0);
-    LLVMMetadataRef wishes[5] = {self, wish(cg, "llvm.loop.vectorize.enable", cg->ty_i1, 1),
-                                 wish(cg, "llvm.loop.vectorize.width", cg->ty_i32, lanes),
-                                 wish(cg, "llvm.loop.interleave.count", cg->ty_i32, at_once),
-                                 wish(cg, "llvm.loop.unroll.disable", NULL, 0)}; // before it became vectors
-    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, 5);
+static void tell_loop(zf_cg *cg, const zf_cg_loop *loop, LLVMMetadataRef *wishes, unsigned count) {
+    LLVMMetadataRef self = wishes[0] = LLVMTemporaryMDNode(cg->context, NULL, 0);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, count);
     LLVMMetadataReplaceAllUsesWith(self, node); // names itself: so it is this loop's alone
     unsigned kind = LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9);
     LLVMSetMetadata(LLVMGetBasicBlockTerminator(loop->bb_next), kind, LLVMMetadataAsValue(cg->context, node));
+}
+
+void zf_host_loop_by_vectors(zf_cg *cg, const zf_cg_loop *loop, unsigned lanes, unsigned at_once) {
+    LLVMMetadataRef wishes[5] = {NULL, wish(cg, "llvm.loop.vectorize.enable", cg->ty_i1, 1),
+                                 wish(cg, "llvm.loop.vectorize.width", cg->ty_i32, lanes),
+                                 wish(cg, "llvm.loop.interleave.count", cg->ty_i32, at_once),
+                                 wish(cg, "llvm.loop.unroll.disable", NULL, 0)}; // before it became vectors
+    tell_loop(cg, loop, wishes, 5);
+}
+
+void zf_host_keep_loop(zf_cg *cg, const zf_cg_loop *loop) {
+    LLVMMetadataRef wishes[3] = {NULL, wish(cg, "llvm.loop.vectorize.enable", cg->ty_i1, 0),
+                                 wish(cg, "llvm.loop.unroll.disable", NULL, 0)};
+    tell_loop(cg, loop, wishes, 3);
 }

@@ -12,6 +12,7 @@ void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t nu
     if (LLVMIsAConstantInt(v_ok) && LLVMConstIntGetZExtValue(v_ok) != 0) return;
     LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
     zf_cg_cond_br(cg, v_ok, bb_on, bb_fail);
+    if (lower->host != NULL) zf_cg_expect(cg, true);
     LLVMMoveBasicBlockAfter(bb_on, zf_cg_here(cg));
     zf_cg_enter(cg, bb_fail);
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, number), lower->v_fail);
