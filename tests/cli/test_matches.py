@@ -117,6 +117,7 @@ class Matches(Case):
         plains = [plain_of(block) for block in edges()]
         for codec in ("lz_split(chunk: 4194304)", "lz_split", "lz_split(chunk: 1024, search: 3)"):
             self.encoded(codec, b"".join(plains), plains)
+        self.encoded("lz_split(chunk: 3)", bytes(range(150)) * 2000)  # 100,000 chunks
         text, sizes = self.text(9000), []
         for codec in ("lz4", "lz_split", "lz_split(search: 1)"):
             self.encoded(codec, text)
