@@ -102,6 +102,7 @@ struct zf_cg_env {
     /// `work` counts as the language does (V10): iterations of unbounded loops and terms of plain reductions, each on its own.
     /// If false, it counts everything that takes time.
     bool counts_as_written;
+    bool counts_all; ///< of loops it counts every turn, also where the language needs no count
     /// Not NULL: the condition of this COND is known, and the other arm is never taken.
     const zf_expr *decided;
     bool decided_so; ///< which it is
@@ -211,6 +212,8 @@ LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
                               bool msb);
 /// The lowest v_count (0..=64) bits set.
 LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limit);
+/// The low half of an i64, and whether that is all of it (i1).
+LLVMValueRef zf_cg_narrow(zf_cg *cg, LLVMValueRef v, LLVMValueRef *v_fits);
 /// The halves of an i64, as i32; the low one of any integer.
 LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v);
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v);

@@ -20,6 +20,14 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
     return zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_none, "no bits"), zf_cg_i64(cg, 0), v_mask);
 }
 
+LLVMValueRef zf_cg_narrow(zf_cg *cg, LLVMValueRef v, LLVMValueRef *v_fits) {
+    bool small = LLVMIsAConstantInt(v)
+                     ? LLVMConstIntGetZExtValue(v) <= UINT32_MAX
+                     : LLVMIsAZExtInst(v) != NULL && LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(v, 0))) <= 32;
+    *v_fits = small ? zf_cg_i1(cg, true) : zf_cg_icmp(cg, LLVMIntULE, v, zf_cg_i64(cg, UINT32_MAX));
+    return zf_cg_resize(cg, v, cg->ty_i32, false);
+}
+
 LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
 
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v) {

@@ -323,7 +323,7 @@ void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBas
     LLVMBasicBlockRef bb_outer_break = frame->bb_break, bb_outer_continue = frame->bb_continue;
     frame->bb_break = bb_break;
     frame->bb_continue = bb_continue;
-    bool counted = !stmt->bounded || (!frame->env->counts_as_written && may_leave(stmt->body));
+    bool counted = !stmt->bounded || frame->env->counts_all || (!frame->env->counts_as_written && may_leave(stmt->body));
     if (counted && frame->env->work != NULL) frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
     zf_cg_stmts(cg, frame, stmt->body);
     frame->bb_break = bb_outer_break;

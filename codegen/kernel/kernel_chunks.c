@@ -237,6 +237,7 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
     v_end = zf_cg_umin(cg, v_end, v_all);
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, s->v_first, v_end);
     s->v_length = zf_cg_select(cg, v_some, zf_cg_sub(cg, v_end, s->v_first), v_zero);
+    if (s->narrow) s->v_length = zf_cg_umin(cg, s->v_length, zf_cg_i64(cg, UINT32_MAX));
     s->v_total = s->v_length;
     unsigned width = zf_kind_bits(s->port->type.kind);
     if (s->by_bits) s->v_total = zf_cg_mul(cg, s->v_length, zf_cg_i64(cg, width));
@@ -319,7 +320,8 @@ static void make_slots(zf_chunk *chunk) {
         chunk->streams[s] = (zf_chunk_stream){.port = port, .edge = lower->graph->nodes[chunk->env.node].inputs[s]};
         chunk->streams[s].by_bits = zf_chunk_reads_bits(inst, port);
         // A block's streams have at most 2^32 elements.
-        bool narrow = chunk->together && !chunk->streams[s].by_bits;
+        bool narrow = (chunk->together || chunk->narrow) && !chunk->streams[s].by_bits;
+        chunk->streams[s].narrow = chunk->narrow && narrow;
         chunk->streams[s].v_at = zf_cg_alloca(cg, narrow ? cg->ty_i32 : cg->ty_i64, port->name);
     }
     chunk->v_states = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->state_count + 1);

@@ -19,6 +19,11 @@ typedef struct zf_chunk_stream {
     LLVMValueRef v_bytes;  ///< where they begin in memory; NULL where elements are made by an expression
     LLVMValueRef v_bit;    ///< their first bit counted from v_bytes; NULL: 0
     LLVMValueRef v_at;     ///< slot: the position
+    bool narrow;           ///< the position is an i32 (zf_chunk)
+    LLVMValueRef v_window; ///< of bytes: where a window of them begins, in which byte k of the chunk is k + v_skew (i32) modulo
+                           ///< window_bytes, a power of two; NULL: there is none
+    LLVMValueRef v_skew;
+    uint32_t window_bytes;
 } zf_chunk_stream;
 
 /// The running value of a scan inside an emit region.
@@ -80,6 +85,7 @@ struct zf_chunk {
     LLVMValueRef v_when;    ///< i1: what is built counts only then (kernel_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
+    bool narrow; ///< positions that count elements are i32; a stream of more has no others. Set before zf_chunk_open
     // ---- of a warp that walks it (form_warp.c)
     LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
     bool retraces;        ///< elements are built for their checks alone, and not stored

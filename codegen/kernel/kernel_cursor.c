@@ -4,6 +4,9 @@
 
 #include "frontend/check/walk.h"
 
+// Bytes that as many loads take sooner than two words do.
+enum { FEW = 2, FEW_OF_WINDOW = 4 };
+
 // ---- Which unit -----------------------------------------------------------------------------------------------
 
 typedef struct search {
@@ -43,13 +46,29 @@ typedef struct cursor {
     unsigned width; ///< bits of an element
 } cursor;
 
-static LLVMValueRef here(const cursor *c) { return LLVMBuildLoad2(c->cg->builder, c->cg->ty_i64, c->s->v_at, ""); }
+static LLVMValueRef here(const cursor *c) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v = LLVMBuildLoad2(cg->builder, c->s->narrow ? cg->ty_i32 : cg->ty_i64, c->s->v_at, "");
+    return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
 
 /// The position, or the next one that begins an element: every byte does, where bytes are read.
 static LLVMValueRef aligned(const cursor *c) {
     if (!c->s->by_bits) return here(c);
     LLVMValueRef v = zf_cg_add(c->cg, here(c), zf_cg_i64(c->cg, c->width - 1));
     return zf_cg_and(c->cg, v, zf_cg_i64(c->cg, ~(uint64_t)(c->width - 1)));
+}
+
+/// As `take`, of positions of 32 bits. Returns the condition (i1) under which the amount is there, where a failure is only noted.
+static LLVMValueRef take_narrow(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_fits, v_none, v_total = zf_cg_resize(cg, c->s->v_total, cg->ty_i32, false);
+    v_from = zf_cg_narrow(cg, v_from, &v_none);
+    v_amount = zf_cg_narrow(cg, v_amount, &v_fits);
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_amount, zf_cg_sub(cg, v_total, v_from));
+    v_ok = zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_and(cg, v_fits, v_ok), 2, c->expr->span, c->expr);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
+    return v_ok;
 }
 
 /// V02 unless v_amount more is left behind v_from, which is not behind the end; moves over it.
@@ -66,9 +85,12 @@ static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
 static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
     const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
     if (chunk->together) return chunk->ops->claim(c->cg, c->frame, c->s, v_amount, c->expr);
-    LLVMValueRef v_from = align ? aligned(c) : here(c);
-    take(c, v_from, v_amount);
-    return v_from;
+    LLVMValueRef v_from = align ? aligned(c) : here(c), v_held = NULL;
+    if (c->s->narrow)
+        v_held = take_narrow(c, v_from, v_amount);
+    else
+        take(c, v_from, v_amount);
+    return v_held == NULL || c->s->v_window != NULL ? v_from : zf_cg_select(c->cg, v_held, v_from, zf_cg_i64(c->cg, 0));
 }
 
 /// Converts a number of elements to the position's unit.
@@ -113,6 +135,31 @@ static bool is_load(const cursor *c, LLVMValueRef v_count) {
     return count == 1 || count == 2 || count == 4 || count == 8;
 }
 
+// Byte v_from + k of the chunk, in the stream's window or where the stream lies.
+static LLVMValueRef byte_at(const cursor *c, LLVMValueRef v_from, uint64_t k) {
+    zf_cg *cg = c->cg;
+    const zf_chunk_stream *s = c->s;
+    if (s->v_window == NULL) {
+        LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
+        return zf_cg_byte_at(cg, zf_cg_at(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, s->v_bytes, v_first), v_from), k);
+    }
+    LLVMValueRef v_at = zf_cg_add(cg, zf_cg_resize(cg, v_from, cg->ty_i32, false), s->v_skew);
+    v_at = zf_cg_and(cg, zf_cg_add(cg, v_at, zf_cg_i32(cg, (uint32_t)k)), zf_cg_i32(cg, s->window_bytes - 1));
+    return zf_cg_at(cg, cg->ty_i8, s->v_window, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+}
+
+/// `count` bytes from v_from on, by loads of one each: of a stream whose bytes lie at any place.
+static LLVMValueRef few_bytes(const cursor *c, LLVMValueRef v_from, uint64_t count, bool big) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_all = zf_cg_i32(cg, 0);
+    for (uint64_t k = 0; k < count; k++) {
+        LLVMValueRef v = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, byte_at(c, v_from, k), 1), cg->ty_i32, false);
+        v = LLVMBuildShl(cg->builder, v, zf_cg_i32(cg, (uint32_t)(8 * (big ? count - 1 - k : k))), "");
+        v_all = zf_cg_or(cg, v_all, v);
+    }
+    return zf_cg_resize(cg, v_all, cg->ty_i64, false);
+}
+
 /// v_count bytes (at most 8), the first the lowest, or the highest.
 static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     zf_cg *cg = c->cg;
@@ -123,6 +170,10 @@ static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     }
     LLVMValueRef v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
     LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
+    uint64_t few = LLVMIsAConstantInt(v_count) ? LLVMConstIntGetZExtValue(v_count) : UINT64_MAX;
+    uint64_t most = c->s->v_window != NULL ? FEW_OF_WINDOW : FEW;
+    if (few <= most && c->s->narrow && c->s->v_bytes != NULL && c->s->v_bit != NULL) return few_bytes(c, v_from, few, big);
+    if (c->s->v_window != NULL) v_from = zf_cg_umin(cg, v_from, c->s->v_total); // the check may have failed
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
 }
 
@@ -166,6 +217,10 @@ static LLVMValueRef peek(const cursor *c, LLVMValueRef v_count) {
 
 static void skip(const cursor *c, LLVMValueRef v_count) {
     zf_cg *cg = c->cg;
+    if (c->s->narrow) {
+        take_narrow(c, here(c), v_count);
+        return;
+    }
     LLVMValueRef v_from = aligned(c), v_left = in_elements(c, zf_cg_sub(cg, c->s->v_total, v_from));
     zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_icmp(cg, LLVMIntULE, v_count, v_left), 2, c->expr->span, c->expr);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, in_units(c, v_count)), c->s->v_at);
@@ -195,7 +250,12 @@ zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
     case ZF_C_PEEK: v = peek(&c, v_count); break;
     case ZF_C_SKIP: skip(&c, v_count); break;
     case ZF_C_ALIGN: LLVMBuildStore(cg->builder, aligned(&c), c.s->v_at); break;
-    case ZF_C_AT_END: return zf_cg_scalar(expr->type, zf_cg_icmp(cg, LLVMIntUGE, here(&c), c.s->v_total));
+    case ZF_C_AT_END:
+        if (c.s->narrow) { // both halves above are 0
+            v = LLVMBuildLoad2(cg->builder, cg->ty_i32, c.s->v_at, "");
+            return zf_cg_scalar(expr->type, zf_cg_icmp(cg, LLVMIntUGE, v, zf_cg_resize(cg, c.s->v_total, cg->ty_i32, false)));
+        }
+        return zf_cg_scalar(expr->type, zf_cg_icmp(cg, LLVMIntUGE, here(&c), c.s->v_total));
     case ZF_C_POS: v = in_elements(&c, here(&c)); break;
     case ZF_C_BIT_POS: v = here(&c); break;
     case ZF_C_COUNT: break;
