@@ -18,6 +18,7 @@ static const struct {
     [ZF_CHOICE_STAGE] = {ZF_SEARCH_WAY, "another way to stage words"},
     [ZF_CHOICE_PREFETCH] = {ZF_SEARCH_WAY, "prefetching or not"},
     [ZF_CHOICE_TABLE] = {ZF_SEARCH_WAY, "another size of tables in shared memory"},
+    [ZF_CHOICE_RECORDS] = {ZF_SEARCH_WAY, "another way to emit"},
 };
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");

@@ -14,6 +14,9 @@ enum {
     ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
 
+typedef struct zf_chunk zf_chunk;
+typedef struct zf_chunk_stream zf_chunk_stream;
+
 /// The state that only kernels of GPUs have.
 typedef struct zf_simt_state {
     LLVMValueRef v_blocks;      ///< of the unit (i64)
@@ -78,6 +81,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
 bool zf_simt_rows_alike(const zf_reduce *reduce);
 /// Makes a region of a chunk (zf_chunk_ops).
 void zf_simt_share_rows(void *region);
+/// Prefetches the first bytes of the chunk's part of a stream (zf_chunk_ops).
+void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *stream);
 /// Bytes of shared memory that chunks with lanes take beside tables.
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
 

@@ -17,6 +17,7 @@ typedef enum zf_choice_kind {
     ZF_CHOICE_STAGE,     ///< how packed words are copied to shared memory: zf_simt_stage_way
     ZF_CHOICE_PREFETCH,  ///< 1: a tile prefetches the elements that it reads; a map of packed bits prefetches for a later tile
     ZF_CHOICE_TABLE,     ///< KiB of shared memory for streams that are gathered from
+    ZF_CHOICE_RECORDS,   ///< 0: none; a walk notes what it emits in records: 1: all lanes walk together, 2: they guess steps
     ZF_CHOICE_KINDS
 } zf_choice_kind;
 

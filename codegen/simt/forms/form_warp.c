@@ -53,6 +53,7 @@ void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_s
 
 void zf_form_warp_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
     zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
+    zf_form_allow_records(plan, kernel, space);
     zf_form_allow_walk(plan, kernel, shape, space);
 }
 
@@ -126,7 +127,7 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     meet(chunk);
 }
 
-static void prefetch(zf_chunk *chunk, const zf_chunk_stream *s) {
+void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *s) {
     enum { PIECE = 64 }; // bytes
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
@@ -137,7 +138,7 @@ static void prefetch(zf_chunk *chunk, const zf_chunk_stream *s) {
 }
 
 static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
-                                 .prefetch = prefetch,
+                                 .prefetch = zf_simt_prefetch_chunk,
                                  .share = share_region,
                                  .share_rows = zf_simt_share_rows,
                                  .share_turns = share_turns,

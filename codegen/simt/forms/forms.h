@@ -80,6 +80,9 @@ uint32_t zf_form_text_bytes(const zf_plan *plan, const zf_kernel *kernel);
 const char *zf_form_lanes_refusal(const zf_inst *inst);
 /// Adds the choices of a kernel of chunks without lanes: how many threads walk a chunk, and how many chunks they have.
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space);
+/// Adds the choice whether a kernel of chunks has records, and how its steps are walked then.
+void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *space);
+void zf_form_records_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_numbers_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_words_slow(zf_kernel_build *lower, const zf_simt_shape *shape);

@@ -45,7 +45,7 @@ static void check_texts(void) {
         {"4097:L=8", "begins with no number"},
         {"99999999999999999999:L=8", "begins with no number"},
         {"0:", "`0:` is not a choice"},
-        {"0:L", "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, PREFETCH or TABLE"},
+        {"0:L", "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, PREFETCH, TABLE or RECORDS"},
         {"0:=8", "is not a choice"},
         {"0:LL=8", "is not a choice"},
         {"0: L=8", "is not a choice"},

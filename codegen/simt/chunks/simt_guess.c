@@ -1,0 +1,537 @@
+// Guess and chain: the steps of a chunk program whose state between steps is the cursor and the output's position alone.
+//
+// Each lane builds the step that would begin at one of as many consecutive bytes as there are lanes. Where it ends tells which
+// lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these bytes, and their
+// elements. The steps of the first lane are the true ones. A distance or a `require` that needs the position waits until then.
+//
+// A lane leaves a step *undecided* where a check fails, where a loop turns more often than is usual, and where something is too
+// large. All lanes walk such a step together, so that failures are those of one thread.
+#include "codegen/body/cg_fault_sites.h"
+#include "codegen/body/cg_frame.h"
+#include "codegen/simt/chunks/simt_records.h"
+#include "frontend/check/walk.h"
+
+enum {
+    TURNS = 4,          // of a step's loops together, its own included
+    LARGEST = 1 << 22,  // elements of a record
+    REQUIRES = 4,       // statements that wait
+    REQUIRE_LOCALS = 8, // that such a statement takes
+};
+#define UNDECIDED UINT32_C(0x80000000) // in place of the distance to the next step
+#define LAST UINT32_C(0xc0000000)
+
+/// A site of the step: slots.
+typedef struct guessed_site {
+    LLVMValueRef v_some;                   ///< i1: it is come to, and emits something
+    LLVMValueRef v_before;                 ///< i32: elements of the step before it
+    LLVMValueRef v_words[ZF_RECORD_WORDS]; ///< i64
+} guessed_site;
+
+/// A `require` that waits: slots.
+typedef struct waiting {
+    const zf_stmt *stmt;
+    LLVMValueRef v_met;    ///< i1: it is come to
+    LLVMValueRef v_before; ///< i32
+    const zf_local *locals[REQUIRE_LOCALS];
+    LLVMValueRef v_locals[REQUIRE_LOCALS];
+    uint32_t local_count;
+    bool fits;
+} waiting;
+
+struct zf_guess {
+    zf_records *r;
+    LLVMValueRef v_elements; ///< slot (i32): of the step so far
+    LLVMValueRef v_open;     ///< slot (i1): it is undecided
+    guessed_site sites[ZF_RECORD_SITES];
+    waiting
+        requires[
+            REQUIRES];
+    uint32_t require_count;
+};
+
+static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
+    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
+}
+
+static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
+
+// A slot that is `v` before each guess.
+static LLVMValueRef slot(zf_cg *cg, LLVMValueRef v, const char *name) {
+    LLVMValueRef v_slot = zf_cg_alloca(cg, LLVMTypeOf(v), name);
+    LLVMBuildStore(cg->builder, v, v_slot);
+    return v_slot;
+}
+
+// ---- The window -----------------------------------------------------------------------------------------------
+
+// Bytes from the cursor on in shared memory: two halves of the stream, counted from the 16 bytes in which the chunk begins, and
+// in registers the half behind them, so that nobody waits for it. A step may read what lies there; what else it took, it read
+// wrong.
+
+enum { LOADED = 16, HALVES = 2 };
+
+uint32_t zf_records_guess_bytes(uint32_t wave) { return HALVES * LOADED * wave; }
+
+static LLVMTypeRef loaded_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, LOADED / 4); }
+
+static LLVMValueRef load_half(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_half) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, v_half, zf_cg_i32(cg, cg->wave)), r->v_lane); // in pieces of a lane
+    LLVMValueRef v_last = zf_cg_add(cg, zf_cg_resize(cg, s->v_total, cg->ty_i32, false), s->v_skew);
+    v_last = LLVMBuildLShr(cg->builder, zf_cg_last(cg, wide(cg, v_last)), zf_cg_i64(cg, 4), "");
+    v_at = zf_cg_clamp(cg, wide(cg, v_at), v_last, "bytes of a window");
+    LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_and(cg, v_first, zf_cg_i64(cg, ~(uint64_t)(LOADED - 1))));
+    return zf_cg_load(cg, loaded_type(cg), zf_cg_at(cg, loaded_type(cg), v_from, v_at), LOADED);
+}
+
+static void store_half(zf_records *r, LLVMValueRef v_half, LLVMValueRef v) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_at = zf_cg_mul(cg, zf_cg_and(cg, v_half, zf_cg_i32(cg, HALVES - 1)), zf_cg_i32(cg, cg->wave));
+    v_at = zf_cg_add(cg, v_at, r->v_lane);
+    zf_cg_store(cg, v, zf_cg_at(cg, loaded_type(cg), r->v_window, wide(cg, v_at)), LOADED);
+}
+
+void zf_records_guess_begin(zf_records *r) {
+    zf_cg *cg = r->cg;
+    zf_chunk_stream *s = &r->chunk->streams[r->program.cursor->slot];
+    LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
+    s->v_skew = zf_cg_and(cg, zf_cg_resize(cg, v_first, cg->ty_i32, false), zf_cg_i32(cg, LOADED - 1));
+    s->window_bytes = zf_records_guess_bytes(cg->wave);
+    r->v_loaded = slot(cg, zf_cg_i32(cg, UINT32_MAX - 1), "loaded");
+    r->v_ahead = slot(cg, LLVMConstNull(loaded_type(cg)), "ahead");
+    r->v_windows = slot(cg, zf_cg_i32(cg, 0), "windows");
+}
+
+void zf_records_guess_end(zf_records *r) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)), zf_cg_i64(cg, (uint64_t)TURNS * cg->wave));
+    zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, load(cg, r->chunk->v_work), v_turns), "turns of loops");
+}
+
+// Brings the window to v_at (i32). Returns the position (i32) up to which the window has bytes.
+static LLVMValueRef move_window(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_at) {
+    zf_cg *cg = r->cg;
+    uint32_t half = LOADED * cg->wave;
+    LLVMBasicBlockRef bb_move = zf_cg_block(cg, "window"), bb_far = zf_cg_block(cg, "window_far"),
+                      bb_near = zf_cg_block(cg, "window_near"), bb_moved = zf_cg_block(cg, "window_moved"),
+                      bb_there = zf_cg_block(cg, "window_there");
+    LLVMValueRef v_one = zf_cg_i32(cg, 1),
+                 v_half = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_at, s->v_skew), zf_cg_i32(cg, half), "");
+    LLVMValueRef v_behind = zf_cg_add(cg, v_half, v_one), v_loaded = load(cg, r->v_loaded);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_half, v_loaded), bb_move, bb_there);
+    zf_cg_enter(cg, bb_move);
+    zf_simt_barrier_warp(r->lower, "bytes of a window that are read before those in their place");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_half, zf_cg_add(cg, v_loaded, v_one)), bb_near, bb_far);
+    zf_cg_enter(cg, bb_near);
+    store_half(r, v_behind, load(cg, r->v_ahead));
+    zf_cg_br(cg, bb_moved);
+    zf_cg_enter(cg, bb_far);
+    store_half(r, v_half, load_half(r, s, v_half));
+    store_half(r, v_behind, load_half(r, s, v_behind));
+    zf_cg_br(cg, bb_moved);
+    zf_cg_enter(cg, bb_moved);
+    LLVMBuildStore(cg->builder, load_half(r, s, zf_cg_add(cg, v_behind, v_one)), r->v_ahead);
+    LLVMBuildStore(cg->builder, v_half, r->v_loaded);
+    zf_simt_barrier_warp(r->lower, "bytes of a window before those who read them");
+    zf_cg_br(cg, bb_there);
+    zf_cg_enter(cg, bb_there);
+    LLVMValueRef v_end = zf_cg_mul(cg, zf_cg_add(cg, v_behind, v_one), zf_cg_i32(cg, half));
+    return zf_cg_sub(cg, v_end, s->v_skew);
+}
+
+// ---- The step -------------------------------------------------------------------------------------------------
+
+// A failure leaves the step undecided. It is built to its end all the same, so that the lanes stay together.
+static void note_unless(struct zf_guess *g, LLVMValueRef v_ok) {
+    zf_cg *cg = g->r->cg;
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, load(cg, g->v_open), zf_cg_not(cg, v_ok)), g->v_open);
+}
+
+void zf_records_guess_require(zf_records *r, LLVMValueRef v_ok) { note_unless(r->guess, v_ok); }
+
+static void guess_site(struct zf_guess *g, uint32_t number) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    const zf_record_site *site = &r->program.sites[number];
+    guessed_site *s = &g->sites[number];
+    zf_record_what what = zf_records_what(r, site);
+    LLVMValueRef *v_words, v_before = load(cg, g->v_elements);
+    uint32_t words = zf_records_words(site, &what, &v_words);
+    LLVMValueRef v_fits, v_count = zf_cg_narrow(cg, what.v_count, &v_fits);
+    note_unless(g, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
+    LLVMBuildStore(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0)), s->v_some);
+    LLVMBuildStore(cg->builder, v_before, s->v_before);
+    for (uint32_t k = 0; k < words; k++) {
+        if (v_words[k] != NULL) LLVMBuildStore(cg->builder, v_words[k], s->v_words[k]);
+    }
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_before, v_count), g->v_elements);
+}
+
+static bool see_local(zf_visitor *visitor, zf_expr *expr) {
+    waiting *w = visitor->user;
+    if (expr->kind != ZF_X_LOCAL || expr->local->kind == ZF_L_FORMAL || expr->local->kind == ZF_L_CHUNK) return true;
+    for (uint32_t k = 0; k < w->local_count; k++) {
+        if (w->locals[k] == expr->local) return true;
+    }
+    if (w->local_count < REQUIRE_LOCALS && !expr->local->is_seq)
+        w->locals[w->local_count++] = expr->local;
+    else
+        w->fits = false;
+    return true;
+}
+
+// Keeps what a `require` takes until the position is known.
+static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    waiting w = {.stmt = stmt, .fits = g->require_count < REQUIRES};
+    zf_visitor visitor = {.user = &w, .expr = see_local};
+    zf_visit_expr(&visitor, stmt->value);
+    if (!w.fits) { // never decided
+        note_unless(g, zf_cg_i1(cg, false));
+        return;
+    }
+    w.v_met = g->
+                  requires[
+                          g->require_count]
+                      .v_met;
+    w.v_before = g->
+                     requires[
+                             g->require_count]
+                         .v_before;
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), w.v_met);
+    LLVMBuildStore(cg->builder, load(cg, g->v_elements), w.v_before);
+    for (uint32_t k = 0; k < w.local_count; k++) {
+        const zf_local *local = w.locals[k];
+        zf_expr expr = {.kind = ZF_X_LOCAL, .type = local->type, .local = (zf_local *)(uintptr_t)local, .range = local->range};
+        LLVMValueRef v = zf_cg_expr(cg, r->frame, &expr).v;
+        w.v_locals[k] = zf_cg_alloca(cg, LLVMTypeOf(v), "taken");
+        LLVMBuildStore(cg->builder, v, w.v_locals[k]);
+    }
+    g->
+        requires[
+                g->require_count++] = w;
+}
+
+// A loop of the step turns once; where it would turn again, the step is undecided.
+static void turn_once(struct zf_guess *g, const zf_stmt *loop) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_turn = zf_cg_block(cg, "turn"), bb_again = zf_cg_block(cg, "turn_again"),
+                      bb_end = zf_cg_block(cg, "turned");
+    if (loop->kind == ZF_S_WHILE)
+        zf_cg_cond_br(cg, zf_cg_expr(cg, r->frame, loop->value).v, bb_turn, bb_end);
+    else
+        zf_cg_br(cg, bb_turn);
+    zf_cg_enter(cg, bb_turn);
+    zf_cg_loop_body(cg, r->frame, loop, bb_end, bb_again);
+    zf_cg_br(cg, bb_again);
+    LLVMMoveBasicBlockAfter(bb_again, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_again);
+    if (loop->kind == ZF_S_WHILE)
+        note_unless(g, zf_cg_not(cg, zf_cg_expr(cg, r->frame, loop->value).v));
+    else
+        note_unless(g, zf_cg_i1(cg, false));
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, bb_again);
+    zf_cg_enter(cg, bb_end);
+}
+
+bool zf_records_guess_statement(zf_records *r, const zf_stmt *stmt) {
+    int32_t site = zf_records_site(r, stmt);
+    if (stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP)
+        turn_once(r->guess, stmt);
+    else if (site >= 0)
+        guess_site(r->guess, (uint32_t)site);
+    else if (zf_record_waits(stmt))
+        put_off(r->guess, stmt);
+    else
+        return false;
+    return true;
+}
+
+// Slots of a site that was not come to are undefined, so that ways that lead past it cost nothing.
+static void begin_slots(struct zf_guess *g) {
+    zf_cg *cg = g->r->cg;
+    LLVMValueRef v_no = zf_cg_i1(cg, false);
+    g->v_elements = slot(cg, zf_cg_i32(cg, 0), "elements");
+    g->v_open = slot(cg, v_no, "open");
+    for (uint32_t s = 0; s < g->r->program.site_count; s++) {
+        g->sites[s] = (guessed_site){.v_some = slot(cg, v_no, "some"), .v_before = zf_cg_alloca(cg, cg->ty_i32, "before")};
+        for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) g->sites[s].v_words[k] = zf_cg_alloca(cg, cg->ty_i64, "word");
+    }
+    for (uint32_t k = 0; k < REQUIRES; k++) {
+        g->
+            requires[
+                    k]
+                .v_met = slot(cg, v_no, "met");
+        g->
+            requires[
+                    k]
+                .v_before = zf_cg_alloca(cg, cg->ty_i32, "before");
+    }
+}
+
+static void forget(zf_cg *cg, LLVMValueRef v_slot) {
+    LLVMBuildStore(cg->builder, LLVMGetUndef(LLVMGetAllocatedType(v_slot)), v_slot);
+}
+
+// An undecided step has no records, whatever its slots hold.
+static void forget_slots(struct zf_guess *g) {
+    zf_cg *cg = g->r->cg;
+    forget(cg, g->v_elements);
+    for (uint32_t s = 0; s < g->r->program.site_count; s++) {
+        forget(cg, g->sites[s].v_some);
+        forget(cg, g->sites[s].v_before);
+        for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) forget(cg, g->sites[s].v_words[k]);
+    }
+    for (uint32_t k = 0; k < g->require_count; k++) {
+        forget(cg, g->requires[k].v_met);
+        forget(cg, g->requires[k].v_before);
+        for (uint32_t l = 0; l < g->requires[k].local_count; l++) forget(cg, g->requires[k].v_locals[l]);
+    }
+}
+
+// `v_next`, or UNDECIDED where the step may have read behind the window: never behind its cursor.
+static LLVMValueRef decided(struct zf_guess *g, const zf_chunk_stream *s, LLVMValueRef v_known, LLVMValueRef v_next) {
+    zf_cg *cg = g->r->cg;
+    LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, load(cg, s->v_at), v_known);
+    v_in = zf_cg_within(cg, v_in, "bytes of a window that a step read");
+    v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, load(cg, g->v_open)));
+    return zf_cg_select(cg, v_in, v_next, zf_cg_i32(cg, UNDECIDED));
+}
+
+static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
+                               const zf_expr *at) {
+    (void)cg, (void)violation, (void)span, (void)at;
+    zf_records *r = zf_records_of(env);
+    note_unless(r->guess, v_ok);
+    return v_ok;
+}
+
+// Takes turns of loops from those that a step may make before it is undecided.
+static void take_turns(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    LLVMValueRef v_left = load(cg, chunk->v_work), v_fits;
+    (void)span;
+    v_count = zf_cg_narrow(cg, v_count, &v_fits);
+    LLVMValueRef v_ok = zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count));
+    zf_chunk_stop_unless(chunk->env.lower, v_ok, 0);
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), chunk->v_work);
+}
+
+// Builds the step from v_at on, by the lanes apart; the window has bytes up to v_known. Returns the distance from v_at to the
+// next step (i32), UNDECIDED or LAST.
+static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_known) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    zf_chunk *chunk = r->chunk;
+    const zf_stmt *loop = r->program.loop;
+    zf_chunk_stream *s = &chunk->streams[r->program.cursor->slot];
+    LLVMValueRef v_real[3] = {s->v_at, r->lower->v_fail, chunk->v_work};
+    LLVMBasicBlockRef bb_stop = chunk->bb_stop;
+    LLVMBasicBlockRef bb_body = zf_cg_block(cg, "guess"), bb_next = zf_cg_block(cg, "guess_next"),
+                      bb_last = zf_cg_block(cg, "guess_last"), bb_open = zf_cg_block(cg, "undecided"),
+                      bb_met = zf_cg_block(cg, "guessed");
+    LLVMValueRef v_total = zf_cg_resize(cg, s->v_total, cg->ty_i32, false), v_left = zf_cg_sub(cg, v_total, v_at);
+    s->v_at = slot(cg, zf_cg_add(cg, v_at, zf_cg_umin(cg, r->v_lane, v_left)), "guess_at");
+    r->lower->v_fail = slot(cg, zf_cg_i32(cg, ZF_NO_FAILURE), "guess_fail");
+    chunk->v_work = slot(cg, zf_cg_i32(cg, TURNS), "guess_turns");
+    s->v_window = r->v_window;
+    chunk->bb_stop = bb_open;
+    chunk->env.env.counts_all = true;
+    void (*work)(zf_cg *, zf_cg_env *, LLVMValueRef, zf_span) = chunk->env.env.work;
+    chunk->env.env.work = take_turns;
+    LLVMValueRef (*check)(zf_cg *, zf_cg_env *, LLVMValueRef, unsigned, zf_span, const zf_expr *) = chunk->env.env.check;
+    chunk->env.env.check = note_check;
+    LLVMValueRef v_guard = cg->v_guard;
+    r->guess = g;
+    LLVMValueRef v_go = loop->kind == ZF_S_WHILE ? zf_cg_expr(cg, r->frame, loop->value).v : zf_cg_i1(cg, true);
+    zf_cg_cond_br(cg, v_go, bb_body, bb_last);
+    zf_cg_enter(cg, bb_body);
+    zf_cg_loop_body(cg, r->frame, loop, bb_last, bb_next);
+    zf_cg_br(cg, bb_next);
+    LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_next);
+    LLVMValueRef v_next = decided(g, s, v_known, zf_cg_sub(cg, load(cg, s->v_at), v_at));
+    zf_cg_br(cg, bb_met);
+    LLVMMoveBasicBlockAfter(bb_last, bb_next);
+    zf_cg_enter(cg, bb_last);
+    LLVMValueRef v_end = decided(g, s, v_known, zf_cg_i32(cg, LAST));
+    zf_cg_br(cg, bb_met);
+    LLVMMoveBasicBlockAfter(bb_open, bb_last);
+    zf_cg_enter(cg, bb_open);
+    forget_slots(g);
+    zf_cg_br(cg, bb_met);
+    LLVMMoveBasicBlockAfter(bb_met, bb_open);
+    zf_cg_enter(cg, bb_met);
+    LLVMValueRef v_phi = LLVMBuildPhi(cg->builder, cg->ty_i32, "step");
+    LLVMValueRef v_ways[3] = {v_next, v_end, zf_cg_i32(cg, UNDECIDED)};
+    LLVMBasicBlockRef bb_ways[3] = {bb_next, bb_last, bb_open};
+    LLVMAddIncoming(v_phi, v_ways, bb_ways, 3);
+    s->v_at = v_real[0];
+    s->v_window = NULL;
+    r->lower->v_fail = v_real[1];
+    chunk->v_work = v_real[2];
+    chunk->env.env.work = work;
+    chunk->env.env.check = check;
+    cg->v_guard = v_guard;
+    chunk->env.env.counts_all = false;
+    chunk->bb_stop = bb_stop;
+    r->guess = NULL;
+    return v_phi;
+}
+
+// ---- The chain ------------------------------------------------------------------------------------------------
+
+/// The steps of the first lane.
+typedef struct chain {
+    LLVMValueRef v_steps;    ///< set of lanes
+    LLVMValueRef v_next;     ///< i32: as a step's, of the last
+    LLVMValueRef v_elements; ///< i32: of all
+    LLVMValueRef v_true;     ///< i1: this lane's step is one of them, and decided
+    LLVMValueRef v_begin;    ///< i32: where its elements begin
+} chain;
+
+static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, ty_set, false), v_first = zf_cg_i32(cg, 0);
+    LLVMValueRef v_steps = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 1, 0), v_lane, "");
+    LLVMValueRef v_decided = zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, UNDECIDED));
+    // The last step of these bytes is followed by itself: nothing is added to its set any more.
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave));
+    LLVMValueRef v_to = zf_cg_select(cg, v_goes_on, v_next, r->v_lane);
+    uint32_t steps = (cg->wave + r->program.least - 1) / r->program.least; // of a lane, in this window
+    for (uint32_t known = 1; known < steps; known *= 2) {
+        v_steps = zf_cg_or(cg, v_steps, zf_simt_shuffle(r->lower, v_steps, v_to));
+        v_to = zf_simt_shuffle(r->lower, v_to, v_to);
+    }
+    chain c = {.v_steps = zf_simt_shuffle(r->lower, v_steps, v_first)};
+    c.v_next = zf_simt_shuffle(r->lower, v_next, zf_simt_shuffle(r->lower, v_to, v_first));
+    LLVMValueRef v_mine = LLVMBuildLShr(cg->builder, c.v_steps, v_lane, "");
+    c.v_true = zf_cg_and(cg, zf_cg_resize(cg, v_mine, cg->ty_i1, false), v_decided);
+    LLVMValueRef v_elements = zf_cg_select(cg, c.v_true, load(cg, g->v_elements), zf_cg_i32(cg, 0));
+    LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_elements, r->v_lane);
+    c.v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
+    c.v_begin = zf_cg_add(cg, load(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
+    return c;
+}
+
+// Whether what a `require` waits for holds, at the position that is known now (i1).
+static LLVMValueRef holds(struct zf_guess *g, const waiting *w, const chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    zf_chunk *chunk = r->chunk;
+    LLVMValueRef v_pos = chunk->v_pos, v_fail = r->lower->v_fail, v_ok = zf_cg_alloca(cg, cg->ty_i1, "holds");
+    LLVMBasicBlockRef bb_ask = zf_cg_block(cg, "waited"), bb_asked = zf_cg_block(cg, "asked"), bb_no = zf_cg_block(cg, "fails"),
+                      bb_stop = chunk->bb_stop;
+    zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, w->local_count + 1);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
+    zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, load(cg, w->v_met)), bb_ask, bb_asked);
+    zf_cg_enter(cg, bb_ask);
+    for (uint32_t k = 0; k < w->local_count; k++) {
+        saved[k] = *zf_cg_slot_of(cg, r->frame, w->locals[k]);
+        zf_cg_value value = zf_cg_scalar(w->locals[k]->type, load(cg, w->v_locals[k]));
+        zf_cg_bind(cg, r->frame, w->locals[k], &value);
+    }
+    chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
+    LLVMBuildStore(cg->builder, wide(cg, zf_cg_add(cg, c->v_begin, load(cg, w->v_before))), chunk->v_pos);
+    r->lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");
+    chunk->bb_stop = bb_no;
+    LLVMValueRef v_holds = zf_cg_expr(cg, r->frame, w->stmt->value).v;
+    LLVMBuildStore(cg->builder, zf_cg_holds(cg, ZF_SITE_CHECK, v_holds, "V06 that waited"), v_ok);
+    zf_cg_br(cg, bb_asked);
+    LLVMMoveBasicBlockAfter(bb_no, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_no);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_ok);
+    zf_cg_br(cg, bb_asked);
+    LLVMMoveBasicBlockAfter(bb_asked, bb_no);
+    zf_cg_enter(cg, bb_asked);
+    chunk->v_pos = v_pos;
+    r->lower->v_fail = v_fail;
+    chunk->bb_stop = bb_stop;
+    for (uint32_t k = 0; k < w->local_count; k++) *zf_cg_slot_of(cg, r->frame, w->locals[k]) = saved[k];
+    return load(cg, v_ok);
+}
+
+// Checks that waited for the position. One that fails leaves the chunk.
+static void check_steps(struct zf_guess *g, const chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_all = zf_cg_add(cg, load(cg, r->v_end), c->v_elements);
+    LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, v_all, zf_cg_resize(cg, r->chunk->v_count, cg->ty_i32, false));
+    LLVMValueRef v_bad = zf_cg_not(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_room, "room for the steps of a window"));
+    for (uint32_t k = 0; k < g->require_count; k++) {
+        LLVMValueRef v_fails = zf_cg_not(cg, holds(g, &g->requires[k], c));
+        v_bad = zf_cg_or(cg, v_bad, v_fails);
+    }
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        const guessed_site *site = &g->sites[s];
+        if (r->program.sites[s].form.kind != ZF_REGION_BACK) continue;
+        LLVMValueRef v_before = zf_cg_add(cg, c->v_begin, load(cg, site->v_before));
+        LLVMValueRef v_is = zf_cg_and(cg, c->v_true, load(cg, site->v_some));
+        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, load(cg, site->v_words[0]), wide(cg, v_before));
+        v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "distances within the chunk");
+        v_bad = zf_cg_or(cg, v_bad, zf_cg_and(cg, v_is, zf_cg_not(cg, v_ok)));
+    }
+    zf_chunk_stop_unless(r->lower, zf_cg_not(cg, zf_simt_any(r->lower, v_bad)), 0);
+}
+
+static void put_records(struct zf_guess *g, const chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_below = zf_simt_lanes_below(cg, r->v_lane), v_made = load(cg, r->v_made), v_number = v_made,
+                 v_some[ZF_RECORD_SITES];
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        v_some[s] = zf_cg_and(cg, c->v_true, load(cg, g->sites[s].v_some));
+        LLVMValueRef v_all = zf_simt_ballot(r->lower, v_some[s]);
+        v_number = zf_cg_add(cg, v_number, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, v_below)));
+        v_made = zf_cg_add(cg, v_made, zf_simt_count_lanes(cg, v_all));
+    }
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        const zf_record_site *site = &r->program.sites[s];
+        LLVMBasicBlockRef bb_put = zf_cg_block(cg, "put"), bb_done = zf_cg_block(cg, "put_done");
+        zf_cg_cond_br(cg, v_some[s], bb_put, bb_done);
+        zf_cg_enter(cg, bb_put);
+        zf_record_what what;
+        LLVMValueRef *v_words, v_begin = zf_cg_add(cg, c->v_begin, load(cg, g->sites[s].v_before));
+        uint32_t words = zf_records_words(site, &what, &v_words);
+        for (uint32_t k = 0; k < words; k++) v_words[k] = load(cg, g->sites[s].v_words[k]);
+        if (site->takes_position) v_words[site->local_count] = wide(cg, v_begin);
+        zf_records_put(r, s, &what, v_begin, v_number);
+        zf_cg_br(cg, bb_done);
+        zf_cg_enter(cg, bb_done);
+        v_number = zf_cg_add(cg, v_number, zf_cg_resize(cg, v_some[s], cg->ty_i32, false));
+    }
+    LLVMBuildStore(cg->builder, v_made, r->v_made);
+    zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
+}
+
+void zf_records_guess(zf_records *r, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done) {
+    zf_cg *cg = r->cg;
+    struct zf_guess g = {.r = r};
+    const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor->slot];
+    LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = move_window(r, s, v_at);
+    begin_slots(&g);
+    chain c = follow(&g, build_step(&g, v_at, v_known));
+    check_steps(&g, &c);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, load(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
+    put_records(&g, &c);
+    LLVMBasicBlockRef bb_went = zf_cg_block(cg, "went"), bb_other = zf_cg_block(cg, "ends"), bb_open = zf_cg_block(cg, "open");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, c.v_next, zf_cg_i32(cg, UNDECIDED)), bb_went, bb_other);
+    zf_cg_enter(cg, bb_went);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, c.v_next), v_cursor);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_other);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, c.v_next, zf_cg_i32(cg, LAST)), bb_done, bb_open);
+    zf_cg_enter(cg, bb_open); // the last of them is undecided
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_args[2] = {c.v_steps, zf_cg_i1(cg, true)};
+    LLVMValueRef v_above = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctlz", &ty_set, 1, v_args, 2), cg->ty_i32, false);
+    LLVMValueRef v_lane = zf_cg_sub(cg, zf_cg_i32(cg, cg->wave - 1), v_above);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_lane), v_cursor);
+    zf_cg_br(cg, bb_walk);
+}

@@ -1,0 +1,282 @@
+// Reads a chunk program: what it emits, in which loop, and whether turns of that loop can be guessed (simt_records.h).
+#include "codegen/kernel/kernel_chunks.h"
+#include "codegen/simt/chunks/simt_records.h"
+#include "frontend/check/walk.h"
+
+enum {
+    LONGEST_CHUNK = 1 << 30,
+    STEP_VARIABLES = 32, // of a step that is guessed, at most
+};
+
+// ---- Looking --------------------------------------------------------------------------------------------------
+
+typedef struct look {
+    const zf_inst *inst;
+    zf_record_program *program;
+    bool fits;
+    // ---- of what a term takes
+    zf_record_site *site;
+    // ---- of guesses
+    const zf_local *declared[STEP_VARIABLES]; ///< variables of the step
+    uint32_t declared_count;
+    uint32_t loops; ///< around the statement, within the step
+} look;
+
+static bool emits_here(const zf_stmt *stmt) { return stmt->kind == ZF_S_EMIT || stmt->kind == ZF_S_EMIT_REGION; }
+
+static bool emits(const zf_stmt *stmts) {
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if (emits_here(stmt) || emits(stmt->body) || emits(stmt->else_part)) return true;
+    }
+    return false;
+}
+
+static const zf_stmt *copy_back_of(const zf_stmt *stmt) {
+    return stmt->kind == ZF_S_EMIT_REGION && zf_region_form_of(stmt->reduce).kind == ZF_REGION_BACK ? stmt : NULL;
+}
+
+// ---- The output is read by copies alone -----------------------------------------------------------------------
+
+static bool see_output(zf_visitor *visitor, zf_expr *expr) {
+    look *l = visitor->user;
+    if (expr->kind == ZF_X_OUT) l->fits = false;
+    return !(expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT);
+}
+
+static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
+    if (copy_back_of(stmt) == NULL) return true;
+    zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
+    return false;
+}
+
+// ---- Sites ----------------------------------------------------------------------------------------------------
+
+static void take_local(look *l, const zf_local *local) {
+    zf_record_site *site = l->site;
+    for (uint32_t k = 0; k < site->local_count; k++) {
+        if (site->locals[k] == local) return;
+    }
+    zf_type type = local->type;
+    if (site->local_count == ZF_RECORD_WORDS || local->is_seq || type.nullable || !zf_type_storable(type))
+        l->fits = false;
+    else
+        site->locals[site->local_count++] = local;
+}
+
+static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
+    look *l = visitor->user;
+    if (expr->effect || expr->kind == ZF_X_REDUCE || (expr->kind == ZF_X_CALL && expr->call->body != NULL)) l->fits = false;
+    if (expr->kind == ZF_X_OUT_POS) l->site->takes_position = true;
+    if (expr->kind == ZF_X_LOCAL && expr->local != l->site->stmt->reduce->binders[0].local) {
+        switch (expr->local->kind) {
+        case ZF_L_CHUNK:
+        case ZF_L_FORMAL: break; // of a call within the term
+        case ZF_L_LET:
+        case ZF_L_VAR:
+        case ZF_L_BINDER: take_local(l, expr->local); break;
+        default: l->fits = false; break;
+        }
+    }
+    return l->fits;
+}
+
+static bool is_zero(const zf_expr *expr) { return expr->kind == ZF_X_CONST && expr->bits == 0; }
+
+static void add_site(look *l, const zf_stmt *stmt) {
+    zf_record_program *program = l->program;
+    if (program->site_count == ZF_RECORD_SITES || (stmt->kind == ZF_S_EMIT_REGION && stmt->reduce->binder_count != 1)) {
+        l->fits = false;
+        return;
+    }
+    zf_record_site *site = l->site = &program->sites[program->site_count++];
+    *site = (zf_record_site){.stmt = stmt};
+    uint32_t words = 1;
+    if (stmt->kind == ZF_S_EMIT_REGION) {
+        site->form = zf_region_form_of(stmt->reduce);
+        bool zero = is_zero(stmt->reduce->binders[0].lo);
+        if (site->form.kind == ZF_REGION_BACK && !zero) l->fits = false;
+        if (site->form.kind == ZF_REGION_STREAM && site->form.port->type.kind != zf_type_strip(l->inst->result).kind)
+            site->form.kind = ZF_REGION_TERM;
+        if (site->form.kind == ZF_REGION_TERM) {
+            zf_visitor visitor = {.user = l, .expr = see_taken};
+            zf_visit_expr(&visitor, stmt->reduce->term);
+            site->takes_low = !zero;
+            words = site->local_count + site->takes_position + site->takes_low;
+        }
+        if (words > ZF_RECORD_WORDS) l->fits = false;
+    }
+    bool is_term = stmt->kind == ZF_S_EMIT || site->form.kind == ZF_REGION_TERM;
+    program->has_terms = program->has_terms || is_term;
+    program->copies = program->copies || !is_term;
+    program->copies_back = program->copies_back || site->form.kind == ZF_REGION_BACK;
+    if (program->words < 1 + words) program->words = 1 + words;
+}
+
+// Adds the sites of statements, and returns how many of them a step comes to, at most.
+static uint32_t add_sites(look *l, const zf_stmt *stmts) {
+    uint32_t most = 0;
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if (emits_here(stmt)) {
+            add_site(l, stmt);
+            most++;
+        } else if (stmt->kind == ZF_S_IF) {
+            uint32_t then = add_sites(l, stmt->body), other = add_sites(l, stmt->else_part);
+            most += then > other ? then : other;
+        } else if (emits(stmt->body)) {
+            l->fits = false;
+        }
+    }
+    return most;
+}
+
+static bool see_position(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    found[0] = found[0] || expr->kind == ZF_X_OUT_POS;
+    found[1] = found[1] || expr->kind == ZF_X_CURSOR;
+    return true;
+}
+
+bool zf_record_waits(const zf_stmt *stmt) {
+    bool found[2] = {false, false};
+    zf_visitor visitor = {.user = found, .expr = see_position};
+    zf_visit_expr(&visitor, stmt->value);
+    return stmt->kind == ZF_S_REQUIRE && found[0] && !found[1];
+}
+
+// ---- Guesses --------------------------------------------------------------------------------------------------
+
+// The bytes that an expression takes by the cursor, whatever it decides.
+static uint32_t bytes_of(const zf_expr *expr) {
+    static const uint8_t widths[ZF_C_COUNT] = {
+        [ZF_C_NEXT] = 1, [ZF_C_U8] = 1,  [ZF_C_U16] = 2, [ZF_C_U32] = 4, [ZF_C_U64] = 8,
+        [ZF_C_I8] = 1,   [ZF_C_I16] = 2, [ZF_C_I32] = 4, [ZF_C_I64] = 8, [ZF_C_VARINT] = 1};
+    if (expr == NULL || !expr->effect) return 0;
+    uint32_t bytes = expr->kind == ZF_X_CURSOR ? widths[expr->cursor] : 0;
+    if (expr->kind == ZF_X_COND || (expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR)))
+        return bytes_of(expr->a);
+    if (expr->kind == ZF_X_CALL) {
+        for (uint32_t k = 0; k < expr->call->formal_count; k++) bytes += bytes_of(expr->call->formals[k]->init);
+        return expr->call->body == NULL ? bytes + bytes_of(expr->call->value) : bytes;
+    }
+    return bytes + bytes_of(expr->a) + bytes_of(expr->b) + bytes_of(expr->c);
+}
+
+enum { NOWHERE = 1 << 20 }; // bytes of a way that leads out of the loop
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// The least bytes of a way through statements; *next: of one that ends in the middle of the step.
+static uint32_t least_of(const zf_stmt *stmts, uint32_t before, uint32_t *next) {
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if ((stmt->kind == ZF_S_LET || stmt->kind == ZF_S_VAR) && stmt->local != NULL) before += bytes_of(stmt->local->init);
+        before += bytes_of(stmt->value);
+        if (stmt->kind == ZF_S_IF) {
+            uint32_t then = least_of(stmt->body, before, next);
+            before = smaller(then, least_of(stmt->else_part, before, next));
+        } else if (stmt->kind == ZF_S_CONTINUE) {
+            *next = smaller(*next, before);
+            return NOWHERE;
+        } else if (stmt->kind == ZF_S_BREAK) {
+            return NOWHERE;
+        }
+    }
+    return smaller(before, NOWHERE);
+}
+
+static bool was_declared(const look *l, const zf_local *local) {
+    for (uint32_t k = 0; k < l->declared_count; k++) {
+        if (l->declared[k] == local) return true;
+    }
+    return false;
+}
+
+static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
+    look *l = visitor->user;
+    if (expr->kind == ZF_X_OUT_POS) l->fits = false;
+    if (expr->kind != ZF_X_CURSOR) return l->fits;
+    if (l->program->cursor == NULL) l->program->cursor = expr->port;
+    bool moves =
+        expr->port == l->program->cursor && expr->port->type.kind == ZF_K_U8 && !zf_chunk_reads_bits(l->inst, expr->port);
+    l->fits = l->fits && moves;
+    return l->fits;
+}
+
+static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
+    look *l = visitor->user;
+    switch (stmt->kind) {
+    case ZF_S_VAR:
+        if (stmt->local->kind != ZF_L_VAR || l->declared_count == STEP_VARIABLES)
+            l->fits = false;
+        else
+            l->declared[l->declared_count++] = stmt->local;
+        return l->fits;
+    case ZF_S_ASSIGN:
+        if (stmt->place->kind != ZF_X_LOCAL || !was_declared(l, stmt->place->local)) l->fits = false;
+        return l->fits;
+    case ZF_S_RETURN: l->fits = false; return false;
+    case ZF_S_REQUIRE: // what it asks of the position waits until that is known
+        return l->fits && (l->loops > 0 || !zf_record_waits(stmt));
+    case ZF_S_EMIT_REGION:
+        if (l->fits) {
+            zf_visit_expr(visitor, stmt->reduce->binders[0].lo);
+            zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
+        }
+        return false; // so does what it emits
+    case ZF_S_WHILE:
+    case ZF_S_LOOP:
+    case ZF_S_FOR_RANGE:
+    case ZF_S_FOR_EACH:
+        l->loops++;
+        zf_visit_stmt_children(visitor, stmt);
+        l->loops--;
+        return false;
+    default: return l->fits;
+    }
+}
+
+static void look_at_step(look *l) {
+    zf_record_program *program = l->program;
+    const zf_stmt *loop = program->loop;
+    zf_visitor visitor = {.user = l, .expr = see_step_expr, .stmt = see_step_stmt};
+    zf_visit_expr(&visitor, loop->value);
+    zf_visit_stmts(&visitor, loop->body);
+    uint32_t next = NOWHERE;
+    program->least = smaller(least_of(loop->body, 0, &next), next);
+    if (!l->fits || loop->next != NULL || program->least == 0 || program->least == NOWHERE) program->cursor = NULL;
+}
+
+// ---- All of it ------------------------------------------------------------------------------------------------
+
+static bool copies_from_memory(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
+    for (uint32_t s = 0; s < program->site_count; s++) {
+        const zf_record_site *site = &program->sites[s];
+        if (site->stmt->kind != ZF_S_EMIT_REGION || site->form.kind != ZF_REGION_STREAM) continue;
+        uint32_t edge = plan->graph->nodes[kernel->root].inputs[site->form.port->slot];
+        if (plan->graph->edges[edge].stored < 0 && plan->edge_work[edge] < 0) return false;
+    }
+    return true;
+}
+
+bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out) {
+    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
+    const zf_inst *inst = node->inst;
+    zf_type type = zf_simt_type_of(plan, kernel);
+    *out = (zf_record_program){.words = 1};
+    look l = {.inst = inst, .program = out, .fits = true};
+    bool is_number = !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING && zf_kind_size(type.kind) > 0;
+    if (kernel->domain != ZF_DOMAIN_CHUNKS || inst->lanes > 0 || inst->decode.returns_inside || !is_number) return false;
+    if (node->codec->chunk_size > LONGEST_CHUNK || kernel->tile != node->codec->chunk_size) return false;
+    for (const zf_stmt *stmt = inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
+        if (emits_here(stmt)) return false;
+        if (!emits(stmt->body) && !emits(stmt->else_part)) continue;
+        if (out->loop != NULL || (stmt->kind != ZF_S_WHILE && stmt->kind != ZF_S_LOOP)) return false;
+        out->loop = stmt;
+    }
+    if (out->loop == NULL) return false;
+    zf_visitor visitor = {.user = &l, .expr = see_output, .stmt = pass_copies};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
+    out->most = add_sites(&l, out->loop->body);
+    if (!l.fits || !copies_from_memory(plan, kernel, out)) return false;
+    look_at_step(&l);
+    return true;
+}

@@ -1,0 +1,458 @@
+// The ring of records, and the executor (simt_records.h).
+#include "codegen/simt/chunks/simt_records.h"
+
+#include "codegen/body/cg_fault_sites.h"
+#include "codegen/body/cg_frame.h"
+
+enum {
+    NEVER = 0x7fffffff, // a distance that reaches no element of a tile: of what is not copied from the chunk
+    VALUE = 0x8000,     // of a link: it is at its end
+    STORED = 16,
+};
+
+static uint32_t rounded(uint32_t bytes) { return (bytes + STORED - 1) / STORED * STORED; }
+
+static uint32_t ring_of(const zf_plan *plan, const zf_record_program *program, bool guesses) {
+    uint32_t least = guesses ? 2 * plan->target->wave * program->most : 2 * plan->target->wave, ring = 64;
+    while (ring < least) ring *= 2;
+    return ring;
+}
+
+static uint32_t tile_of(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
+
+static uint32_t element_size(const zf_plan *plan, const zf_kernel *kernel) {
+    return zf_kind_size(zf_simt_type_of(plan, kernel).kind);
+}
+
+uint32_t zf_records_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses) {
+    uint32_t ring = ring_of(plan, program, guesses), size = element_size(plan, kernel), tile = tile_of(plan->target->wave);
+    uint32_t bytes = rounded(ring * 8 * program->words) + rounded(ring * 4);
+    if (program->copies_back) bytes += rounded(tile * 2) + (size > 1 ? rounded(tile * size) : 0);
+    return bytes + (guesses ? zf_records_guess_bytes(plan->target->wave) : 0);
+}
+
+void zf_records_begin(zf_records *r) {
+    zf_kernel_build *lower = r->lower;
+    zf_cg *cg = r->cg;
+    zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
+    uint32_t each = shape.shared_bytes / shape.tiles, tile = tile_of(cg->wave);
+    r->ring = ring_of(lower->plan, &r->program, r->guesses);
+    LLVMValueRef v_all = cg->target->simt->shared(cg, 0, shape.shared_bytes);
+    v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
+    r->v_data = v_all;
+    r->v_begins = zf_cg_byte_at(cg, r->v_data, rounded(r->ring * 8 * r->program.words));
+    r->v_links = zf_cg_byte_at(cg, r->v_begins, rounded(r->ring * 4));
+    r->v_values = zf_cg_byte_at(cg, r->v_links, rounded(tile * 2));
+    r->v_window = zf_cg_byte_at(cg, v_all, each - zf_records_guess_bytes(cg->wave));
+    r->v_lane = zf_simt_lane(lower);
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_two = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 2, 0), zf_cg_resize(cg, r->v_lane, ty_set, false), "");
+    r->v_upto = zf_cg_sub(cg, v_two, LLVMConstInt(ty_set, 1, 0));
+    r->v_out = zf_cg_at_sink(cg, zf_cg_memory_type(cg, lower->type), lower->v_sink, r->chunk->v_start);
+    r->v_made = zf_cg_alloca(cg, cg->ty_i32, "made");
+    r->v_taken = zf_cg_alloca(cg, cg->ty_i32, "taken");
+    r->v_end = zf_cg_alloca(cg, cg->ty_i32, "end");
+    r->v_tile = zf_cg_alloca(cg, cg->ty_i32, "tile");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_made);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, UINT32_MAX), r->v_taken);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_end);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_tile);
+}
+
+// ---- Appending ------------------------------------------------------------------------------------------------
+
+static LLVMValueRef load_i32(const zf_records *r, LLVMValueRef v_slot) {
+    return LLVMBuildLoad2(r->cg->builder, r->cg->ty_i32, v_slot, "");
+}
+
+static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
+
+static LLVMValueRef begin_at(const zf_records *r, LLVMValueRef v_number) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_place = zf_cg_and(cg, v_number, zf_cg_i32(cg, r->ring - 1));
+    return zf_cg_at(cg, cg->ty_i32, r->v_begins, wide(cg, v_place));
+}
+
+// Word `word` of record v_number (i32).
+static LLVMValueRef word_at(const zf_records *r, LLVMValueRef v_number, uint32_t word) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = LLVMArrayType2(cg->ty_i64, r->program.words);
+    LLVMValueRef v_place = zf_cg_and(cg, v_number, zf_cg_i32(cg, r->ring - 1));
+    return zf_cg_byte_at(cg, zf_cg_at(cg, ty, r->v_data, wide(cg, v_place)), 8 * (uint64_t)word);
+}
+
+static LLVMValueRef address(zf_cg *cg, LLVMValueRef v_pointer) {
+    return LLVMBuildPtrToInt(cg->builder, v_pointer, cg->ty_i64, "");
+}
+
+// How far an element's source is from its own place, in bytes (i64).
+static LLVMValueRef offset_of(const zf_records *r, const zf_record_site *site, const zf_record_what *what, LLVMValueRef v_begin) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = zf_cg_memory_type(cg, r->lower->type);
+    LLVMValueRef v_size = zf_cg_i64(cg, zf_kind_size(r->lower->type.kind));
+    if (site->form.kind == ZF_REGION_BACK) return LLVMBuildNeg(cg->builder, zf_cg_mul(cg, what->v_distance, v_size), "");
+    const zf_chunk_stream *s = &r->chunk->streams[site->form.port->slot];
+    LLVMValueRef v_first = zf_lower_pointer(r->lower, s->edge), v_to = zf_cg_at_sink(cg, ty, r->v_out, wide(cg, v_begin));
+    v_first = zf_cg_at(cg, ty, v_first, zf_cg_add(cg, s->v_first, what->v_from));
+    return zf_cg_sub(cg, address(cg, v_first), address(cg, v_to));
+}
+
+static bool is_copy(const zf_record_site *site) {
+    return site->stmt->kind == ZF_S_EMIT_REGION && site->form.kind != ZF_REGION_TERM;
+}
+
+static uint32_t word_count(const zf_record_site *site) {
+    return site->stmt->kind == ZF_S_EMIT ? 1 : site->local_count + site->takes_position + site->takes_low;
+}
+
+void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number) {
+    zf_cg *cg = r->cg;
+    const zf_record_site *site = &r->program.sites[number];
+    LLVMValueRef v_head;
+    zf_cg_store(cg, v_begin, begin_at(r, v_number), 4);
+    if (is_copy(site)) {
+        bool back = site->form.kind == ZF_REGION_BACK;
+        v_head = back ? what->v_distance : zf_cg_i64(cg, NEVER);
+        zf_cg_store(cg, offset_of(r, site, what, v_begin), word_at(r, v_number, 1), 8);
+    } else {
+        v_head = zf_cg_i64(cg, (uint64_t)(number + 1) << 32 | NEVER);
+        for (uint32_t k = 0; k < word_count(site); k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
+    }
+    zf_cg_store(cg, v_head, word_at(r, v_number, 0), 8);
+}
+
+int32_t zf_records_site(const zf_records *r, const zf_stmt *stmt) {
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        if (r->program.sites[s].stmt == stmt) return (int32_t)s;
+    }
+    return -1;
+}
+
+void zf_records_end(zf_records *r, LLVMValueRef v_end) {
+    LLVMBuildStore(r->cg->builder, v_end, r->v_end);
+    LLVMBuildStore(r->cg->builder, wide(r->cg, v_end), r->chunk->v_pos);
+}
+
+void zf_records_require(zf_records *r, LLVMValueRef v_ok, const char *what) {
+    v_ok = zf_cg_holds(r->cg, ZF_SITE_CHECK, v_ok, what);
+    if (r->guess != NULL)
+        zf_records_guess_require(r, v_ok);
+    else
+        zf_chunk_stop_unless(r->lower, v_ok, 0);
+}
+
+static LLVMValueRef number_of(zf_records *r, const zf_expr *expr) {
+    zf_cg_value value = zf_cg_expr(r->cg, r->frame, expr);
+    return zf_cg_resize(r->cg, value.v, r->cg->ty_i64, zf_kind_is_signed(value.type.kind));
+}
+
+// The words that an expression takes from the walk.
+static void take_words(zf_records *r, const zf_record_site *site, LLVMValueRef v_low, zf_record_what *what) {
+    zf_cg *cg = r->cg;
+    uint32_t k = 0;
+    for (; k < site->local_count; k++) {
+        const zf_local *local = site->locals[k];
+        zf_expr expr = {.kind = ZF_X_LOCAL, .type = local->type, .local = (zf_local *)(uintptr_t)local, .range = local->range};
+        what->v_words[k] = zf_cg_to_word(cg, local->type, zf_cg_expr(cg, r->frame, &expr).v);
+    }
+    if (site->takes_position) {
+        bool known = r->guess == NULL;
+        what->v_words[k++] = known ? LLVMBuildLoad2(cg->builder, cg->ty_i64, r->chunk->v_pos, "") : NULL;
+    }
+    if (site->takes_low) what->v_words[k] = v_low;
+}
+
+zf_record_what zf_records_what(zf_records *r, const zf_record_site *site) {
+    zf_cg *cg = r->cg;
+    zf_record_what what = {.v_count = zf_cg_i64(cg, 1)};
+    if (site->stmt->kind == ZF_S_EMIT) {
+        const zf_expr *value = site->stmt->value;
+        what.v_words[0] = zf_cg_to_word(cg, value->type, zf_cg_expr(cg, r->frame, value).v);
+        return what;
+    }
+    zf_cg_range range = zf_cg_range_make(cg, r->frame, &site->stmt->reduce->binders[0]);
+    what.v_count = zf_chunk_region_size(cg, &range);
+    switch (site->form.kind) { // a copy of nothing from nowhere is left to the slow path
+    case ZF_REGION_STREAM: {
+        LLVMValueRef v_length = zf_cg_resize(cg, r->chunk->streams[site->form.port->slot].v_length, cg->ty_i32, false);
+        what.v_from = range.v_lo;
+        if (site->form.from != NULL) what.v_from = zf_cg_add(cg, number_of(r, site->form.from), what.v_from);
+        LLVMValueRef v_is_from, v_is_count, v_from = zf_cg_narrow(cg, what.v_from, &v_is_from);
+        LLVMValueRef v_count = zf_cg_narrow(cg, what.v_count, &v_is_count);
+        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_sub(cg, v_length, v_from));
+        v_ok = zf_cg_and(cg, zf_cg_and(cg, v_is_count, v_ok), zf_cg_icmp(cg, LLVMIntULE, v_from, v_length));
+        zf_records_require(r, zf_cg_and(cg, v_is_from, v_ok), "copies from a stream");
+        break;
+    }
+    case ZF_REGION_BACK: {
+        what.v_distance = number_of(r, site->form.distance);
+        LLVMValueRef v_is, v_distance = zf_cg_narrow(cg, what.v_distance, &v_is);
+        LLVMValueRef v_ok = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_distance, zf_cg_i32(cg, NEVER)));
+        v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntNE, v_distance, zf_cg_i32(cg, 0)));
+        if (!site->form.repeats) v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, what.v_count, what.v_distance));
+        zf_records_require(r, v_ok, "distances that exist");
+        if (r->guess == NULL) {
+            v_ok = zf_cg_icmp(cg, LLVMIntULE, v_distance, load_i32(r, r->v_end));
+            zf_records_require(r, v_ok, "distances within the chunk");
+        }
+        break;
+    }
+    default: take_words(r, site, range.v_lo, &what); break;
+    }
+    return what;
+}
+
+uint32_t zf_records_words(const zf_record_site *site, zf_record_what *what, LLVMValueRef **v_words) {
+    *v_words = what->v_words;
+    if (!is_copy(site)) return word_count(site);
+    *v_words = site->form.kind == ZF_REGION_BACK ? &what->v_distance : &what->v_from;
+    return 1;
+}
+
+// ---- The executor ---------------------------------------------------------------------------------------------
+
+/// The elements of a tile that this lane makes, one of each row.
+typedef struct tile {
+    LLVMValueRef v_first, v_end;           ///< i32: of the tile
+    LLVMValueRef v_at[ZF_RECORD_ROWS];     ///< i32: the element
+    LLVMValueRef v_in[ZF_RECORD_ROWS];     ///< i1: it exists
+    LLVMValueRef v_record[ZF_RECORD_ROWS]; ///< i32: its record
+    LLVMValueRef v_site[ZF_RECORD_ROWS];   ///< i32: 0 of copies; else the site's number, from 1
+    LLVMValueRef v_near[ZF_RECORD_ROWS];   ///< i1: it is copied from the tile
+    LLVMValueRef v_link[ZF_RECORD_ROWS];   ///< i32: from its element
+    LLVMValueRef v_value[ZF_RECORD_ROWS];  ///< slot
+} tile;
+
+static LLVMTypeRef element_type(const zf_records *r) { return zf_cg_memory_type(r->cg, r->lower->type); }
+
+// Finds each element's record. Records are seen in lanes: those of the tile, as far as there are lanes, end it.
+static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_made = load_i32(r, r->v_made), v_last = zf_cg_sub(cg, v_made, zf_cg_i32(cg, 1));
+    LLVMValueRef v_seen = load_i32(r, r->v_taken), v_next = zf_cg_add(cg, v_seen, zf_cg_i32(cg, 1));
+    LLVMValueRef v_waiting = zf_cg_sub(cg, v_made, v_next); // a record that has begun, or none, is before them
+    LLVMValueRef v_mine = zf_cg_add(cg, v_next, r->v_lane), v_wave = zf_cg_i32(cg, cg->wave);
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, r->v_lane, v_waiting);
+    v_is = zf_cg_within(cg, v_is, "records that were appended");
+    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, begin_at(r, zf_cg_select(cg, v_is, v_mine, v_last)), 4);
+    LLVMValueRef v_away = zf_cg_select(cg, v_is, zf_cg_sub(cg, v_begin, t->v_first), zf_cg_i32(cg, UINT32_MAX));
+    LLVMValueRef v_beyond = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntUGT, v_waiting, v_wave), "records beyond the lanes");
+    LLVMValueRef v_limit = zf_cg_select(cg, v_beyond, zf_cg_add(cg, v_next, v_wave), v_last);
+    v_limit = zf_cg_load(cg, cg->ty_i32, begin_at(r, v_limit), 4);
+    LLVMValueRef v_end = zf_cg_umin(cg, load_i32(r, r->v_end), zf_cg_add(cg, t->v_first, zf_cg_i32(cg, tile_of(cg->wave))));
+    t->v_end = zf_cg_select(cg, v_beyond, zf_cg_umin(cg, v_end, v_limit), v_end);
+    LLVMValueRef v_row = LLVMBuildLShr(cg->builder, v_away, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+    LLVMValueRef v_bit = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, cg->wave - 1)), ty_set, false);
+    v_bit = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 1, 0), v_bit, "");
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_row, zf_cg_i32(cg, u));
+        LLVMValueRef v_all = zf_simt_join(r->lower, zf_cg_select(cg, v_here, v_bit, LLVMConstNull(ty_set)));
+        t->v_record[u] = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, r->v_upto)));
+        v_seen = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, v_all));
+        t->v_at[u] = zf_cg_add(cg, zf_cg_add(cg, t->v_first, r->v_lane), zf_cg_i32(cg, u * cg->wave));
+        t->v_in[u] = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, t->v_at[u], t->v_end), "elements of a tile");
+    }
+    *v_taken = v_seen;
+}
+
+// A place to read from where an element is copied from nowhere: the first bytes of a stream, which has more behind it.
+static LLVMValueRef harmless(const zf_records *r) {
+    const zf_chunk_stream *s = r->chunk->streams;
+    while (s->port == NULL || !zf_lower_in_memory(r->lower, s->edge)) s++;
+    return zf_lower_pointer(r->lower, s->edge);
+}
+
+// Loads what is copied from outside of the tile: of all rows, before any of them is used.
+static void copy_far(zf_records *r, tile *t) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = element_type(r);
+    LLVMValueRef v_size = zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)), v_from[ZF_RECORD_ROWS];
+    LLVMValueRef v_harmless = r->program.copies ? harmless(r) : NULL;
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_head = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 0), 8), v_far = t->v_in[u];
+        LLVMValueRef v_place = zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, u * cg->wave)); // in the tile
+        t->v_site[u] = zf_cg_high_half(cg, v_head);
+        t->v_near[u] = zf_cg_i1(cg, false);
+        if (r->program.copies_back) {
+            LLVMValueRef v_distance = zf_cg_low_half(cg, v_head);
+            t->v_near[u] = zf_cg_icmp(cg, LLVMIntULE, v_distance, v_place);
+            t->v_link[u] = zf_cg_sub(cg, v_place, v_distance);
+            v_far = zf_cg_and(cg, v_far, zf_cg_not(cg, t->v_near[u]));
+        }
+        if (!r->program.copies) continue;
+        if (r->program.has_terms) v_far = zf_cg_and(cg, v_far, zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, 0)));
+        LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1), 8);
+        v_offset = zf_cg_add(cg, v_offset, zf_cg_mul(cg, wide(cg, t->v_at[u]), v_size));
+        v_from[u] = zf_cg_at_sink(cg, cg->ty_i8, r->v_out, v_offset);
+        v_from[u] = zf_cg_select(cg, v_far, v_from[u], v_harmless);
+    }
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v = LLVMConstNull(ty);
+        if (r->program.copies) {
+            v = LLVMBuildLoad2(cg->builder, ty, v_from[u], "");
+            LLVMSetAlignment(v, zf_kind_size(r->lower->type.kind));
+        }
+        LLVMBuildStore(cg->builder, v, t->v_value[u]);
+    }
+}
+
+// The value of an expression's record, for the element of row u.
+static void make_term(zf_records *r, const tile *t, uint32_t number, uint32_t u) {
+    zf_cg *cg = r->cg;
+    const zf_record_site *site = &r->program.sites[number];
+    zf_chunk *chunk = r->chunk;
+    LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_made = zf_cg_block(cg, "term_made"), bb_stop = chunk->bb_stop;
+    LLVMValueRef v_words[ZF_RECORD_WORDS];
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, number + 1));
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_is, t->v_in[u]), bb_term, bb_made);
+    zf_cg_enter(cg, bb_term);
+    for (uint32_t k = 0; k < word_count(site); k++) v_words[k] = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1 + k), 8);
+    zf_cg_value value;
+    if (site->stmt->kind == ZF_S_EMIT) {
+        zf_type type = site->stmt->value->type;
+        value = zf_cg_scalar(type, zf_cg_from_word(cg, type, v_words[0]));
+    } else {
+        const zf_binder *binder = &site->stmt->reduce->binders[0];
+        LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, begin_at(r, t->v_record[u]), 4);
+        LLVMValueRef v_k = wide(cg, zf_cg_sub(cg, t->v_at[u], v_begin));
+        zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, site->local_count + 1);
+        for (uint32_t k = 0; k < site->local_count; k++) {
+            const zf_local *local = site->locals[k];
+            saved[k] = *zf_cg_slot_of(cg, r->frame, local);
+            zf_cg_value word = zf_cg_scalar(local->type, zf_cg_from_word(cg, local->type, v_words[k]));
+            zf_cg_bind(cg, r->frame, local, &word);
+        }
+        LLVMValueRef v_pos = chunk->v_pos;
+        if (site->takes_position) {
+            chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
+            LLVMBuildStore(cg->builder, v_words[site->local_count], chunk->v_pos);
+        }
+        if (site->takes_low) v_k = zf_cg_add(cg, v_k, v_words[site->local_count + site->takes_position]);
+        zf_cg_value k_value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_k);
+        zf_cg_bind(cg, r->frame, binder->local, &k_value);
+        chunk->bb_stop = bb_made;
+        value = zf_cg_expr(cg, r->frame, site->stmt->reduce->term);
+        chunk->bb_stop = bb_stop;
+        chunk->v_pos = v_pos;
+        for (uint32_t k = 0; k < site->local_count; k++) *zf_cg_slot_of(cg, r->frame, site->locals[k]) = saved[k];
+    }
+    LLVMBuildStore(cg->builder, zf_lower_memory_form(r->lower, r->lower->type, value), t->v_value[u]);
+    zf_cg_br(cg, bb_made);
+    LLVMMoveBasicBlockAfter(bb_made, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_made);
+}
+
+// Follows the links of elements that are copied from the tile. A link is the place of another element of the tile; or it is at
+// its end, with the value, where elements are bytes, else with the place of one whose value is known.
+static void follow_links(zf_records *r, tile *t) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = element_type(r), ty_link = LLVMInt16TypeInContext(cg->context);
+    bool bytes = zf_kind_size(r->lower->type.kind) == 1;
+    LLVMValueRef v_value_bit = zf_cg_i32(cg, VALUE), v_open = zf_cg_i1(cg, false), v_place[ZF_RECORD_ROWS],
+                 v_slot[ZF_RECORD_ROWS];
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        v_place[u] = zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, u * cg->wave));
+        v_slot[u] = zf_cg_alloca(cg, cg->ty_i32, "link");
+        v_open = zf_cg_or(cg, v_open, t->v_near[u]);
+    }
+    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "near"), bb_known = zf_cg_block(cg, "known"), bb_round = zf_cg_block(cg, "round"),
+                      bb_again = zf_cg_block(cg, "again"), bb_ends = zf_cg_block(cg, "ends");
+    zf_cg_cond_br(cg, zf_simt_any(r->lower, v_open), bb_near, bb_known);
+    zf_cg_enter(cg, bb_near);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_value = LLVMBuildLoad2(cg->builder, ty, t->v_value[u], ""), v_end = v_place[u];
+        if (bytes)
+            v_end = zf_cg_resize(cg, v_value, cg->ty_i32, false);
+        else
+            zf_cg_store(cg, v_value, zf_cg_at(cg, ty, r->v_values, wide(cg, v_place[u])), zf_kind_size(r->lower->type.kind));
+        LLVMValueRef v_link = zf_cg_select(cg, t->v_near[u], t->v_link[u], zf_cg_or(cg, v_end, v_value_bit));
+        LLVMBuildStore(cg->builder, v_link, v_slot[u]);
+        zf_cg_store(cg, zf_cg_resize(cg, v_link, ty_link, false), zf_cg_at(cg, ty_link, r->v_links, wide(cg, v_place[u])), 2);
+    }
+    zf_cg_br(cg, bb_round);
+    zf_cg_enter(cg, bb_round);
+    zf_simt_barrier_warp(r->lower, "links before those that follow them");
+    v_open = zf_cg_i1(cg, false);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) { // of one at its end the own place is read
+        LLVMValueRef v_link = load_i32(r, v_slot[u]), v_ended = zf_cg_icmp(cg, LLVMIntUGE, v_link, v_value_bit);
+        LLVMValueRef v_from = zf_cg_at(cg, ty_link, r->v_links, wide(cg, zf_cg_select(cg, v_ended, v_place[u], v_link)));
+        v_link = zf_cg_resize(cg, zf_cg_load(cg, ty_link, v_from, 2), cg->ty_i32, false);
+        LLVMBuildStore(cg->builder, v_link, v_slot[u]);
+        v_open = zf_cg_or(cg, v_open, zf_cg_icmp(cg, LLVMIntULT, v_link, v_value_bit));
+    }
+    zf_cg_cond_br(cg, zf_simt_any(r->lower, v_open), bb_again, bb_ends);
+    zf_cg_enter(cg, bb_again);
+    zf_simt_barrier_warp(r->lower, "links that are followed before what they become");
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_to = zf_cg_at(cg, ty_link, r->v_links, wide(cg, v_place[u]));
+        zf_cg_store(cg, zf_cg_resize(cg, load_i32(r, v_slot[u]), ty_link, false), v_to, 2);
+    }
+    zf_cg_br(cg, bb_round);
+    zf_cg_enter(cg, bb_ends);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v = zf_cg_and(cg, load_i32(r, v_slot[u]), zf_cg_i32(cg, VALUE - 1));
+        if (bytes)
+            v = zf_cg_resize(cg, v, ty, false);
+        else
+            v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, r->v_values, wide(cg, v)), zf_kind_size(r->lower->type.kind));
+        LLVMBuildStore(cg->builder, v, t->v_value[u]);
+    }
+    zf_cg_br(cg, bb_known);
+    zf_cg_enter(cg, bb_known);
+}
+
+static void store_rows(zf_records *r, const tile *t) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = element_type(r);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "row"), bb_stored = zf_cg_block(cg, "row_stored");
+        LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, t->v_value[u], "");
+        LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, wide(cg, t->v_at[u]));
+        zf_cg_cond_br(cg, t->v_in[u], bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+        zf_lower_store(r->lower, zf_cg_scalar(r->lower->type, v), r->lower->v_sink, v_to);
+        zf_cg_br(cg, bb_stored);
+        LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_stored);
+    }
+}
+
+static void make_tile(zf_records *r) {
+    zf_cg *cg = r->cg;
+    tile t = {.v_first = load_i32(r, r->v_tile)};
+    LLVMValueRef v_taken;
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) t.v_value[u] = zf_cg_alloca(cg, element_type(r), "element");
+    find_records(r, &t, &v_taken);
+    copy_far(r, &t);
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        for (uint32_t u = 0; u < ZF_RECORD_ROWS && !is_copy(&r->program.sites[s]); u++) make_term(r, &t, s, u);
+    }
+    if (r->program.copies_back) follow_links(r, &t);
+    store_rows(r, &t);
+    LLVMBuildStore(cg->builder, t.v_end, r->v_tile);
+    LLVMBuildStore(cg->builder, v_taken, r->v_taken);
+    zf_simt_barrier_warp(r->lower, "elements and records of a tile before those of the next");
+}
+
+void zf_records_drain(zf_records *r, LLVMValueRef v_last, uint32_t room) {
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "drain"), bb_tile = zf_cg_block(cg, "tile"), bb_end = zf_cg_block(cg, "drained");
+    zf_simt_barrier_warp(r->lower, "records before their elements");
+    zf_cg_br(cg, bb_head);
+    zf_cg_enter(cg, bb_head);
+    LLVMValueRef v_left = zf_cg_sub(cg, load_i32(r, r->v_end), load_i32(r, r->v_tile));
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, v_left, zf_cg_i32(cg, tile_of(cg->wave)));
+    LLVMValueRef v_rest = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i32(cg, 0)));
+    LLVMValueRef v_live = zf_cg_sub(cg, load_i32(r, r->v_made), load_i32(r, r->v_taken));
+    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGT, v_live, zf_cg_i32(cg, r->ring - room));
+    v_full = zf_cg_edge(cg, v_full, "records that have a place");
+    v_more = zf_cg_or(cg, zf_cg_or(cg, v_more, v_rest), v_full);
+    zf_cg_cond_br(cg, v_more, bb_tile, bb_end);
+    zf_cg_enter(cg, bb_tile);
+    make_tile(r);
+    zf_cg_br(cg, bb_head);
+    zf_simt_keep_loop(cg, zf_cg_here(cg));
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}

@@ -1,0 +1,123 @@
+// Records: what the warp that walks a chunk appends in place of elements, and the executor that makes elements of them.
+//
+// A statement that emits becomes a record {begin, what}: where its elements begin in the chunk, and what they are: bytes of a
+// stream, the chunk's own output a distance before, or an expression with the few words that it takes from the walk. Records
+// lie in a ring in shared memory, a ring a warp. The executor makes a *tile* of the output at a time, ROWS elements a lane. The
+// records that begin in the tile are bits of a mask, so that an element finds its record by counting bits, and the work depends
+// neither on the lengths of records nor on their distances. Elements that are copied from the tile itself are found by
+// following links in shared memory, each round over twice as many.
+#ifndef ZF_CODEGEN_SIMT_RECORDS_H
+#define ZF_CODEGEN_SIMT_RECORDS_H
+
+#include "codegen/kernel/kernel_chunks.h"
+#include "codegen/kernel/kernel_region.h"
+#include "codegen/simt/simt.h"
+
+enum {
+    ZF_RECORD_SITES = 6, ///< statements that emit, at most
+    ZF_RECORD_WORDS = 4, ///< words that an expression takes from the walk, at most
+    ZF_RECORD_ROWS = 4,  ///< elements of a tile that each lane makes
+};
+
+/// A statement that emits.
+typedef struct zf_record_site {
+    const zf_stmt *stmt; ///< EMIT or EMIT_REGION
+    zf_region_form form; ///< of a region
+    // ---- of an expression (TERM, and EMIT, whose value is the only word)
+    const zf_local *locals[ZF_RECORD_WORDS]; ///< that its expression takes, in the order of the words
+    uint32_t local_count;
+    bool takes_position; ///< the word behind them: `out.pos`
+    bool takes_low;      ///< the word behind that: the binder's first value, where it is no constant 0
+} zf_record_site;
+
+/// The sites of a program, and the one loop that has them.
+typedef struct zf_record_program {
+    const zf_stmt *loop; ///< of the body's own statements; a *step* is one turn of it
+    zf_record_site sites[ZF_RECORD_SITES];
+    uint32_t site_count;
+    uint32_t most;                       ///< records of a step, at most
+    bool copies, copies_back, has_terms; ///< kinds of sites
+    uint32_t words;                      ///< of a record: 1 and what it is
+    // ---- guess and chain (simt_guess.c)
+    const zf_port *cursor; ///< the only stream whose cursor moves; NULL: steps cannot be guessed
+    uint32_t least;        ///< bytes that a step takes, at least
+} zf_record_program;
+
+/// Reads a kernel of chunks. False: records cannot make its elements.
+bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out);
+
+/// Whether a statement requires something of `out.pos` that nothing but locals decides besides: a guess puts it off.
+bool zf_record_waits(const zf_stmt *stmt);
+
+/// The content of a record.
+typedef struct zf_record_what {
+    LLVMValueRef v_count;                  ///< elements (i64)
+    LLVMValueRef v_from;                   ///< STREAM: index of the first (i64)
+    LLVMValueRef v_distance;               ///< BACK (i64)
+    LLVMValueRef v_words[ZF_RECORD_WORDS]; ///< of an expression (i64)
+} zf_record_what;
+
+/// The records of a warp's chunk.
+typedef struct zf_records {
+    zf_record_program program;
+    zf_chunk *chunk;
+    zf_kernel_build *lower;
+    zf_cg *cg;
+    zf_cg_frame *frame; ///< of the body
+    bool guesses;
+    uint32_t ring;                                    ///< records that have a place, a power of two
+    LLVMValueRef v_begins, v_data, v_links, v_values; ///< the warp's in shared memory
+    LLVMValueRef v_window;                            ///< of the guesses, in shared memory
+    LLVMValueRef v_loaded;       ///< slot (i32): the half of the stream that is in the window, with the next,
+    LLVMValueRef v_windows;      ///< slot (i32): windows so far
+    LLVMValueRef v_ahead;        ///< slot: this lane's 16 bytes of the half behind them
+    LLVMValueRef v_lane, v_upto; ///< i32; the set of the lanes up to this one
+    LLVMValueRef v_out;          ///< where the chunk's element 0 goes
+    struct zf_guess *guess;      ///< of the step that is being built; NULL: all lanes walk it together
+    LLVMValueRef v_made;         ///< slot (i32): records that were appended
+    LLVMValueRef v_taken;        ///< slot (i32): the record of the element before the next tile
+    LLVMValueRef v_end;          ///< slot (i32): elements of all records
+    LLVMValueRef v_tile;         ///< slot (i32): the next tile's first element
+} zf_records;
+
+/// The records of the chunk whose environment this is.
+zf_records *zf_records_of(zf_cg_env *env);
+/// Bytes of shared memory that a warp needs.
+uint32_t zf_records_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses);
+/// Begins the records of a chunk.
+void zf_records_begin(zf_records *records);
+/// Appends a record of v_count (i32) elements that begin at v_begin (i32), as number v_number (i32).
+void zf_records_put(zf_records *records, uint32_t site, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number);
+/// Says that the records have v_end (i32) elements now.
+void zf_records_end(zf_records *records, LLVMValueRef v_end);
+/// The content of a site's record where the body is being built. Checks leave by the chunk's bb_stop.
+zf_record_what zf_records_what(zf_records *records, const zf_record_site *site);
+/// Returns how many values (i64) a record of the site has, and where they are in `what`; NULL: `out.pos`, which is known when the
+/// record is put.
+uint32_t zf_records_words(const zf_record_site *site, zf_record_what *what, LLVMValueRef **v_words);
+/// The number of the site of a statement, or -1: it emits nothing.
+int32_t zf_records_site(const zf_records *records, const zf_stmt *stmt);
+/// A check of a record that the walk makes.
+void zf_records_require(zf_records *records, LLVMValueRef v_ok, const char *what);
+/// Makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than v_room (i32) records have a
+/// place.
+void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
+
+// ---- simt_guess.c ----
+/// Bytes of shared memory that a warp's guesses need.
+uint32_t zf_records_guess_bytes(uint32_t wave);
+/// Begins the guesses of a chunk; once, before the first.
+void zf_records_guess_begin(zf_records *records);
+/// Guesses the steps from the cursor on, and appends the records of those that are true. Goes on at bb_walk with the cursor at a
+/// step that all lanes must walk together, at bb_done behind the last step, else at bb_next. A check that fails leaves by the
+/// chunk's bb_stop.
+void zf_records_guess(zf_records *records, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done);
+
+/// Ends them: leaves by bb_stop where the steps may have taken more turns than the chunk has.
+void zf_records_guess_end(zf_records *records);
+/// A check of the step that is being guessed.
+void zf_records_guess_require(zf_records *records, LLVMValueRef v_ok);
+/// A statement of a step that is being guessed. False: it is an ordinary one.
+bool zf_records_guess_statement(zf_records *records, const zf_stmt *stmt);
+
+#endif
