@@ -58,6 +58,13 @@ static uint64_t length_of(const zf_expr *sequence) {
     return ZF_LOOP_TRIP_LIMIT;
 }
 
+/// How often a loop may run, at most. A stream without a length of its own has as many elements as a file says.
+static uint64_t trips_of(const zf_stmt *loop) {
+    if (loop->kind == ZF_S_FOR_RANGE) return zf_trip_bound(&loop->binder);
+    bool any = loop->value->kind == ZF_X_STREAM && !loop->value->port->fixed;
+    return any ? UINT64_MAX : length_of(loop->value);
+}
+
 static bool count_expr(zf_visitor *visitor, zf_expr *expr) {
     counting *c = visitor->user;
     if (expr->kind == ZF_X_LEN) return expr->a->kind != ZF_X_STREAM;
@@ -90,7 +97,7 @@ static bool count_stmt(zf_visitor *visitor, zf_stmt *stmt) {
         add(c, stmt->local->length * zf_kind_size(stmt->local->type.kind) / CLEARED);
     }
     if (stmt->kind != ZF_S_FOR_RANGE && stmt->kind != ZF_S_FOR_EACH) return true;
-    uint64_t trips = stmt->kind == ZF_S_FOR_RANGE ? zf_trip_bound(&stmt->binder) : length_of(stmt->value);
+    uint64_t trips = trips_of(stmt);
     zf_visit_expr(visitor, stmt->value);
     zf_visit_expr(visitor, stmt->binder.lo);
     zf_visit_expr(visitor, stmt->binder.hi);

@@ -34,7 +34,7 @@ static const char text[] = "algorithm pieces(src: u8[] per chunk, stop: u8[1] pe
                            "}\n"
                            "table many { c: u8 = idle; }\n"
                            "algorithm waits(src: u8[] per chunk) -> u8[] non_parallel(chunk = 1) {\n"
-                           "    decode { var n: u64 = 0; while n != src.len { n += 1; } emit src.u8(); }\n"
+                           "    decode { var n: u64 = 0; while n != src.len { n += 1; } for v in src { emit v; } }\n"
                            "    encode(x) { for c in chunks(x) { src.append(c); } }\n"
                            "}\n"
                            "table placed { c: u8 = waits; }\n"
