@@ -1,7 +1,7 @@
-"""Files that other programs wrote decode by our formats: streams of ORC, pages of Parquet, their blocks of LZ4 and Snappy.
+"""Files that other programs wrote decode by our formats: streams of ORC, pages of Parquet, blocks of LZ4 and Snappy.
 
 Usage: test_real_files.py ZFC. Without pyarrow, which writes files here and says what is in them, nothing is tested. With ZF_TEST_DATA,
-a directory that has orc/ and parquet/, files of other writers decode, too."""
+a directory that has orc/, parquet/, lz4/, snappy/ and fuzz/, files of other writers decode, too."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ try:
     import pyarrow
     import pyarrow.orc
     import pyarrow.parquet
-    from foreign_files import OrcFile, ParquetFile, snappy_plain
+    from foreign_files import OrcFile, ParquetFile, Piece, exactly, snappy_plain
 except ImportError:
     pyarrow = None
 
@@ -124,6 +124,26 @@ class RealFiles(Case):
                 pieces += ParquetFile(path).pieces()
         self.decode(pieces, ("parquet_hybrid", "u8"), ("parquet_hybrid", "u32"), ("delta_binary_packed", "i32"),
                     ("delta_binary_packed", "i64"), ("lz4", "u8"), ("snappy", "u8"))
+
+    @unittest.skipUnless((GIVEN / "lz4").is_dir() and (GIVEN / "snappy").is_dir(), "ZF_TEST_DATA has no lz4/ and snappy/")
+    def test_given_texts(self):
+        """Files of LZ4's frame format, block by block, and a raw block of Snappy."""
+        pieces = []
+        for path in sorted((GIVEN / "lz4").glob("*.lz4")):
+            frame, plain = path.read_bytes(), path.with_suffix("").read_bytes()
+            at = 7 + (8 if frame[4] & 8 else 0)  # behind the content's size, where there is one
+            checksum = 4 if frame[4] & 16 else 0
+            while size := int.from_bytes(frame[at:at + 4], "little"):
+                block, at = frame[at + 4:at + 4 + (size & (1 << 31) - 1)], at + 4 + (size & (1 << 31) - 1) + checksum
+                rows = len(block) if size >> 31 else len(plain_of(sequences_of(block)))
+                if not size >> 31:
+                    pieces.append(Piece(path.name, "lz4", "u8", block, rows, exactly(list(plain[:rows]))))
+                plain = plain[rows:]
+            self.assertEqual(plain, b"")
+        for path in sorted((GIVEN / "snappy").glob("*.rawsnappy")):
+            plain = list(path.with_suffix("").read_bytes())
+            pieces.append(Piece(path.name, "snappy", "u8", path.read_bytes(), len(plain), exactly(plain)))
+        self.decode(pieces, ("lz4", "u8"), ("snappy", "u8"))
 
     @unittest.skipUnless((GIVEN / "fuzz").is_dir(), "ZF_TEST_DATA has no fuzz/")
     def test_given_blocks(self):
