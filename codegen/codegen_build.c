@@ -17,6 +17,7 @@ typedef struct building {
     const zf_codegen_request *request;
     zf_jit *jit;
     zf_arena *arena;
+    const char *cpu;          ///< the code is for any machine of this level; NULL: for this one
     bool compiled;            ///< out: some of it was not in the cache
     uint32_t stack_bytes;     ///< out: as zf_abi_code has it
     const char *const *files; ///< out: what the kernels' places mean, in the arena
@@ -36,6 +37,7 @@ static void add_kernels(zf_cg *cg, void *user) {
     if (cg->sites != NULL) cg->sites->count = 0;
     cg->unchecked = b->request->unchecked;
     zf_cg_aim(cg, b->request->plan->target);
+    cg->halves = cg->target->simt == NULL && zf_cg_host_has_halves(b->cpu);
     bool lines = cg->target->simt != NULL && !b->request->no_lines;
     if (lines) zf_cg_lines_begin(cg, name_of_text(b));
     for (uint32_t k = 0; k < input.plan->kernel_count; k++) {
@@ -183,7 +185,7 @@ zf_status zf_codegen_export(zf_jit *jit, const zf_codegen_request *request, cons
                             zf_error *error) {
     const zf_plan *plan = request->plan;
     bool simt = has_image(plan);
-    building b = {.request = request, .jit = jit, .arena = zf_arena_create()};
+    building b = {.request = request, .jit = jit, .arena = zf_arena_create(), .cpu = cpu};
     *out = (zf_exported_code){.simt = NULL};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request object = {.name = module_name(plan),

@@ -30,6 +30,7 @@ struct zf_cg {
     zf_diags *diags;            ///< where ZF0804 goes; may be NULL: only `failed` is set then
     bool failed;
     bool aligned_loads; ///< the target wants loads aligned to their size
+    bool halves;      ///< the host's vectors are two halves of 128 bits, and words move between them slowly: AVX2 without AVX-512
     bool narrows;     ///< indices of 32 bits are compared with counts by so many: kernels that take bits at places that data say
     bool same_again;  ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
     unsigned compact; ///< reductions of more terms are loops; 0: of very many (zf_jit_request.build)

@@ -84,6 +84,10 @@ void zf_cg_aim(zf_cg *cg, const zf_target *target);
 /// The machine that this process runs on: host CPU, all its features, position-independent code.
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error);
 
+/// Whether vectors of a CPU level, or, where it is NULL, of this machine are two halves of 128 bits, and words move between them
+/// slowly: AVX2 without AVX-512.
+bool zf_cg_host_has_halves(const char *cpu);
+
 /// Any x86-64 machine whose CPU is of a level ("x86-64-v3"): for modules. ZF1405 where LLVM has no code generator for it.
 zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error);
 

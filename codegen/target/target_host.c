@@ -5,6 +5,8 @@
 
 #include "runtime/base/error_codes.h"
 
+#include <string.h>
+
 static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
                                              LLVMCodeGenLevelAggressive};
 
@@ -32,6 +34,14 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
     return status;
+}
+
+bool zf_cg_host_has_halves(const char *cpu) {
+    if (cpu != NULL) return strcmp(cpu, "x86-64-v3") == 0;
+    char *features = LLVMGetHostCPUFeatures();
+    bool has = features != NULL && strstr(features, "+avx2") != NULL && strstr(features, "+avx512vl") == NULL;
+    LLVMDisposeMessage(features);
+    return has;
 }
 
 zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error) {

@@ -684,7 +684,9 @@ static void test_text(void) {
     zf_error error = {0};
     uint64_t width = 7;
     CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_IR, true, &text, &error) == ZF_OK, "%s", error.message);
-    CHECK(strstr(text.data, "@llvm.fshr.v16i32") != NULL, "unpacking needs funnel shifts of vectors:\n%s", text.data);
+    bool shifts =
+        strstr(text.data, "@llvm.fshr.v16i32") != NULL || strstr(text.data, "lshr <8 x i32>") != NULL; // with AVX2 alone
+    CHECK(shifts, "unpacking needs shifts of vectors:\n%s", text.data);
     zf_text_free(&text);
     CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_OPTIMISED, true, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(strstr(text.data, "shufflevector") != NULL && strstr(text.data, "store <") != NULL &&
