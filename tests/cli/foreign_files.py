@@ -3,6 +3,7 @@
 Each is a Piece: a chunk of a codec of the library. Readers here know as much of the files' structure as finds the bytes."""
 
 import fractions
+import itertools
 import struct
 import zlib
 
@@ -166,7 +167,7 @@ class OrcFile:
                 return sum(found) == len(data)
 
             def codes(found):
-                ends = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+                ends = [0, *itertools.accumulate(sizes)]
                 return [data[ends[code]:ends[code + 1]] for code in found] == entries
             yield from piece(LENGTH, integers, "u64", self.encodings[column].get(2, [0])[0], lengths)
             yield from piece(DATA, integers, "u64", len(entries), codes)
