@@ -166,24 +166,35 @@ static void find_readers(const row *r) {
     end_by_vectors(r, &lanes);
 }
 
+// The same in bytes, of elements of two: any processor permutes 16 bytes.
+static uint32_t bytes_before(unsigned set, unsigned k) { return 2 * before(set, k / 2) + k % 2; }
+
+// The elements that the lanes of a group read, where they are those of a set (i64), from the one at v_from on.
+static LLVMValueRef elements_of_set(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_from, LLVMValueRef v_set) {
+    static const zf_host_table_shape words = {.name = "zf_lanes_before", 32, GROUP, 1 << GROUP, before};
+    static const zf_host_table_shape pairs = {.name = "zf_bytes_before", 8, 2 * GROUP, 1 << GROUP, bytes_before};
+    LLVMTypeRef ty_group = LLVMVectorType(ty, GROUP), ty_wide = LLVMVectorType(cg->ty_i32, GROUP);
+    if (LLVMGetIntTypeWidth(ty) == 16) {
+        LLVMValueRef v = zf_cg_load(cg, LLVMVectorType(cg->ty_i8, 2 * GROUP), v_from, 1);
+        return LLVMBuildBitCast(cg->builder, zf_host_permute(cg, v, zf_host_table_row(cg, &pairs, v_set)), ty_group, "");
+    }
+    LLVMValueRef v = LLVMBuildZExt(cg->builder, zf_cg_load(cg, ty_group, v_from, 1), ty_wide, "");
+    return LLVMBuildTrunc(cg->builder, zf_host_permute(cg, v, zf_host_table_row(cg, &words, v_set)), ty_group, "");
+}
+
 // The elements that lanes read, group by group; moves the cursor. The stream has an element for each lane at least.
 static void read_elements(const row *r) {
     zf_cg *cg = r->cg;
     unsigned size = zf_kind_size(r->stream->port->type.kind);
-    LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * size), ty_group = LLVMVectorType(ty, GROUP);
-    LLVMTypeRef ty_wide = LLVMVectorType(cg->ty_i32, GROUP), ty_bytes = LLVMVectorType(cg->ty_i8, GROUP);
-    static const zf_host_table_shape sources = {.name = "zf_lanes_before", 32, GROUP, 1 << GROUP, before};
+    LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * size), ty_count = cg->ty_i64;
+    LLVMTypeRef ty_set = LLVMIntTypeInContext(cg->context, GROUP), ty_bytes = LLVMVectorType(cg->ty_i8, GROUP);
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i64, r->stream->v_at, "");
     for (unsigned k = 0; k < r->chunk->inst->lanes; k += GROUP) {
         LLVMValueRef v_reads = zf_cg_load(cg, ty_bytes, zf_cg_byte_at(cg, r->chunk->v_reads, k), 1);
-        LLVMValueRef v_set = LLVMBuildBitCast(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v_reads, LLVMConstNull(ty_bytes)),
-                                              LLVMIntTypeInContext(cg->context, GROUP), "");
-        v_set = zf_cg_resize(cg, v_set, cg->ty_i64, false);
-        LLVMValueRef v = zf_cg_load(cg, ty_group, zf_cg_at(cg, ty, r->stream->v_bytes, v_at), 1);
-        v = zf_host_permute(cg, LLVMBuildZExt(cg->builder, v, ty_wide, ""), zf_host_table_row(cg, &sources, v_set));
-        zf_cg_store(cg, LLVMBuildTrunc(cg->builder, v, ty_group, ""), zf_cg_byte_at(cg, r->chunk->v_taken, (uint64_t)k * size),
-                    1);
-        LLVMTypeRef ty_count = cg->ty_i64;
+        LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, v_reads, LLVMConstNull(ty_bytes));
+        v_set = zf_cg_resize(cg, LLVMBuildBitCast(cg->builder, v_set, ty_set, ""), cg->ty_i64, false);
+        LLVMValueRef v = elements_of_set(cg, ty, zf_cg_at(cg, ty, r->stream->v_bytes, v_at), v_set);
+        zf_cg_store(cg, v, zf_cg_byte_at(cg, r->chunk->v_taken, (uint64_t)k * size), 1);
         v_at = zf_cg_add(cg, v_at, zf_cg_intrinsic(cg, "llvm.ctpop", &ty_count, 1, &v_set, 1));
     }
     LLVMBuildStore(cg->builder, v_at, r->stream->v_at);
