@@ -197,7 +197,7 @@ def main():
     record = {
         "bench": "blocks", "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": bench.commit,
-        "command": f"bench/blocks.py ZFC {options.parquet.name} --runs {options.runs} --mib {options.mib}", "machine": processor(),
+        "command": f"bench/blocks.py ZFC {options.parquet.name} --runs {options.runs} --mib {options.mib}", "device": processor(),
         "cores": len(os.sched_getaffinity(0)), "load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "threads": 1,
         "libraries": {library.name: library.version for library in libraries},
         "counted": {"gb_per_second": "plain bytes written, in units of 1e9, by the least time of all runs",

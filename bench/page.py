@@ -678,6 +678,20 @@ def cpu_rows(records):
                                           lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])))
 
 
+def blocks(records):
+    """Chunk programs and bit packing with all that a CPU has and with AVX2 alone, LZ4 and Snappy beside the libraries."""
+    found = records.newest("cpu", lambda r: r.get("bench") == "blocks")
+    if not found:
+        return None
+    rows = []
+    for name in dict.fromkeys(r["data"] for r in found[1]["results"]):
+        here, level = having(found[1]["results"], data=name)
+        beside = [f"{here['library_gb_per_second']:.2f}", f"{level['percent_of_library']:.0f}%"] if "library" in here else ["", ""]
+        rows.append([name, f"{here['ratio']:.2f}", f"{here['gb_per_second']:.2f}", f"{level['gb_per_second']:.2f}", f"{level['percent_of_copy']:.0f}%", *beside])
+    heads = ("data", "ratio", "GB/s", "GB/s, AVX2 alone", "of memcpy", "the library, GB/s", "of the library")
+    return (*found, f"{table(heads, rows)}\n\nThe last three columns are beside AVX2 alone.")
+
+
 README_ROWS = ("l_extendedprice", "l_orderkey", "l_shipdate", "l_returnflag", "l_shipmode")
 
 
@@ -724,7 +738,7 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "python": python, "cpu_rows": cpu_rows},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
