@@ -116,3 +116,32 @@ CHECKED = (
     ("words", "o_comment", "words over bitpack"),
     ("map", "", "bitpack-7-u32"), ("map", "", "dictionary-12-i32"), ("groups", "", "rle-random16-i32"), ("scan", "", "delta-5-i64"),
 )
+
+# ---- Blocks and runs in formats of others ---------------------------------------------------------------------------
+
+# Data (blocks_data of peers.py): codec, the library of pyarrow's that compresses its chunks or none (then our encoder does), bytes of
+# such a chunk, GB/s that are wanted or none.
+BLOCKS = {
+    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("lz_split", None, 0, 320)),
+    "l_orderkey, bytes": (("lz4", "lz4_raw", 64 * K, 190), ("snappy", "snappy", 64 * K, 200)),
+    "l_shipdate sorted, i64": (("orc_rle1", None, 0, 1000), ("orc_rle2", None, 0, 600)),
+    "l_partkey, i64": (("orc_rle1", None, 0, 300), ("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),
+    "l_orderkey, i64": (("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),
+    "l_linenumber, i64": (("orc_rle2", None, 0, 600),),
+    "l_shipdate, u32 from 0": (("parquet_hybrid", None, 0, 1200),),
+    "l_shipdate sorted, u32 from 0": (("parquet_hybrid", None, 0, 1200),),
+    "l_returnflag, characters": (("packbits", None, 0, None), ("orc_byte_rle", None, 0, None)),
+}
+BLOCKS_NVCOMP = {
+    "l_comment, characters": choices("lz4 i8 @64K", "lz4 i8 @1M", "snappy @64K"),
+    "l_orderkey, bytes": choices("lz4 i8 @64K", "lz4 i32 @64K", "snappy @64K"),
+}
+CHUNKS_OF_1M = 1 / 2  # times --bytes that are decoded of chunks of 1 MiB: 512 of them of 1 GiB
+# Programs of --programs, by file, and what they are measured on.
+PROGRAMS = {
+    "lz4.zf": (("l_comment, characters", "lz4_block", "lz4_raw", 64 * K),),
+    "orc_rle1.zf": (("l_shipdate sorted, i64", "orc_rle1", None, 0), ("l_partkey, i64", "orc_rle1", None, 0)),
+    "parquet_delta.zf": (("l_partkey, i64", "delta_binary_packed", None, 0), ("l_orderkey, i64", "delta_binary_packed", None, 0)),
+    "packbits.zf": (("l_returnflag, characters", "packbits", None, 0),),
+    "rice.zf": (("l_shipdate, u32 from 0", "rice", None, 0),),
+}

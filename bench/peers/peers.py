@@ -1,6 +1,6 @@
 """zipflow and nvCOMP on the same bytes, in one run on one GPU; and zipflow's kernels with and without their checks.
 
-    peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks, damage (default: all); OPTIONS: peers.py --help
+    peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks, blocks, damage (default: all); OPTIONS: peers.py --help
 
 Rows are written to OUT/PART.json as they come. Whatever fails or takes too long is a row that says so, and the next one is measured.
 Each file names the counted bytes under `counted`. The exit status is 0 when every row was measured and right.
@@ -153,6 +153,7 @@ class Report:
                      "command": " ".join(["bench/peers/peers.py", *[unplaced(w) for w in sys.argv[1:]]]), "machine": machine(),
                      "counted": COUNTED, "bytes": session.options.bytes, "load_before": os.getloadavg()[0]}
         self.rows, self.left_out = [], []
+        self.besides = {}  # {(data, name): what else a row of ours has}
         self.begin = time.monotonic()
         self.save()
 
@@ -194,15 +195,15 @@ class Report:
 # ---- zipflow --------------------------------------------------------------------------------------------------------
 
 
-def encode(s, name, program, table, inputs, sources, limit=150):
-    """Makes a container, decodes it on the CPU and compares that with the sources, {file's name: array}."""
+def encode(s, name, program, table, inputs, sources, limit=150, verb="encode"):
+    """Makes a container, from rows or by `wrap` from chunks, decodes it on the CPU and compares that with the sources, {file's name: array}."""
     text, container, out = s.tree / f"{name}.zf", s.tree / f"{name}.zfd", s.tree / f"{name}.decoded"
     text.write_text(program)
     try:
         s.run(s.zfc, "check", "-q", text)
     except Failed as why:
         raise Unknown(str(why)) from None
-    s.run(s.zfc, "encode", "-q", "-f", "-c", f"{text}:{table}", "-o", container, *inputs, limit=limit)
+    s.run(s.zfc, verb, "-q", "-f", "-c", f"{text}:{table}", "-o", container, *inputs, limit=limit)
     s.run(s.zfc, "decode", "-q", "-f", "--device", "cpu", "-o", out, container, limit=limit)
     wrong = [file for file, array in sources.items() if not np.array_equal(np.fromfile(out / file, np.uint8), bytes_of(array))]
     shutil.rmtree(out, ignore_errors=True)
@@ -229,7 +230,7 @@ def bench(s, report, words, limit=120, volume=1):
 
 def take(report, row, name, label):
     """A row of `zfc bench` into the report."""
-    row = {**row, "source": pathlib.PurePath(row["source"]).name}
+    row = {**report.besides.get((label, name), {}), **row, "source": pathlib.PurePath(row["source"]).name}
     if row.get("verified"):
         report.add({"data": label, "by": "zipflow", "name": name, **row})
     else:
@@ -497,7 +498,7 @@ def by_volume(columns):
 def decoding(s, volume):
     """Measurements decode `volume` times --bytes."""
     whole = s.options.bytes
-    s.options.bytes = volume * whole
+    s.options.bytes = int(volume * whole)
     try:
         yield
     finally:
@@ -557,7 +558,92 @@ def part_checks(s, report):
         print(f"{'':<72} {report.rows[-1]['cost_percent']:8.1f}% for checks", flush=True)
 
 
-PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks, "damage": part_damage}
+KINDS = {1: "u8", 4: "u32", 8: "i64"}  # of blocks_data, by bytes of an element
+
+
+def blocks_data(s):
+    """Data of choices.BLOCKS, {name: array}, at most --made bytes each."""
+    read = s.tpch("lineitem", {"l_comment": "string", "l_returnflag": "string", "l_orderkey": "i64", "l_partkey": "i64", "l_linenumber": "i64", "l_shipdate": "date32"})
+    one = {name: arrays["bytes"] if "bytes" in arrays else next(iter(arrays.values())) for name, arrays in read.items()}
+    keys, dates = one["l_orderkey"].view(np.int64), one["l_shipdate"].view(np.int32)
+    dates = dates - dates.min()
+    found = {"l_comment, characters": one["l_comment"], "l_orderkey, bytes": bytes_of(keys), "l_shipdate sorted, i64": np.sort(one["l_shipdate"].view(np.int32)).astype(np.int64),
+             "l_partkey, i64": one["l_partkey"].view(np.int64), "l_orderkey, i64": keys, "l_linenumber, i64": one["l_linenumber"].view(np.int64),
+             "l_shipdate, u32 from 0": dates.astype(np.uint32), "l_shipdate sorted, u32 from 0": np.sort(dates).astype(np.uint32), "l_returnflag, characters": one["l_returnflag"]}
+    return {name: array[:s.options.made // array.itemsize] for name, array in found.items()}
+
+
+def compressed(plain, library, chunk):
+    """Chunks of bytes that a library of pyarrow's compressed, and a list of their sizes as `zfc wrap` reads it."""
+    import pyarrow
+    codec = pyarrow.Codec(library)
+    pieces = [plain[at:at + chunk] for at in range(0, len(plain), chunk)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        blocks = list(pool.map(lambda piece: codec.compress(piece, asbytes=True), pieces))
+    return b"".join(blocks), "".join(f"{len(block)} {len(piece)}\n" for block, piece in zip(blocks, pieces))
+
+
+def block_container(s, name, program, plain, library, chunk):
+    """A container of column `c`: of chunks that a library compressed, or of rows that our encoder takes."""
+    file = s.tree / f"{name}.in"
+    if library is None:
+        plain.tofile(file)
+    else:
+        chunks, sizes = compressed(plain, library, chunk)
+        file.write_bytes(chunks)
+        pathlib.Path(f"{file}.sizes").write_text(sizes)
+    return encode(s, name, program, "t", [f"c={file}"], {f"c.{KINDS[plain.itemsize]}": plain}, verb="wrap" if library else "encode")
+
+
+def block_cases(s, plains):
+    """[(data, name, program, library, bytes of a chunk, what else its row has)]"""
+    cases = []
+    for data_name, codecs in choices.BLOCKS.items():
+        for codec, library, chunk, wanted in codecs:
+            more = {**({"chunks_by": library} if library else {}), **({"gb_per_second_at_least": wanted} if wanted else {})}
+            cases.append((data_name, codec, f'import "std.zf"; table t {{ c: {KINDS[plains[data_name].itemsize]} = {codec}; }}\n', library, chunk, more))
+    for file, uses in choices.PROGRAMS.items():
+        if not (s.tree / "programs" / file).exists():  # or the library's of this name would be measured
+            continue
+        for data_name, codec, library, chunk in uses:
+            text = f'import "{file}";\ntable t {{ c: {KINDS[plains[data_name].itemsize]} = {codec}; }}\n'
+            cases.append((data_name, f"{codec} of {file}", text, library, chunk, {"program": file, **({"chunks_by": library} if library else {})}))
+    return [case for case in cases if s.options.wants(case[0].partition(",")[0]) or s.options.wants(case[1])]
+
+
+def part_blocks(s, report):
+    """Blocks of LZ4 and Snappy and runs of ORC's and Parquet's formats; nvCOMP has the first two, compressed by itself."""
+    report.head |= {"scale": s.options.scale, "made_bytes": s.options.made, "counted": {
+        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's, in pyarrow (`pyarrow.Codec`); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
+        "gb_per_second_at_least": "the target of a row"}}
+    plains, made = blocks_data(s), []
+    (s.tree / "programs").mkdir()  # where nothing of ours has their names
+    for file in pathlib.Path(s.options.programs).glob("*.zf") if s.options.programs else ():
+        shutil.copyfile(file, s.tree / "programs" / file.name)
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+        cases = block_cases(s, plains)
+        cases.sort(key=lambda case: case[1] != "lz_split")  # whose encoder takes longest
+        running = [(case, pool.submit(block_container, s, f"programs/{k}" if "program" in case[5] else f"block_{k}", case[2], plains[case[0]], *case[3:5])) for k, case in enumerate(cases)]
+        for (data_name, name, _, _, chunk, more), future in running:
+            report.besides[data_name, name] = more
+            try:
+                made.append((future.result(), "c", name, data_name, choices.CHUNKS_OF_1M if chunk == choices.M else 1))
+            except Unknown as why:
+                report.leave_out(why, data=data_name, by="zipflow", name=name)
+            except Exception as why:  # of this container
+                report.fail(why, data=data_name, by="zipflow", name=name)
+    for volume in sorted({v for *_, v in made}):
+        with decoding(s, volume):
+            wanted = [tuple(case) for *case, v in made if v == volume]
+            bench_each(s, report, [case[0] for case in wanted], wanted)
+    for data_name, wanted in choices.BLOCKS_NVCOMP.items():
+        if any(case[0] == data_name for case in cases):
+            for choice in wanted:
+                with decoding(s, choices.CHUNKS_OF_1M if choice[2] == choices.M else 1):
+                    measure_nvcomp(s, report, data_name, plains[data_name], [choice])
+
+
+PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks, "blocks": part_blocks, "damage": part_damage}
 
 
 def add_programs(parser):
@@ -572,7 +658,7 @@ def add_programs(parser):
 
 def main():
     parser = argparse.ArgumentParser(prog="peers.py", description="Measures zipflow and nvCOMP on the same bytes.")
-    parser.add_argument("parts", nargs="*", help="lanes, table2, checks, damage (default: all)")
+    parser.add_argument("parts", nargs="*", help="lanes, table2, checks, blocks, damage (default: all)")
     add_programs(parser)
     parser.add_argument("--out", default="peers", help="directory for the results (default: peers)")
     parser.add_argument("--bytes", default=1 << 29, type=int, help="bytes of plain data that a measurement decodes (default: 512 MiB)")
@@ -580,6 +666,7 @@ def main():
     parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--corpora", help="directory of texts, for a row of their own")
+    parser.add_argument("--programs", help="blocks: directory of programs, which are measured too (PROGRAMS of choices.py names them)")
     parser.add_argument("--only", default="", help="only these data or columns, separated by commas")
     parser.add_argument("--patience", default=40, type=float, help="seconds for one of nvCOMP's rows, or one of its damaged decodes (default: 40)")
     parser.add_argument("--every", default=1, type=int, help="damage: one of our columns in so many (default: 1)")
@@ -588,6 +675,8 @@ def main():
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"there is no part {part}")
+    if options.programs:
+        options.programs = str(pathlib.Path(options.programs).resolve())
     if options.corpora:
         options.corpora = str(pathlib.Path(options.corpora).resolve())
     only = [n for n in options.only.split(",") if n]

@@ -147,6 +147,63 @@ def packed():
     ZFC = built
 
 
-for test in (good, faults, what_is_missing, checks, damage, packed):
+def made_lineitem(s, table, columns):
+    """Columns that stand for those of TPC-H."""
+    random = np.random.Generator(np.random.PCG64(11))
+    words, rows = [b"carefully ", b"ironic ", b"packages ", b"sleep. "], SIZE // 4
+    text = np.frombuffer(b"".join(words[k] for k in random.integers(0, len(words), rows)), np.uint8)
+    whole = {"l_comment": {"offsets": np.zeros(1, np.int64), "bytes": text}, "l_returnflag": {"offsets": np.zeros(1, np.int64), "bytes": np.frombuffer(b"ANR", np.uint8)[random.integers(0, 3, 2 * SIZE)]},
+             "l_orderkey": {"i64": np.repeat(np.arange(rows), 4)}, "l_partkey": {"i64": random.integers(1, 200_001, rows)}, "l_linenumber": {"i64": np.arange(rows) % 7 + 1},
+             "l_shipdate": {"date32": random.integers(8_000, 10_500, rows).astype(np.int32)}}
+    check(table == "lineitem", table)
+    return {name: whole[name] for name in columns}
+
+
+# Programs for --programs: LZ4 blocks whose rows are all alike, a program that the compiler refuses, and one that is right. No file has packbits, which the library has, or Rice codes.
+OTHERS = {
+    "lz4.zf": "algorithm lz4_block(src: u8[] per chunk) -> u8[] non_parallel(chunk = 65536) { decode { src.skip(src.len); emit k in 0..out.len: 7; } }\n",
+    "parquet_delta.zf": "algorithm delta_binary_packed<T: signed>(page: u8[] per chunk) -> T[] sideways { }\n",
+    "orc_rle1.zf": 'import "twins.zf"; algorithm orc_rle1<T: signed>(src: u8[] per chunk) -> T[] non_parallel(chunk = 1000) {\n'
+                   " decode { while !src.at_end() { let v = twin(src.varint()) as T; emit v; } } encode(x) { for c in chunks(x) { for v in c { src.push_varint(v as u64); } } } }\n",
+    "twins.zf": "fn twin(v: u64) -> u64 = v;\n",
+}
+
+
+def blocks():
+    import pyarrow
+    kept, peers.Session.tpch = peers.Session.tpch, made_lineitem
+    try:
+        code, report, printed = run("blocks")
+        check(code == 0 and not report["left_out"], code, printed)
+        rows = {(r["data"], r["name"]): r for r in report["results"] if r["by"] == "zipflow"}
+        cases = {(of, case[0]): case for of, all_of in choices.BLOCKS.items() for case in all_of}
+        check(set(rows) == set(cases) and all(r["verified"] for r in report["results"]), printed)
+        for key, (codec, library, chunk, wanted) in cases.items():
+            r = rows[key]
+            check(r.get("gb_per_second_at_least") == wanted and r.get("chunks_by") == library and r["type"] in r["data"] + " u8", r)
+            check(SIZE - 8 < r["column_plain_bytes"] <= SIZE and BYTES <= r["plain_bytes"] * (2 if chunk == choices.M else 1) < BYTES + 3 * SIZE, r)
+        text = made_lineitem(None, "lineitem", ["l_comment"])["l_comment"]["bytes"][:SIZE]
+        of = {chunk: sum(len(pyarrow.Codec("lz4_raw").compress(text[k:k + chunk], asbytes=True)) for k in range(0, SIZE, chunk)) for chunk in (1 << 16, 1 << 20)}
+        for name, chunk in (("lz4", 1 << 16), ("lz4(chunk: 1048576)", 1 << 20)):  # stored as they are, with a directory
+            check(of[chunk] < rows["l_comment, characters", name]["column_stored_bytes"] < of[chunk] + 1000, name, of, rows["l_comment, characters", name])
+        theirs = {(r["data"], r["codec"], r["chunk_bytes"], r["plain_bytes"]) for r in report["results"] if r["by"] == "nvcomp"}
+        copies = {False: 4, True: 2}
+        check(theirs == {(of, " ".join([c, *w]), k, copies[k == choices.M] * SIZE) for of, all_of in choices.BLOCKS_NVCOMP.items() for c, w, k in all_of}, theirs)
+        with tempfile.TemporaryDirectory() as directory:
+            for name, program in OTHERS.items():
+                (pathlib.Path(directory) / name).write_text(program)
+            os.chmod(directory, 0o555)
+            names = ["lz4_block of lz4.zf", "orc_rle1 of orc_rle1.zf", "delta_binary_packed of parquet_delta.zf", "packbits of packbits.zf"]
+            code, report, printed = run("blocks", "--only", ",".join(names), "--programs", directory)
+        bad = {r["name"]: r["message"] for r in report["results"] if not r["verified"]}
+        check(code == 1 and set(bad) == {"lz4_block of lz4.zf"} and "differs from the source: c.u8" in bad["lz4_block of lz4.zf"], printed)
+        good_ones = [(r["data"], r["name"], r["program"]) for r in report["results"] if r["verified"] and r["by"] == "zipflow"]
+        check(sorted(good_ones) == [(of, "orc_rle1 of orc_rle1.zf", "orc_rle1.zf") for of in ("l_partkey, i64", "l_shipdate sorted, i64")], printed)
+        check({r["name"] for r in report["left_out"]} == {names[2]}, report["left_out"])
+    finally:
+        peers.Session.tpch = kept
+
+
+for test in (good, faults, what_is_missing, checks, blocks, damage, packed):
     test()
     print(f"{test.__name__}: good")
