@@ -169,6 +169,10 @@ OTHERS = {
 }
 
 
+def wanted_of(row):
+    return row.get("gb_per_second_at_least") or 0
+
+
 def blocks():
     import pyarrow
     kept, peers.Session.tpch = peers.Session.tpch, made_lineitem
@@ -180,8 +184,10 @@ def blocks():
         check(set(rows) == set(cases) and all(r["verified"] for r in report["results"]), printed)
         for key, (codec, library, chunk, wanted) in cases.items():
             r = rows[key]
-            check(r.get("gb_per_second_at_least") == wanted and r.get("chunks_by") == library and r["type"] in r["data"] + " u8", r)
+            check(r.get("gb_per_second_at_least") == wanted and r.get("chunks_by") == library and r.get("chunk_bytes", 0) == chunk and r["type"] in r["data"] + " u8", r)
             check(SIZE - 8 < r["column_plain_bytes"] <= SIZE and BYTES <= r["plain_bytes"] * (2 if chunk == choices.M else 1) < BYTES + 3 * SIZE, r)
+        slow = [f"{of}, {name}" for (of, name), r in rows.items() if wanted_of(r) > r["gb_per_second"]]
+        check(sorted(report["missed"]) == sorted(slow) and slow, report["missed"])
         text = made_lineitem(None, "lineitem", ["l_comment"])["l_comment"]["bytes"][:SIZE]
         of = {chunk: sum(len(pyarrow.Codec("lz4_raw").compress(text[k:k + chunk], asbytes=True)) for k in range(0, SIZE, chunk)) for chunk in (1 << 16, 1 << 20)}
         for name, chunk in (("lz4", 1 << 16), ("lz4(chunk: 1048576)", 1 << 20)):  # stored as they are, with a directory
