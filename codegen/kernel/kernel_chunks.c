@@ -164,6 +164,12 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
 }
 
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    zf_chunk_sum sum;
+    if (chunk->ops != NULL && chunk->ops->share_sums != NULL && !chunk->walks_sums && zf_chunk_sum_of(stmt, &sum)) {
+        chunk->ops->share_sums(chunk, frame, stmt, &sum);
+        return true;
+    }
     if (stmt->kind == ZF_S_IF) return zf_chunk_row_reads(cg, frame, stmt) || zf_chunk_light_if(cg, frame, stmt);
     if (stmt->kind == ZF_S_EMIT)
         zf_chunk_emit(cg, frame, stmt);

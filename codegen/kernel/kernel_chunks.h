@@ -7,6 +7,7 @@
 
 #include "codegen/body/cg_frame.h"
 #include "codegen/kernel/kernel.h"
+#include "patterns/plan/chunk_sums.h"
 
 /// A `per chunk` stream, and the cursor on it. Positions count from the chunk's start.
 typedef struct zf_chunk_stream {
@@ -50,6 +51,8 @@ typedef struct zf_chunk_ops {
     /// Measures and makes a region over two binders, whose values of the first one, and then whose elements, the lanes share. To
     /// be called by `share`.
     void (*share_rows)(void *region);
+    /// Makes a loop that emits running sums: each lane the terms of its turns.
+    void (*share_sums)(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop, const zf_chunk_sum *sum);
     /// The number of v_count elements (i64) that a lane makes, and the element of its turn v_turn.
     LLVMValueRef (*share_turns)(zf_chunk *chunk, LLVMValueRef v_count);
     LLVMValueRef (*share_index)(zf_chunk *chunk, LLVMValueRef v_turn);
@@ -87,9 +90,11 @@ struct zf_chunk {
     LLVMBasicBlockRef bb_stop;
     bool narrow; ///< positions that count elements are i32; a stream of more has no others. Set before zf_chunk_open
     // ---- of a warp that walks it (form_warp.c)
-    LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
-    bool retraces;        ///< elements are built for their checks alone, and not stored
-    bool counted;         ///< v_work was changed
+    LLVMValueRef v_share;      ///< i64: of the elements of a region only those of this lane are built; NULL: all
+    bool retraces;             ///< elements are built for their checks alone, and not stored
+    bool counted;              ///< v_work was changed
+    bool walks_sums;           ///< a loop of running sums is built turn by turn
+    LLVMValueRef v_sum_failed; ///< slot (i1): a check failed in the running sums that are built
     // ---- of a row of lanes that is made by vectors (host_lanes.c)
     bool in_row, row_reads; ///< the states are the variables v_own; the body's first statement reads
     LLVMValueRef *v_own;    ///< by state

@@ -16,6 +16,7 @@ enum {
 
 typedef struct zf_chunk zf_chunk;
 typedef struct zf_chunk_stream zf_chunk_stream;
+typedef struct zf_chunk_sum zf_chunk_sum;
 
 /// The state that only kernels of GPUs have.
 typedef struct zf_simt_state {
@@ -81,6 +82,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_kernel_input *input, const zf_kernel *ke
 bool zf_simt_rows_alike(const zf_reduce *reduce);
 /// Makes a region of a chunk (zf_chunk_ops).
 void zf_simt_share_rows(void *region);
+/// Makes a loop of running sums (zf_chunk_ops).
+void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop, const zf_chunk_sum *sum);
 /// Prefetches the first bytes of the chunk's part of a stream (zf_chunk_ops).
 void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *stream);
 /// Bytes of shared memory that chunks with lanes take beside tables.

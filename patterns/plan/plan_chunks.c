@@ -1,5 +1,6 @@
 // Kernels of chunks: their tiles and directories, and which threads walk them.
 #include "frontend/check/walk.h"
+#include "patterns/plan/chunk_sums.h"
 #include "patterns/plan/plan_internal.h"
 
 uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, bool uneven, zf_seek_field **fields) {
@@ -41,6 +42,8 @@ static zf_int128 most_of(const zf_binder *binder) {
 
 static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user, scans = false;
+    zf_chunk_sum sum;
+    *found = *found || zf_chunk_sum_of(stmt, &sum);
     if (stmt->kind != ZF_S_EMIT_REGION) return !*found;
     zf_int128 most = 1;
     for (uint32_t k = 0; k < stmt->reduce->binder_count; k++) {
@@ -68,5 +71,6 @@ bool zf_chunk_emits_ranges(const zf_graph_node *node) {
 const char *zf_chunk_walk_reason(const zf_graph_node *node, bool by_warp) {
     if (!zf_chunk_can_be_shared(node)) return "its booleans share bytes";
     if (by_warp != zf_chunk_emits_ranges(node)) return "as asked";
-    return by_warp ? "its lanes share what an `emit` over a range makes" : "it emits one element at a time, or few, or scans";
+    return by_warp ? "its lanes share what an `emit` over a range or a running sum makes"
+                   : "it emits one element at a time, or few, or scans";
 }

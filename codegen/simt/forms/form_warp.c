@@ -10,11 +10,13 @@
 #include "codegen/simt/groups/simt_span.h"
 #include "codegen/simt/memory/simt_memory.h"
 #include "codegen/simt/simt_choices.h"
+#include "frontend/check/walk.h"
 
 enum {
-    REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
-    CHUNKS = 4,     // that a warp walks, one after the other,
-    MOST_CHUNKS = 8 // at most
+    REGISTERS = 64, // of kernels that keep rows, or add up: 32 warps of a multiprocessor run at once then
+    CHUNKS = 4,     // short ones, that a warp walks one after the other,
+    SHORT = 4096,   // elements at most, and
+    MOST_CHUNKS = 8 // whatever was chosen
 };
 
 static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
@@ -23,9 +25,29 @@ static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
     return !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING; // whose rows are stored where they are wanted
 }
 
+// Facts of a block are computed once for several chunks; where chunks are long there are too few of them.
+static uint32_t default_chunks(const zf_plan *plan, const zf_kernel *kernel) {
+    return plan->graph->nodes[kernel->root].codec->chunk_size <= SHORT ? CHUNKS : 1;
+}
+
 bool zf_form_warp_fits(const zf_plan *plan, const zf_kernel *kernel) {
     (void)plan;
     return kernel->by_warp;
+}
+
+static bool see_sums(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user;
+    zf_chunk_sum sum;
+    *found = *found || zf_chunk_sum_of(stmt, &sum);
+    return !*found;
+}
+
+// Their loops wait for loads and shuffles: more warps at once hide that.
+static bool has_sums(const zf_plan *plan, const zf_kernel *kernel) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .stmt = see_sums};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&plan->graph->nodes[kernel->root].inst->decode); // only looks
+    return found;
 }
 
 zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
@@ -35,9 +57,9 @@ zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     bool several = walks_several(plan, kernel);
     return (zf_simt_shape){.threads = threads,
                            .tiles = tiles,
-                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, CHUNKS) : 1,
+                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, default_chunks(plan, kernel)) : 1,
                            .shared_bytes = bytes,
-                           .registers = bytes > 0 ? REGISTERS : 0};
+                           .registers = bytes > 0 || has_sums(plan, kernel) ? REGISTERS : 0};
 }
 
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
@@ -141,6 +163,7 @@ static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
                                  .prefetch = zf_simt_prefetch_chunk,
                                  .share = share_region,
                                  .share_rows = zf_simt_share_rows,
+                                 .share_sums = zf_simt_share_sums,
                                  .share_turns = share_turns,
                                  .share_index = share_index,
                                  .meet = meet};
