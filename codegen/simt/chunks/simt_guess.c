@@ -17,6 +17,7 @@ enum {
     REQUIRES = 4,       // statements that wait
     REQUIRE_LOCALS = 8, // that such a statement takes
 };
+#define ENTERS UINT32_C(0x40000000)    // above the distance to the inner turns that follow
 #define UNDECIDED UINT32_C(0x80000000) // in place of the distance to the next step
 #define LAST UINT32_C(0xc0000000)
 
@@ -40,6 +41,8 @@ typedef struct waiting {
 
 struct zf_guess {
     zf_records *r;
+    bool inner;              ///< steps are turns of the inner loop
+    LLVMValueRef v_turns;    ///< slot (i32): inner turns that follow the step
     LLVMValueRef v_elements; ///< slot (i32): of the step so far
     LLVMValueRef v_open;     ///< slot (i1): it is undecided
     guessed_site sites[ZF_RECORD_SITES];
@@ -238,9 +241,20 @@ static void turn_once(struct zf_guess *g, const zf_stmt *loop) {
     zf_cg_enter(cg, bb_end);
 }
 
+// The step ends with turns of the inner loop.
+static void enter_turns(struct zf_guess *g, const zf_stmt *loop) {
+    zf_cg *cg = g->r->cg;
+    zf_cg_range range = zf_cg_range_make(cg, g->r->frame, &loop->binder);
+    LLVMValueRef v_fits, v_turns = zf_cg_narrow(cg, zf_chunk_region_size(cg, &range), &v_fits);
+    note_unless(g, v_fits);
+    LLVMBuildStore(cg->builder, v_turns, g->v_turns);
+}
+
 bool zf_records_guess_statement(zf_records *r, const zf_stmt *stmt) {
     int32_t site = zf_records_site(r, stmt);
-    if (stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP)
+    if (stmt == r->program.inner)
+        enter_turns(r->guess, stmt);
+    else if (stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP)
         turn_once(r->guess, stmt);
     else if (site >= 0)
         guess_site(r->guess, (uint32_t)site);
@@ -257,6 +271,7 @@ static void begin_slots(struct zf_guess *g) {
     LLVMValueRef v_no = zf_cg_i1(cg, false);
     g->v_elements = slot(cg, zf_cg_i32(cg, 0), "elements");
     g->v_open = slot(cg, v_no, "open");
+    g->v_turns = slot(cg, zf_cg_i32(cg, 0), "turns");
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         g->sites[s] = (guessed_site){.v_some = slot(cg, v_no, "some"), .v_before = zf_cg_alloca(cg, cg->ty_i32, "before")};
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) g->sites[s].v_words[k] = zf_cg_alloca(cg, cg->ty_i64, "word");
@@ -281,6 +296,7 @@ static void forget(zf_cg *cg, LLVMValueRef v_slot) {
 static void forget_slots(struct zf_guess *g) {
     zf_cg *cg = g->r->cg;
     forget(cg, g->v_elements);
+    forget(cg, g->v_turns);
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         forget(cg, g->sites[s].v_some);
         forget(cg, g->sites[s].v_before);
@@ -327,7 +343,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     zf_chunk *chunk = r->chunk;
-    const zf_stmt *loop = r->program.loop;
+    const zf_stmt *loop = g->inner ? r->program.inner : r->program.loop;
     zf_chunk_stream *s = &chunk->streams[r->program.cursor->slot];
     LLVMValueRef v_real[3] = {s->v_at, r->lower->v_fail, chunk->v_work};
     LLVMBasicBlockRef bb_stop = chunk->bb_stop;
@@ -354,7 +370,12 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     zf_cg_br(cg, bb_next);
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
-    LLVMValueRef v_next = decided(g, s, v_known, zf_cg_sub(cg, load(cg, s->v_at), v_at));
+    LLVMValueRef v_next = zf_cg_sub(cg, load(cg, s->v_at), v_at);
+    if (!g->inner && r->program.inner != NULL) {
+        LLVMValueRef v_enters = zf_cg_icmp(cg, LLVMIntNE, load(cg, g->v_turns), zf_cg_i32(cg, 0));
+        v_next = zf_cg_select(cg, v_enters, zf_cg_or(cg, v_next, zf_cg_i32(cg, ENTERS)), v_next);
+    }
+    v_next = decided(g, s, v_known, v_next);
     zf_cg_br(cg, bb_met);
     LLVMMoveBasicBlockAfter(bb_last, bb_next);
     zf_cg_enter(cg, bb_last);
@@ -392,6 +413,8 @@ typedef struct chain {
     LLVMValueRef v_elements; ///< i32: of all
     LLVMValueRef v_true;     ///< i1: this lane's step is one of them, and decided
     LLVMValueRef v_begin;    ///< i32: where its elements begin
+    LLVMValueRef v_taken;    ///< set of lanes, of inner turns: those that are made
+    LLVMValueRef v_last;     ///< i32: the last lane of the steps
 } chain;
 
 static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
@@ -404,15 +427,23 @@ static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
     // The last step of these bytes is followed by itself: nothing is added to its set any more.
     LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave));
     LLVMValueRef v_to = zf_cg_select(cg, v_goes_on, v_next, r->v_lane);
-    uint32_t steps = (cg->wave + r->program.least - 1) / r->program.least; // of a lane, in this window
+    uint32_t least = g->inner ? r->program.inner_least : r->program.least;
+    uint32_t steps = (cg->wave + least - 1) / least; // of a lane, in this window
     for (uint32_t known = 1; known < steps; known *= 2) {
         v_steps = zf_cg_or(cg, v_steps, zf_simt_shuffle(r->lower, v_steps, v_to));
         v_to = zf_simt_shuffle(r->lower, v_to, v_to);
     }
     chain c = {.v_steps = zf_simt_shuffle(r->lower, v_steps, v_first)};
-    c.v_next = zf_simt_shuffle(r->lower, v_next, zf_simt_shuffle(r->lower, v_to, v_first));
+    c.v_last = zf_simt_shuffle(r->lower, v_to, v_first);
+    c.v_next = zf_simt_shuffle(r->lower, v_next, c.v_last);
     LLVMValueRef v_mine = LLVMBuildLShr(cg->builder, c.v_steps, v_lane, "");
     c.v_true = zf_cg_and(cg, zf_cg_resize(cg, v_mine, cg->ty_i1, false), v_decided);
+    if (g->inner) { // no more turns than are left
+        LLVMValueRef v_before = zf_simt_count_lanes(cg, zf_cg_and(cg, c.v_steps, zf_simt_lanes_below(cg, r->v_lane)));
+        LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, v_before, load(cg, r->v_turns));
+        c.v_true = zf_cg_and(cg, c.v_true, zf_cg_within(cg, v_is, "turns of an inner loop"));
+        c.v_taken = zf_simt_ballot(r->lower, c.v_true);
+    }
     LLVMValueRef v_elements = zf_cg_select(cg, c.v_true, load(cg, g->v_elements), zf_cg_i32(cg, 0));
     LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_elements, r->v_lane);
     c.v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
@@ -480,6 +511,31 @@ static void check_steps(struct zf_guess *g, const chain *c) {
     zf_chunk_stop_unless(r->lower, zf_cg_not(cg, zf_simt_any(r->lower, v_bad)), 0);
 }
 
+static bool has_direct(const zf_records *r) {
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        if (r->program.sites[s].direct) return true;
+    }
+    return false;
+}
+
+// Each lane stores what its turn of the inner loop emits.
+static void store_turns(struct zf_guess *g, const chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        const zf_record_site *site = &r->program.sites[s];
+        if (!site->direct) continue;
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "turn_store"), bb_stored = zf_cg_block(cg, "turn_stored");
+        zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, load(cg, g->sites[s].v_some)), bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+        zf_records_store(r, site, load(cg, g->sites[s].v_words[0]), zf_cg_add(cg, c->v_begin, load(cg, g->sites[s].v_before)));
+        zf_cg_br(cg, bb_stored);
+        LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_stored);
+    }
+    zf_records_skip(r, c->v_elements);
+}
+
 static void put_records(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
@@ -510,28 +566,52 @@ static void put_records(struct zf_guess *g, const chain *c) {
     zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
 }
 
-void zf_records_guess(zf_records *r, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done) {
+// Goes on behind the inner turns that were made.
+static void leave_turns(struct zf_guess *g, const chain *c, LLVMValueRef v_cursor, LLVMBasicBlockRef bb_walk,
+                        LLVMBasicBlockRef bb_next) {
+    zf_records *r = g->r;
     zf_cg *cg = r->cg;
-    struct zf_guess g = {.r = r};
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_rest = zf_cg_and(cg, c->v_steps, zf_cg_not(cg, c->v_taken)), v_at = load(cg, v_cursor);
+    LLVMValueRef v_left = zf_cg_sub(cg, load(cg, r->v_turns), zf_simt_count_lanes(cg, c->v_taken));
+    LLVMValueRef v_args[2] = {v_rest, zf_cg_i1(cg, false)};
+    LLVMValueRef v_lane = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2), cg->ty_i32, false);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_rest, LLVMConstNull(ty_set));
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, zf_cg_select(cg, v_some, v_lane, c->v_next)), v_cursor);
+    LLVMBuildStore(cg->builder, v_left, r->v_turns);
+    LLVMValueRef v_walk = zf_cg_and(cg, v_some, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i32(cg, 0)));
+    zf_cg_cond_br(cg, v_walk, bb_walk, bb_next);
+}
+
+void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next,
+                      LLVMBasicBlockRef bb_done) {
+    zf_cg *cg = r->cg;
+    struct zf_guess g = {.r = r, .inner = inner};
     const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor->slot];
     LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = move_window(r, s, v_at);
     begin_slots(&g);
     chain c = follow(&g, build_step(&g, v_at, v_known));
     check_steps(&g, &c);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, load(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
-    put_records(&g, &c);
+    if (inner && has_direct(r))
+        store_turns(&g, &c);
+    else
+        put_records(&g, &c);
+    if (inner) {
+        leave_turns(&g, &c, v_cursor, bb_walk, bb_next);
+        return;
+    }
     LLVMBasicBlockRef bb_went = zf_cg_block(cg, "went"), bb_other = zf_cg_block(cg, "ends"), bb_open = zf_cg_block(cg, "open");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, c.v_next, zf_cg_i32(cg, UNDECIDED)), bb_went, bb_other);
     zf_cg_enter(cg, bb_went);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, c.v_next), v_cursor);
+    LLVMValueRef v_far = zf_cg_and(cg, c.v_next, zf_cg_i32(cg, ENTERS - 1));
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_far), v_cursor);
+    if (r->program.inner != NULL) // only the last step can have entered it
+        LLVMBuildStore(cg->builder, zf_simt_shuffle(r->lower, load(cg, g.v_turns), c.v_last), r->v_turns);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_other);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, c.v_next, zf_cg_i32(cg, LAST)), bb_done, bb_open);
     zf_cg_enter(cg, bb_open); // the last of them is undecided
-    LLVMTypeRef ty_set = zf_simt_set_type(cg);
-    LLVMValueRef v_args[2] = {c.v_steps, zf_cg_i1(cg, true)};
-    LLVMValueRef v_above = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctlz", &ty_set, 1, v_args, 2), cg->ty_i32, false);
-    LLVMValueRef v_lane = zf_cg_sub(cg, zf_cg_i32(cg, cg->wave - 1), v_above);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_lane), v_cursor);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, c.v_last), v_cursor);
     zf_cg_br(cg, bb_walk);
 }

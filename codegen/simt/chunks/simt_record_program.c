@@ -16,10 +16,12 @@ typedef struct look {
     bool fits;
     // ---- of what a term takes
     zf_record_site *site;
+    bool adds_inner; ///< the sites that are added belong to `inner`
     // ---- of guesses
     const zf_local *declared[STEP_VARIABLES]; ///< variables of the step
     uint32_t declared_count;
     uint32_t loops; ///< around the statement, within the step
+    bool in_inner;  ///< the step is a turn of `inner`
 } look;
 
 static bool emits_here(const zf_stmt *stmt) { return stmt->kind == ZF_S_EMIT || stmt->kind == ZF_S_EMIT_REGION; }
@@ -89,7 +91,7 @@ static void add_site(look *l, const zf_stmt *stmt) {
         return;
     }
     zf_record_site *site = l->site = &program->sites[program->site_count++];
-    *site = (zf_record_site){.stmt = stmt};
+    *site = (zf_record_site){.stmt = stmt, .inner = l->adds_inner};
     uint32_t words = 1;
     if (stmt->kind == ZF_S_EMIT_REGION) {
         site->form = zf_region_form_of(stmt->reduce);
@@ -112,16 +114,24 @@ static void add_site(look *l, const zf_stmt *stmt) {
     if (program->words < 1 + words) program->words = 1 + words;
 }
 
-// Adds the sites of statements, and returns how many of them a step comes to, at most.
-static uint32_t add_sites(look *l, const zf_stmt *stmts) {
+// Adds the sites of statements, and returns how many of them a step comes to, at most. `last`: nothing of the step is behind
+// them.
+static uint32_t add_sites(look *l, const zf_stmt *stmts, bool last) {
     uint32_t most = 0;
     for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        bool is_last = last && stmt->next == NULL;
         if (emits_here(stmt)) {
             add_site(l, stmt);
             most++;
         } else if (stmt->kind == ZF_S_IF) {
-            uint32_t then = add_sites(l, stmt->body), other = add_sites(l, stmt->else_part);
+            uint32_t then = add_sites(l, stmt->body, is_last), other = add_sites(l, stmt->else_part, is_last);
             most += then > other ? then : other;
+        } else if (stmt->kind == ZF_S_FOR_RANGE && is_last && l->program->inner == NULL && emits(stmt->body)) {
+            l->program->inner = stmt;
+            l->adds_inner = true;
+            uint32_t inner = add_sites(l, stmt->body, false);
+            l->adds_inner = false;
+            most = most > inner ? most : inner;
         } else if (emits(stmt->body)) {
             l->fits = false;
         }
@@ -190,8 +200,20 @@ static bool was_declared(const look *l, const zf_local *local) {
     return false;
 }
 
+// Whether statements declare a local.
+static bool declare(const zf_stmt *stmts, const zf_local *local) {
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if (stmt->local == local || (stmt->kind == ZF_S_FOR_RANGE && stmt->binder.local == local)) return true;
+        if (declare(stmt->body, local) || declare(stmt->else_part, local)) return true;
+    }
+    return false;
+}
+
 static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
+    if (expr->kind == ZF_X_LOCAL && l->in_inner && declare(l->program->loop->body, expr->local) &&
+        !declare(l->program->inner->body, expr->local))
+        l->fits = false; // of the step before its turns: another lane's, or long ago
     if (expr->kind == ZF_X_OUT_POS) l->fits = false;
     if (expr->kind != ZF_X_CURSOR) return l->fits;
     if (l->program->cursor == NULL) l->program->cursor = expr->port;
@@ -222,10 +244,19 @@ static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
             zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
         }
         return false; // so does what it emits
+    case ZF_S_BREAK:
+    case ZF_S_CONTINUE:
+        if (l->in_inner && l->loops == 0) l->fits = false;
+        return false;
+    case ZF_S_FOR_RANGE:
     case ZF_S_WHILE:
     case ZF_S_LOOP:
-    case ZF_S_FOR_RANGE:
     case ZF_S_FOR_EACH:
+        if (stmt == l->program->inner) {
+            zf_visit_expr(visitor, stmt->binder.lo);
+            zf_visit_expr(visitor, stmt->binder.hi);
+            return false;
+        }
         l->loops++;
         zf_visit_stmt_children(visitor, stmt);
         l->loops--;
@@ -242,6 +273,13 @@ static void look_at_step(look *l) {
     zf_visit_stmts(&visitor, loop->body);
     uint32_t next = NOWHERE;
     program->least = smaller(least_of(loop->body, 0, &next), next);
+    if (program->inner != NULL) {
+        l->in_inner = true;
+        l->declared_count = 0;
+        zf_visit_stmts(&visitor, program->inner->body);
+        program->inner_least = least_of(program->inner->body, 0, &next);
+        if (program->inner_least == 0) l->fits = false;
+    }
     if (!l->fits || loop->next != NULL || program->least == 0 || program->least == NOWHERE) program->cursor = NULL;
 }
 
@@ -275,8 +313,12 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     if (out->loop == NULL) return false;
     zf_visitor visitor = {.user = &l, .expr = see_output, .stmt = pass_copies};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
-    out->most = add_sites(&l, out->loop->body);
+    out->most = add_sites(&l, out->loop->body, true);
     if (!l.fits || !copies_from_memory(plan, kernel, out)) return false;
     look_at_step(&l);
-    return true;
+    bool direct = !out->copies_back;
+    for (uint32_t s = 0; s < out->site_count; s++)
+        direct = direct && (!out->sites[s].inner || out->sites[s].stmt->kind == ZF_S_EMIT);
+    for (uint32_t s = 0; s < out->site_count; s++) out->sites[s].direct = direct && out->sites[s].inner;
+    return out->inner == NULL || out->cursor != NULL;
 }

@@ -5,8 +5,9 @@
 #include "codegen/body/cg_frame.h"
 
 enum {
-    NEVER = 0x7fffffff, // a distance that reaches no element of a tile: of what is not copied from the chunk
-    VALUE = 0x8000,     // of a link: it is at its end
+    NEVER = 0x7fffffff,       // a distance that reaches no element of a tile: of what is not copied from the chunk
+    VALUE = 0x8000,           // of a link: it is at its end
+    STORED_SITE = 0x7fffffff, // in place of a site's number: the elements are stored already
     STORED = 16,
 };
 
@@ -119,6 +120,39 @@ void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, 
         for (uint32_t k = 0; k < word_count(site); k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
     }
     zf_cg_store(cg, v_head, word_at(r, v_number, 0), 8);
+}
+
+void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_wait = zf_cg_block(cg, "stored_later"), bb_put = zf_cg_block(cg, "put_stored"),
+                      bb_noted = zf_cg_block(cg, "noted"), bb_now = zf_cg_block(cg, "stored_now"),
+                      bb_done = zf_cg_block(cg, "skipped");
+    LLVMValueRef v_end = load_i32(r, r->v_end), v_made = load_i32(r, r->v_made), v_next = zf_cg_add(cg, v_end, v_count);
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, load_i32(r, r->v_tile), v_end);
+    v_none = zf_cg_or(cg, v_none, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i32(cg, 0))); // nothing is before them, or of them
+    zf_cg_cond_br(cg, v_none, bb_now, bb_wait);
+    zf_cg_enter(cg, bb_wait);
+    zf_cg_cond_br(cg, r->lower->v_is_leader, bb_put, bb_noted);
+    zf_cg_enter(cg, bb_put);
+    zf_cg_store(cg, v_end, begin_at(r, v_made), 4);
+    zf_cg_store(cg, zf_cg_i64(cg, (uint64_t)STORED_SITE << 32 | NEVER), word_at(r, v_made, 0), 8);
+    zf_cg_br(cg, bb_noted);
+    zf_cg_enter(cg, bb_noted);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_made, zf_cg_i32(cg, 1)), r->v_made);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_now);
+    LLVMValueRef v_tile = load_i32(r, r->v_tile), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_tile, v_end);
+    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_is, v_next, v_tile), r->v_tile);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+    zf_records_end(r, v_next);
+}
+
+void zf_records_store(zf_records *r, const zf_record_site *site, LLVMValueRef v_word, LLVMValueRef v_at) {
+    zf_cg *cg = r->cg;
+    zf_type type = site->stmt->value->type;
+    LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, wide(cg, v_at));
+    zf_lower_store(r->lower, zf_cg_scalar(type, zf_cg_from_word(cg, type, v_word)), r->lower->v_sink, v_to);
 }
 
 int32_t zf_records_site(const zf_records *r, const zf_stmt *stmt) {
@@ -409,7 +443,12 @@ static void store_rows(zf_records *r, const tile *t) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "row"), bb_stored = zf_cg_block(cg, "row_stored");
         LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, t->v_value[u], "");
         LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, wide(cg, t->v_at[u]));
-        zf_cg_cond_br(cg, t->v_in[u], bb_store, bb_stored);
+        LLVMValueRef v_is = t->v_in[u];
+        if (r->program.inner != NULL) {
+            LLVMValueRef v_made = zf_cg_icmp(cg, LLVMIntNE, t->v_site[u], zf_cg_i32(cg, STORED_SITE));
+            v_is = zf_cg_and(cg, v_is, zf_cg_holds(cg, ZF_SITE_MASK, v_made, "elements that are stored already"));
+        }
+        zf_cg_cond_br(cg, v_is, bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
         zf_lower_store(r->lower, zf_cg_scalar(r->lower->type, v), r->lower->v_sink, v_to);
         zf_cg_br(cg, bb_stored);
@@ -426,7 +465,8 @@ static void make_tile(zf_records *r) {
     find_records(r, &t, &v_taken);
     copy_far(r, &t);
     for (uint32_t s = 0; s < r->program.site_count; s++) {
-        for (uint32_t u = 0; u < ZF_RECORD_ROWS && !is_copy(&r->program.sites[s]); u++) make_term(r, &t, s, u);
+        const zf_record_site *site = &r->program.sites[s];
+        for (uint32_t u = 0; u < ZF_RECORD_ROWS && !is_copy(site) && !site->direct; u++) make_term(r, &t, s, u);
     }
     if (r->program.copies_back) follow_links(r, &t);
     store_rows(r, &t);

@@ -23,6 +23,8 @@ enum {
 typedef struct zf_record_site {
     const zf_stmt *stmt; ///< EMIT or EMIT_REGION
     zf_region_form form; ///< of a region
+    bool inner;          ///< it belongs to the inner loop
+    bool direct;         ///< an EMIT whose value its lane stores at once: nothing is copied from it
     // ---- of an expression (TERM, and EMIT, whose value is the only word)
     const zf_local *locals[ZF_RECORD_WORDS]; ///< that its expression takes, in the order of the words
     uint32_t local_count;
@@ -32,7 +34,8 @@ typedef struct zf_record_site {
 
 /// The sites of a program, and the one loop that has them.
 typedef struct zf_record_program {
-    const zf_stmt *loop; ///< of the body's own statements; a *step* is one turn of it
+    const zf_stmt *loop;  ///< of the body's own statements; a *step* is one turn of it
+    const zf_stmt *inner; ///< a FOR_RANGE with which a step may end, whose turns are steps, too; NULL: none
     zf_record_site sites[ZF_RECORD_SITES];
     uint32_t site_count;
     uint32_t most;                       ///< records of a step, at most
@@ -40,7 +43,8 @@ typedef struct zf_record_program {
     uint32_t words;                      ///< of a record: 1 and what it is
     // ---- guess and chain (simt_guess.c)
     const zf_port *cursor; ///< the only stream whose cursor moves; NULL: steps cannot be guessed
-    uint32_t least;        ///< bytes that a step takes, at least
+    uint32_t least;        ///< bytes that a step takes, at least,
+    uint32_t inner_least;  ///< and a turn of `inner`
 } zf_record_program;
 
 /// Reads a kernel of chunks. False: records cannot make its elements.
@@ -74,6 +78,7 @@ typedef struct zf_records {
     LLVMValueRef v_lane, v_upto; ///< i32; the set of the lanes up to this one
     LLVMValueRef v_out;          ///< where the chunk's element 0 goes
     struct zf_guess *guess;      ///< of the step that is being built; NULL: all lanes walk it together
+    LLVMValueRef v_turns;        ///< slot (i32): turns of `inner` that are left
     LLVMValueRef v_made;         ///< slot (i32): records that were appended
     LLVMValueRef v_taken;        ///< slot (i32): the record of the element before the next tile
     LLVMValueRef v_end;          ///< slot (i32): elements of all records
@@ -99,6 +104,10 @@ uint32_t zf_records_words(const zf_record_site *site, zf_record_what *what, LLVM
 int32_t zf_records_site(const zf_records *records, const zf_stmt *stmt);
 /// A check of a record that the walk makes.
 void zf_records_require(zf_records *records, LLVMValueRef v_ok, const char *what);
+/// The records have v_count (i32) more elements, which are stored already.
+void zf_records_skip(zf_records *records, LLVMValueRef v_count);
+/// Stores the value that a direct site's record would have, as element v_at (i32) of the chunk.
+void zf_records_store(zf_records *records, const zf_record_site *site, LLVMValueRef v_word, LLVMValueRef v_at);
 /// Makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than v_room (i32) records have a
 /// place.
 void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
@@ -108,10 +117,11 @@ void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
 uint32_t zf_records_guess_bytes(uint32_t wave);
 /// Begins the guesses of a chunk; once, before the first.
 void zf_records_guess_begin(zf_records *records);
-/// Guesses the steps from the cursor on, and appends the records of those that are true. Goes on at bb_walk with the cursor at a
-/// step that all lanes must walk together, at bb_done behind the last step, else at bb_next. A check that fails leaves by the
-/// chunk's bb_stop.
-void zf_records_guess(zf_records *records, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done);
+/// Guesses the steps (`inner`: the turns that are left) from the cursor on, and appends the records of those that are true. Goes
+/// on at bb_walk with the cursor at a step that all lanes must walk together, at bb_done behind the last step, else at bb_next. A
+/// check that fails leaves by the chunk's bb_stop.
+void zf_records_guess(zf_records *records, bool inner, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next,
+                      LLVMBasicBlockRef bb_done);
 
 /// Ends them: leaves by bb_stop where the steps may have taken more turns than the chunk has.
 void zf_records_guess_end(zf_records *records);

@@ -76,6 +76,17 @@ static void append(zf_records *r, uint32_t number) {
     LLVMValueRef v_end = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_end, "");
     LLVMValueRef v_room = zf_cg_sub(cg, r->chunk->v_count, zf_cg_resize(cg, v_end, cg->ty_i64, false));
     zf_records_require(r, zf_cg_icmp(cg, LLVMIntULE, what.v_count, v_room), "room for a record");
+    if (r->program.sites[number].direct) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "store_one"), bb_stored = zf_cg_block(cg, "stored_one");
+        zf_cg_cond_br(cg, r->lower->v_is_leader, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+        zf_records_store(r, &r->program.sites[number], what.v_words[0], v_end);
+        zf_cg_br(cg, bb_stored);
+        LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_stored);
+        zf_records_skip(r, zf_cg_i32(cg, 1));
+        return;
+    }
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "append"), bb_done = zf_cg_block(cg, "appended");
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, what.v_count, zf_cg_i64(cg, 0));
     LLVMValueRef v_made = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_made, "");
@@ -88,6 +99,37 @@ static void append(zf_records *r, uint32_t number) {
     zf_records_end(r, zf_cg_add(cg, v_end, zf_cg_resize(cg, what.v_count, cg->ty_i32, false)));
 }
 
+// Goes on here where no turns of the inner loop are left.
+static void walk_turns(zf_records *r, LLVMBasicBlockRef bb_next) {
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_turns = zf_cg_block(cg, "turns"), bb_turn = zf_cg_block(cg, "turn"),
+                      bb_none = zf_cg_block(cg, "no_turns");
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_turns, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i32(cg, 0)), bb_turns, bb_none);
+    zf_cg_enter(cg, bb_turns);
+    if (r->guesses)
+        zf_records_guess(r, true, bb_turn, bb_next, bb_next);
+    else
+        zf_cg_br(cg, bb_turn);
+    LLVMMoveBasicBlockAfter(bb_turn, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_turn);
+    v_left = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_turns, "");
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, zf_cg_i32(cg, 1)), r->v_turns);
+    zf_cg_stmts(cg, r->frame, r->program.inner->body);
+    zf_cg_br(cg, bb_next);
+    LLVMMoveBasicBlockAfter(bb_none, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_none);
+}
+
+// All lanes come to the inner loop together: its turns follow the step.
+static void enter_turns(zf_records *r, const zf_stmt *loop) {
+    zf_cg *cg = r->cg;
+    zf_cg_range range = zf_cg_range_make(cg, r->frame, &loop->binder);
+    LLVMValueRef v_fits, v_turns = zf_cg_narrow(cg, zf_chunk_region_size(cg, &range), &v_fits);
+    zf_records_require(r, v_fits, "turns of an inner loop that can be counted");
+    LLVMBuildStore(cg->builder, v_turns, r->v_turns);
+}
+
 static void walk_loop(zf_records *r) {
     zf_cg *cg = r->cg;
     const zf_stmt *loop = r->program.loop;
@@ -96,10 +138,15 @@ static void walk_loop(zf_records *r) {
                       bb_drain = zf_cg_block(cg, "tiles"), bb_end = zf_cg_block(cg, "walked");
     LLVMValueRef v_last = zf_cg_alloca(cg, cg->ty_i1, "last");
     if (r->guesses) zf_records_guess_begin(r);
+    if (r->program.inner != NULL) {
+        r->v_turns = zf_cg_alloca(cg, cg->ty_i32, "turns");
+        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_turns);
+    }
     zf_cg_br(cg, bb_head);
     zf_cg_enter(cg, bb_head);
+    if (r->program.inner != NULL) walk_turns(r, bb_next);
     if (r->guesses)
-        zf_records_guess(r, bb_walk, bb_next, bb_done);
+        zf_records_guess(r, false, bb_walk, bb_next, bb_done);
     else
         zf_cg_br(cg, bb_walk);
     LLVMMoveBasicBlockAfter(bb_walk, zf_cg_here(cg));
@@ -139,6 +186,10 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (stmt == r->program.loop) {
         r->frame = frame;
         walk_loop(r);
+        return true;
+    }
+    if (r->guess == NULL && r->program.inner != NULL && stmt == r->program.inner) {
+        enter_turns(r, stmt);
         return true;
     }
     if (r->guess != NULL && zf_records_guess_statement(r, stmt)) return true;
