@@ -16,7 +16,9 @@ typedef struct zf_codegen_form_info {
     uint32_t node;    ///< graph node that keeps the kernel from being parallel; the kernel's root where it is parallel
     const char
         *why; ///< not parallel: the reason, with the algorithm of `node` as its subject ("adds floats in order, ..."); else NULL
-    const char *hint; ///< a rewrite that would make it parallel, in the imperative mood; NULL: none is known
+    const char *hint;     ///< a rewrite that would make it parallel, in the imperative mood; NULL: none is known
+    const char *walk;     ///< of chunks without lanes that a warp walks: how it does; else NULL
+    const char *walk_why; ///< why it does not in the fastest way; NULL: it does, or nothing is known
 } zf_codegen_form_info;
 
 /// Describes how a kernel of a plan for a GPU runs. Returns false for a plan of the host, whose kernels are loops over tiles.

@@ -173,6 +173,11 @@ static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     uint64_t few = LLVMIsAConstantInt(v_count) ? LLVMConstIntGetZExtValue(v_count) : UINT64_MAX;
     uint64_t most = c->s->v_window != NULL ? FEW_OF_WINDOW : FEW;
     if (few <= most && c->s->narrow && c->s->v_bytes != NULL && c->s->v_bit != NULL) return few_bytes(c, v_from, few, big);
+    if (c->s->v_window != NULL && !big && c->expr->a != NULL && c->expr->a->range.lo >= 0 &&
+        c->expr->a->range.hi <= FEW_OF_WINDOW) {
+        uint64_t all = (uint64_t)c->expr->a->range.hi;
+        return zf_cg_and(cg, few_bytes(c, v_from, all, false), zf_cg_low_mask(cg, v_bits, 8 * all));
+    }
     if (c->s->v_window != NULL) v_from = zf_cg_umin(cg, v_from, c->s->v_total); // the check may have failed
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
 }

@@ -13,6 +13,8 @@ typedef struct zf_explain_form {
     uint32_t node;    ///< the graph node that keeps the kernel from being parallel
     const char *why;  ///< not parallel: the reason, with the algorithm of `node` as its subject; else NULL
     const char *hint; ///< a rewrite that makes the kernel parallel; NULL: none is known
+    const char *walk; ///< of chunks that a warp walks: how it does; else NULL
+    const char *slow; ///< why it does not in the fastest way; NULL: it does, or nothing is known
 } zf_explain_form;
 
 /// A column and the plans that are shown of it. Forms are arrays of one entry per kernel.

@@ -16,6 +16,9 @@ static void put_subject(const zf_graph *graph, uint32_t node, zf_text *out) {
 
 void zf_explain_form_text(const zf_plan *plan, const zf_explain_form *form, unsigned indent, zf_text *out) {
     zf_text_printf(out, "%*sform    %s%s: %s\n", (int)indent, "", form->name, form->parallel ? ", parallel" : "", form->tile);
+    if (form->walk != NULL)
+        zf_text_printf(out, "%*swalks   %s%s%s\n", (int)indent, "", form->walk, form->slow != NULL ? ": " : "",
+                       form->slow != NULL ? form->slow : "");
     if (form->parallel) return;
     zf_text_printf(out, "%*swhy     ", (int)indent, "");
     put_subject(plan->graph, form->node, out);
@@ -38,6 +41,10 @@ void zf_explain_form_json(const zf_plan *plan, const zf_explain_form *form, zf_t
     zf_text_json_pair(out, "why", form->parallel ? NULL : form->why);
     zf_text_puts(out, ", ");
     zf_text_json_pair(out, "rewrite", form->parallel ? NULL : form->hint);
+    zf_text_puts(out, ", ");
+    zf_text_json_pair(out, "walks", form->walk);
+    zf_text_puts(out, ", ");
+    zf_text_json_pair(out, "walks_why", form->slow);
     zf_text_puts(out, "}");
 }
 

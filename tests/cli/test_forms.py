@@ -76,6 +76,26 @@ class Forms(Case):
             self.assertIn(line, text)
         self.assertIn("\n    form    lanes, parallel: ", self.good("explain", f"{program}:t.b", "--target", "nvptx"))
 
+    def test_walks_of_chunks_are_told_with_a_reason(self):
+        walks = {
+            "u8 = lz4": ("its lanes guess steps", None),
+            "i64 = orc_rle1": ("its lanes guess steps", None),
+            "u8 = lz_split": ("all lanes walk each step, and records", "more than one cursor"),
+            "i64 = orc_rle2": ("without records", "in a loop within a step"),
+            "i64 = delta_binary_packed": ("without records", "outside of one loop"),
+            "u32 = parquet_hybrid": ("without records", "ranges of expressions"),
+        }
+        program = self.file("t.zf", "table t {" + "".join(f" c{k}: {codec};" for k, codec in enumerate(walks)) + " }\n")
+        for k, (codec, (how, why)) in enumerate(walks.items()):
+            (form,) = self.forms(program, f"c{k}")
+            self.assertIn(how, form["walks"], codec)
+            self.assertIn(why, form["walks_why"] or "") if why else self.assertIsNone(form["walks_why"], codec)
+        self.assertIn("\n    walks   its lanes guess", self.good("explain", f"{program}:t.c0", "--target", "nvptx"))
+        (form,) = self.forms(self.file("m.zf", "table t { a: u32 = bitpack; }"), "a")
+        self.assertIsNone(form["walks"])
+        text = self.good("explain", f"{program}:t.c0", "--target", "nvptx", "--choose", "0:RECORDS=1")
+        self.assertIn("all lanes walk each step, and records say what it emits: as RECORDS says", text)
+
     def test_a_sum_over_each_nth_element_is_parallel(self):
         program = self.sums()
         for name in SUMS:

@@ -24,6 +24,12 @@ typedef struct look {
     bool in_inner;  ///< the step is a turn of `inner`
 } look;
 
+// The first reason counts.
+static void refuse(look *l, const char *why) {
+    if (l->fits) l->program->why = why;
+    l->fits = false;
+}
+
 static bool emits_here(const zf_stmt *stmt) { return stmt->kind == ZF_S_EMIT || stmt->kind == ZF_S_EMIT_REGION; }
 
 static bool emits(const zf_stmt *stmts) {
@@ -41,7 +47,7 @@ static const zf_stmt *copy_back_of(const zf_stmt *stmt) {
 
 static bool see_output(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
-    if (expr->kind == ZF_X_OUT) l->fits = false;
+    if (expr->kind == ZF_X_OUT) refuse(l, "it reads `out` by more than copies");
     return !(expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT);
 }
 
@@ -60,14 +66,15 @@ static void take_local(look *l, const zf_local *local) {
     }
     zf_type type = local->type;
     if (site->local_count == ZF_RECORD_WORDS || local->is_seq || type.nullable || !zf_type_storable(type))
-        l->fits = false;
+        refuse(l, "what it emits takes more than four numbers from the walk");
     else
         site->locals[site->local_count++] = local;
 }
 
 static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
-    if (expr->effect || expr->kind == ZF_X_REDUCE || (expr->kind == ZF_X_CALL && expr->call->body != NULL)) l->fits = false;
+    if (expr->effect || expr->kind == ZF_X_REDUCE || (expr->kind == ZF_X_CALL && expr->call->body != NULL))
+        refuse(l, "what it emits is no plain expression");
     if (expr->kind == ZF_X_OUT_POS) l->site->takes_position = true;
     if (expr->kind == ZF_X_LOCAL && expr->local != l->site->stmt->reduce->binders[0].local) {
         switch (expr->local->kind) {
@@ -76,7 +83,7 @@ static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
         case ZF_L_LET:
         case ZF_L_VAR:
         case ZF_L_BINDER: take_local(l, expr->local); break;
-        default: l->fits = false; break;
+        default: refuse(l, "what it emits takes elements of an array"); break;
         }
     }
     return l->fits;
@@ -87,7 +94,7 @@ static bool is_zero(const zf_expr *expr) { return expr->kind == ZF_X_CONST && ex
 static void add_site(look *l, const zf_stmt *stmt) {
     zf_record_program *program = l->program;
     if (program->site_count == ZF_RECORD_SITES || (stmt->kind == ZF_S_EMIT_REGION && stmt->reduce->binder_count != 1)) {
-        l->fits = false;
+        refuse(l, "it has too many statements that emit, or one over two ranges");
         return;
     }
     zf_record_site *site = l->site = &program->sites[program->site_count++];
@@ -96,7 +103,7 @@ static void add_site(look *l, const zf_stmt *stmt) {
     if (stmt->kind == ZF_S_EMIT_REGION) {
         site->form = zf_region_form_of(stmt->reduce);
         bool zero = is_zero(stmt->reduce->binders[0].lo);
-        if (site->form.kind == ZF_REGION_BACK && !zero) l->fits = false;
+        if (site->form.kind == ZF_REGION_BACK && !zero) refuse(l, "it copies from an index that is not 0");
         if (site->form.kind == ZF_REGION_STREAM && site->form.port->type.kind != zf_type_strip(l->inst->result).kind)
             site->form.kind = ZF_REGION_TERM;
         if (site->form.kind == ZF_REGION_TERM) {
@@ -105,7 +112,7 @@ static void add_site(look *l, const zf_stmt *stmt) {
             site->takes_low = !zero;
             words = site->local_count + site->takes_position + site->takes_low;
         }
-        if (words > ZF_RECORD_WORDS) l->fits = false;
+        if (words > ZF_RECORD_WORDS) refuse(l, "what it emits takes more than four numbers from the walk");
     }
     bool is_term = stmt->kind == ZF_S_EMIT || site->form.kind == ZF_REGION_TERM;
     program->has_terms = program->has_terms || is_term;
@@ -133,7 +140,7 @@ static uint32_t add_sites(look *l, const zf_stmt *stmts, bool last) {
             l->adds_inner = false;
             most = most > inner ? most : inner;
         } else if (emits(stmt->body)) {
-            l->fits = false;
+            refuse(l, "it emits in a loop within a step");
         }
     }
     return most;
@@ -213,13 +220,13 @@ static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
     if (expr->kind == ZF_X_LOCAL && l->in_inner && declare(l->program->loop->body, expr->local) &&
         !declare(l->program->inner->body, expr->local))
-        l->fits = false; // of the step before its turns: another lane's, or long ago
-    if (expr->kind == ZF_X_OUT_POS) l->fits = false;
+        refuse(l, "the turns of a loop take what the step before them knows"); // another lane's, or long ago
+    if (expr->kind == ZF_X_OUT_POS) refuse(l, "a step decides by `out.pos`");
     if (expr->kind != ZF_X_CURSOR) return l->fits;
     if (l->program->cursor == NULL) l->program->cursor = expr->port;
     bool moves =
         expr->port == l->program->cursor && expr->port->type.kind == ZF_K_U8 && !zf_chunk_reads_bits(l->inst, expr->port);
-    l->fits = l->fits && moves;
+    if (!moves) refuse(l, "a step reads by more than one cursor, or other than bytes");
     return l->fits;
 }
 
@@ -228,14 +235,15 @@ static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     switch (stmt->kind) {
     case ZF_S_VAR:
         if (stmt->local->kind != ZF_L_VAR || l->declared_count == STEP_VARIABLES)
-            l->fits = false;
+            refuse(l, "a step has an array, or many variables");
         else
             l->declared[l->declared_count++] = stmt->local;
         return l->fits;
     case ZF_S_ASSIGN:
-        if (stmt->place->kind != ZF_X_LOCAL || !was_declared(l, stmt->place->local)) l->fits = false;
+        if (stmt->place->kind != ZF_X_LOCAL || !was_declared(l, stmt->place->local))
+            refuse(l, "a variable changes from step to step");
         return l->fits;
-    case ZF_S_RETURN: l->fits = false; return false;
+    case ZF_S_RETURN: refuse(l, "a step returns"); return false;
     case ZF_S_REQUIRE: // what it asks of the position waits until that is known
         return l->fits && (l->loops > 0 || !zf_record_waits(stmt));
     case ZF_S_EMIT_REGION:
@@ -246,7 +254,7 @@ static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
         return false; // so does what it emits
     case ZF_S_BREAK:
     case ZF_S_CONTINUE:
-        if (l->in_inner && l->loops == 0) l->fits = false;
+        if (l->in_inner && l->loops == 0) refuse(l, "the turns of a loop end early");
         return false;
     case ZF_S_FOR_RANGE:
     case ZF_S_WHILE:
@@ -278,9 +286,11 @@ static void look_at_step(look *l) {
         l->declared_count = 0;
         zf_visit_stmts(&visitor, program->inner->body);
         program->inner_least = least_of(program->inner->body, 0, &next);
-        if (program->inner_least == 0) l->fits = false;
+        if (program->inner_least == 0) refuse(l, "the turns of a loop may read nothing");
     }
-    if (!l->fits || loop->next != NULL || program->least == 0 || program->least == NOWHERE) program->cursor = NULL;
+    if (loop->next != NULL) refuse(l, "statements follow the loop");
+    if (program->least == 0 || program->least == NOWHERE) refuse(l, "a step may read nothing");
+    if (!l->fits) program->cursor = NULL;
 }
 
 // ---- All of it ------------------------------------------------------------------------------------------------
@@ -302,8 +312,14 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     *out = (zf_record_program){.words = 1};
     look l = {.inst = inst, .program = out, .fits = true};
     bool is_number = !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING && zf_kind_size(type.kind) > 0;
-    if (kernel->domain != ZF_DOMAIN_CHUNKS || inst->lanes > 0 || inst->decode.returns_inside || !is_number) return false;
+    if (kernel->domain != ZF_DOMAIN_CHUNKS || inst->lanes > 0) return false;
+    if (inst->decode.returns_inside || !is_number) {
+        out->why = is_number ? "it returns" : "its elements are no numbers";
+        return false;
+    }
+    out->why = "chunks are too long, or share bytes";
     if (node->codec->chunk_size > LONGEST_CHUNK || kernel->tile != node->codec->chunk_size) return false;
+    out->why = "it emits outside of one loop";
     for (const zf_stmt *stmt = inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
         if (emits_here(stmt)) return false;
         if (!emits(stmt->body) && !emits(stmt->else_part)) continue;
@@ -311,10 +327,12 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
         out->loop = stmt;
     }
     if (out->loop == NULL) return false;
+    out->why = NULL;
     zf_visitor visitor = {.user = &l, .expr = see_output, .stmt = pass_copies};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
     out->most = add_sites(&l, out->loop->body, true);
-    if (!l.fits || !copies_from_memory(plan, kernel, out)) return false;
+    if (l.fits && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
+    if (!l.fits) return false;
     look_at_step(&l);
     bool direct = !out->copies_back;
     for (uint32_t s = 0; s < out->site_count; s++)

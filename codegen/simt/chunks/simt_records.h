@@ -45,6 +45,7 @@ typedef struct zf_record_program {
     const zf_port *cursor; ///< the only stream whose cursor moves; NULL: steps cannot be guessed
     uint32_t least;        ///< bytes that a step takes, at least,
     uint32_t inner_least;  ///< and a turn of `inner`
+    const char *why;       ///< why there are no records, or steps are not guessed: static; NULL: they are
 } zf_record_program;
 
 /// Reads a kernel of chunks. False: records cannot make its elements.

@@ -58,6 +58,19 @@ void zf_form_records_choices(const zf_plan *plan, const zf_kernel *kernel, const
     zf_form_allow_walk(plan, kernel, shape, space);
 }
 
+void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out) {
+    zf_record_program program;
+    bool fits = zf_record_program_of(plan, kernel, &program);
+    uint32_t way = fits ? way_of(kernel, &program) : NONE;
+    out->walk = way == GUESSED    ? "its lanes guess steps at consecutive bytes, and records say what they emit"
+                : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
+                                  : "all lanes walk it, without records";
+    out->walk_why = way == GUESSED                      ? NULL
+                    : way == most_of(&program) || !fits ? program.why
+                                                        : "ranges of expressions are faster so";
+    if (fits && zf_is_chosen(&kernel->choice, ZF_CHOICE_RECORDS) && way != most_of(&program)) out->walk_why = "as RECORDS says";
+}
+
 // ---- The walk -------------------------------------------------------------------------------------------------
 
 /// A chunk with its records.

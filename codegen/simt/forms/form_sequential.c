@@ -100,6 +100,7 @@ bool zf_codegen_form(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_fo
     const zf_form *form = zf_form_of(zf_simt_shape_of(plan, kernel).form);
     *out = (zf_codegen_form_info){
         .name = form->name, .use = form->use, .tile = form->tile, .parallel = form->parallel, .node = kernel->root};
+    if (kernel->domain == ZF_DOMAIN_CHUNKS && kernel->by_warp) zf_form_records_walk(plan, kernel, out);
     if (form->parallel) return true;
     if (kernel->domain == ZF_DOMAIN_CHUNKS)
         why_chunks(plan, kernel, out);

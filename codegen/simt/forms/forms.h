@@ -6,6 +6,7 @@
 
 typedef struct zf_kernel_build zf_kernel_build;
 typedef struct zf_choice_space zf_choice_space;
+typedef struct zf_codegen_form_info zf_codegen_form_info;
 
 /// The forms, in the order of forms.def.
 typedef enum zf_simt_form {
@@ -82,6 +83,8 @@ const char *zf_form_lanes_refusal(const zf_inst *inst);
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space);
 /// Adds the choice whether a kernel of chunks has records, and how its steps are walked then.
 void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *space);
+/// Tells how the warps of a kernel of chunks walk them.
+void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out);
 void zf_form_records_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_numbers_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
