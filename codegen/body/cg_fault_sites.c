@@ -20,6 +20,8 @@ bool zf_cg_site_of(zf_cg *cg, zf_fault_site_kind kind, const char *what, const c
         put(site->function, sizeof(site->function), name, length);
         if (of != NULL) put(site->of, sizeof(site->of), of, strlen(of));
     }
-    return number == sites->left_out;
+    bool is_named = sites->all_of != NULL && strncmp(what, sites->all_of, strlen(sites->all_of)) == 0;
+    sites->all_count += is_named;
+    return is_named || number == sites->left_out;
 }
 #endif

@@ -1,9 +1,9 @@
 // Sites: barriers, masks, guards at edges and checks. They keep a kernel right, and a missing one is often not noticed. All of
 // them are emitted through the functions below, each with a word about its purpose.
 //
-// They are counted while a module is built, in the order in which they are emitted, and one of them can be left out: the fault
-// switch (docs/internals/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
-// instructions that they are named after.
+// They are counted while a module is built, in the order in which they are emitted, and one of them can be left out, or all whose
+// purpose begins alike: the fault switch (docs/internals/fault-switch.md), by which tests are judged. Without a switch
+// (`zf_cg.sites` is NULL) the functions are the instructions that they are named after.
 #ifndef ZF_CODEGEN_CG_FAULT_SITES_H
 #define ZF_CODEGEN_CG_FAULT_SITES_H
 
@@ -29,6 +29,8 @@ typedef struct zf_fault_site {
 /// The sites of one module. It belongs to the caller.
 typedef struct zf_fault_sites {
     uint32_t left_out;    ///< number of the site to leave out, from 1; 0: none
+    const char *all_of;   ///< begins the purposes of sites that are all left out; NULL: none
+    uint32_t all_count;   ///< of these, sites met
     uint32_t count;       ///< sites met
     zf_fault_site *noted; ///< the first `room` of them; may be NULL
     uint32_t room;

@@ -174,7 +174,7 @@ void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop
     zf_stmt alone = *loop;
     alone.next = NULL;
     chunk->walks_sums = true;
-    zf_cg_stmts(cg, frame, &alone);
+    if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of sums")) zf_cg_stmts(cg, frame, &alone);
     chunk->walks_sums = false;
     zf_cg_br(cg, bb_done);
     LLVMMoveBasicBlockAfter(bb_done, zf_cg_here(cg));

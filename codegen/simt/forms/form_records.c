@@ -244,7 +244,12 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg_br(cg, bb_none);
     LLVMMoveBasicBlockAfter(bb_hard, zf_cg_here(cg));
     zf_cg_enter(cg, bb_hard);
-    if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of chunks that fail")) zf_simt_call_slow(lower);
+    if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of chunks that fail")) {
+        zf_simt_call_slow(lower);
+    } else { // whatever failed is reported, also of a chunk whose elements are right
+        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), lower->v_fail);
+        zf_lower_report(lower, chunk->v_start);
+    }
     zf_cg_br(cg, lower->simt->bb_leave);
     LLVMMoveBasicBlockAfter(bb_none, bb_hard);
     zf_cg_enter(cg, bb_none);
