@@ -70,6 +70,10 @@ static const hand hands[] = {
      {BYTES("\x20\xf0\x0f\x01\x10"), BYTES("abcdefghijklmnopqr"), BYTES("\x02\x00\x05\x00\x11\x00\x01\x00\x01\x00"),
       BYTES("\x00\x00")}},
     {"lz_split", 18, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
+    // A copy whose length, or distance, lies behind the end, where some byte is that makes as many elements as there must be.
+    {"lz4(", 185, {BYTES("\x1f\x61\x01\x00")}},
+    {"lz4(", 110, {BYTES("\x1f\x61\x01\x00")}},
+    {"snappy", 197, {BYTES("\xc5\x01\x00\x61\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x01")}},
     // Two runs that begin and end inside bytes; a list of members, two of them in one byte; a bitmap.
     {"roaring", 60, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
     {"roaring", 30, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},

@@ -143,6 +143,8 @@ void fault_results_free(fault_results *r) {
     "packed|^roaring"
 #define FITTING "^rice|^floats|^prefix|^mixed|^msb|^records|^ahead|^parquet_hybrid|^delta_binary_packed"
 #define LANES "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|^warp_|=odd_rows"
+// Formats of others whose steps are guessed.
+#define GUESSED "^lz4(|^snappy(|^packbits(|^orc_byte_rle|^orc_rle1(|=lz4|=snappy|=packbits|=orc_rle1"
 #define WHOLE_ROWS                                                                                                               \
     "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|=warp_i16|=odd_rows"
 
@@ -228,6 +230,27 @@ static const redundant_site redundant[] = {
     {ZF_SITE_CHECK, "V05 of widths", NULL, "^rice", "`rice`", "two reads of the element in one round have the same check"},
     {ZF_SITE_CHECK, "V01 of widths, in a batch of rows", "emu", "^warp_i", "`warp_i16`, `warp_i32`",
      "four of five rows in a row read each element: another row of the batch fails as well"},
+    {ZF_SITE_BARRIER, "bytes of a window that are read before those in their place", "emu", NULL, "guesses of chunk programs",
+     "the lanes meet in shuffles of what they made of these bytes before the window moves"},
+    {ZF_SITE_GUARD, "bytes of a window that a step read, in a guess", "emu", GUESSED, "guesses of formats of others",
+     "the window goes on behind what a step can read"},
+    {ZF_SITE_GUARD, "tiles of the launch", "emu", GUESSED, "chunk programs whose warp appends records",
+     "the kernel and its slow path both ask, and other rows are not stored"},
+    {ZF_SITE_CHECK, "turns of loops", "emu", GUESSED, "guesses of formats of others",
+     "each turn reads a byte, for which a chunk may take 64 rounds"},
+    {ZF_SITE_GUARD, "records that have a place", "emu", "^lz4(", "`lz4`",
+     "of each two records one has four elements or more, so that a tile leaves few"},
+    {ZF_SITE_CHECK, "copies from a stream, in a guess", "emu", GUESSED, "guesses of formats of others",
+     "the `skip` behind it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "copies from a stream, in a walked step", "emu", GUESSED, "records of formats of others",
+     "the `skip` behind it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "distances that exist, in a guess", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`",
+     "the program requires of a distance what its copy asks: one fails where the other does"},
+    {ZF_SITE_CHECK, "distances within the chunk", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "V06 that waited", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "distances that exist, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "distances within the chunk, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "V06, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_GUARD, "room of a table", "emu", NULL, "tables of lanes",
      "a table's length is a param's: a block with another is refused before"},
     {ZF_SITE_MASK, "one thread of the block", "emu", LANES, "lanes",

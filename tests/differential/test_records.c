@@ -236,12 +236,18 @@ static void write_snappy(chunk *k, uint64_t rows) {
     }
 }
 
+// Bytes lie before what is copied; of other elements the first is given, and their copies are steps of their own.
 static void write_back(chunk *k) {
     for (uint32_t s = 0; s < k->step_count; s++) {
         const step *t = &k->steps[s];
+        uint64_t from = k->rows, first = make_own(k, t->own);
         push_varint(k, t->own);
-        push(k, 0);
-        push_le(k, make_own(k, t->own), k->size_of);
+        if (k->size_of == 1) {
+            push_plain(k, from);
+        } else {
+            push(k, 0);
+            push_le(k, first, k->size_of);
+        }
         push_varint(k, t->copied);
         push_varint(k, t->back);
         make_copied(k, t->copied, t->back);
@@ -472,7 +478,7 @@ static void check_deltas(run *r) {
 static void run_edges(run *r) {
     check_deltas(r);
 
-    static const char *const names[] = {"lz4", "snappy", "back16", "back32", "back64"};
+    static const char *const names[] = {"lz4", "snappy", "behind", "back16", "back32", "back64"};
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
         for (uint32_t records = 1; records <= 2; records++) check_edges(r, names[k], records); // walked together, and guessed
 }

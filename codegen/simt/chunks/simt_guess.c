@@ -363,6 +363,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     chunk->env.env.check = note_check;
     LLVMValueRef v_guard = cg->v_guard;
     r->guess = g;
+    cg->sites_in = "a guess";
     LLVMValueRef v_go = loop->kind == ZF_S_WHILE ? zf_cg_expr(cg, r->frame, loop->value).v : zf_cg_i1(cg, true);
     zf_cg_cond_br(cg, v_go, bb_body, bb_last);
     zf_cg_enter(cg, bb_body);
@@ -401,6 +402,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     chunk->env.env.counts_all = false;
     chunk->bb_stop = bb_stop;
     r->guess = NULL;
+    cg->sites_in = NULL;
     return v_phi;
 }
 

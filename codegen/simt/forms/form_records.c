@@ -82,6 +82,8 @@ typedef struct walk {
 
 zf_records *zf_records_of(zf_cg_env *env) { return &((walk *)zf_chunk_of(env))->records; }
 
+static const char walked[] = "a walked step";
+
 // All lanes append a record together.
 static void append(zf_records *r, uint32_t number) {
     zf_cg *cg = r->cg;
@@ -128,7 +130,9 @@ static void walk_turns(zf_records *r, LLVMBasicBlockRef bb_next) {
     zf_cg_enter(cg, bb_turn);
     v_left = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_turns, "");
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, zf_cg_i32(cg, 1)), r->v_turns);
+    cg->sites_in = walked;
     zf_cg_stmts(cg, r->frame, r->program.inner->body);
+    cg->sites_in = NULL;
     zf_cg_br(cg, bb_next);
     LLVMMoveBasicBlockAfter(bb_none, zf_cg_here(cg));
     zf_cg_enter(cg, bb_none);
@@ -167,7 +171,9 @@ static void walk_loop(zf_records *r) {
     LLVMValueRef v_go = loop->kind == ZF_S_WHILE ? zf_cg_expr(cg, r->frame, loop->value).v : zf_cg_i1(cg, true);
     zf_cg_cond_br(cg, v_go, bb_body, bb_done);
     zf_cg_enter(cg, bb_body);
+    cg->sites_in = walked;
     zf_cg_loop_body(cg, r->frame, loop, bb_done, bb_next);
+    cg->sites_in = NULL;
     zf_cg_br(cg, bb_next);
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
