@@ -37,7 +37,8 @@ enum { HAND_STREAMS = 4 };
 
 typedef struct hand {
     const char *codec; ///< begins so
-    uint64_t rows;
+    uint64_t rows;     ///< of one chunk, or
+    uint64_t second;   ///< of two, if not 0: where the second begins in the first stream
     struct {
         const char *bytes;
         size_t size;
@@ -48,41 +49,46 @@ typedef struct hand {
 
 static const hand hands[] = {
     // The examples of the ORC specification: a short repeat, direct numbers, patched bases, deltas. Then deltas of one step.
-    {"orc_rle2", 5, {BYTES("\x0a\x27\x10")}},
-    {"orc_rle2", 4, {BYTES("\x5e\x03\x5c\xa1\xab\x1e\xde\xad\xbe\xef")}},
+    {"orc_rle2", 5, 0, {BYTES("\x0a\x27\x10")}},
+    {"orc_rle2", 4, 0, {BYTES("\x5e\x03\x5c\xa1\xab\x1e\xde\xad\xbe\xef")}},
     {"orc_rle2",
      20,
+     0,
      {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
-    {"orc_rle2", 10, {BYTES("\xc6\x09\x02\x02\x22\x42\x42\x46")}},
-    {"orc_rle2", 10, {BYTES("\xc0\x09\x02\x02")}},
+    {"orc_rle2", 10, 0, {BYTES("\xc6\x09\x02\x02\x22\x42\x42\x46")}},
+    {"orc_rle2", 10, 0, {BYTES("\xc0\x09\x02\x02")}},
     // A literal, and ten bytes like it.
-    {"deflate", 11, {BYTES("\x73\x44\x00\x00")}},
+    {"deflate", 11, 0, {BYTES("\x73\x44\x00\x00")}},
     // More stored bytes than there is room for.
     {"deflate",
      3,
+     0,
      {BYTES("\x01\x05\x00\xfa\xff"
             "abcde")}},
     // The example of lz_split. A token that copies nothing; the shortest copies and literals with a length of their own. A length
     // that wraps, and so is 17.
-    {"lz_split", 25, {BYTES("\x3c\x70"), BYTES("abcX, end."), BYTES("\x03\x00\x01\x00"), BYTES("")}},
+    {"lz_split", 25, 0, {BYTES("\x3c\x70"), BYTES("abcX, end."), BYTES("\x03\x00\x01\x00"), BYTES("")}},
     {"lz_split",
      40,
+     0,
      {BYTES("\x20\xf0\x0f\x01\x10"), BYTES("abcdefghijklmnopqr"), BYTES("\x02\x00\x05\x00\x11\x00\x01\x00\x01\x00"),
       BYTES("\x00\x00")}},
-    {"lz_split", 18, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
+    {"lz_split", 18, 0, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
     // A copy whose length, or distance, lies behind the end, where some byte is that makes as many elements as there must be.
-    {"lz4(", 185, {BYTES("\x1f\x61\x01\x00")}},
-    {"lz4(", 110, {BYTES("\x1f\x61\x01\x00")}},
-    {"snappy", 197, {BYTES("\xc5\x01\x00\x61\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x01")}},
+    {"lz4(", 185, 0, {BYTES("\x1f\x61\x01\x00")}},
+    {"lz4(", 110, 0, {BYTES("\x1f\x61\x01\x00")}},
+    {"snappy", 197, 0, {BYTES("\xc5\x01\x00\x61\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x01")}},
+    // The same, of a distance whose last byte is the next chunk's.
+    {"lz4(chunk: 900", 901, 10, {BYTES("\x1f\x61\x01\x00\xff\xff\xff\x63\x0c\x01\x00\x10\x62")}},
     // Two runs that begin and end inside bytes; a list of members, two of them in one byte; a bitmap.
-    {"roaring", 60, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
-    {"roaring", 30, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},
-    {"roaring", 20, {BYTES("\x0f\xf1\x05\x00"), BYTES("\x01")}},
+    {"roaring", 60, 0, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
+    {"roaring", 30, 0, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},
+    {"roaring", 20, 0, {BYTES("\x0f\xf1\x05\x00"), BYTES("\x01")}},
     // Members that go back, by less than a byte; and one behind the end.
-    {"roaring", 30, {BYTES("\x05\x00\x04\x00"), BYTES("\x00")}},
-    {"roaring", 30, {BYTES("\x05\x00\x1e\x00"), BYTES("\x00")}},
+    {"roaring", 30, 0, {BYTES("\x05\x00\x04\x00"), BYTES("\x00")}},
+    {"roaring", 30, 0, {BYTES("\x05\x00\x1e\x00"), BYTES("\x00")}},
     // An element of 0 is missing at the end.
-    {"summed", 3, {BYTES("\x04\x05"), BYTES("\x09\x00\x00\x00")}},
+    {"summed", 3, 0, {BYTES("\x04\x05"), BYTES("\x09\x00\x00\x00")}},
 };
 
 static const hand *hand_of(const zf_column *column, unsigned k) {
@@ -94,6 +100,15 @@ static const hand *hand_of(const zf_column *column, unsigned k) {
 static uint64_t hand_rows(const zf_column *column, unsigned k) {
     const hand *h = hand_of(column, k);
     return h != NULL ? h->rows : 0;
+}
+
+static uint64_t *starts_of(interp *in, interp_block *block, uint32_t edge) {
+    if (block->directories == NULL || block->directories[edge].count == 0) return NULL;
+    interp_directory *directories = diff_copy(in, block->directories, block->edge_count * sizeof *directories);
+    uint64_t *starts = diff_copy(in, directories[edge].starts, (size_t)directories[edge].count * sizeof *starts);
+    directories[edge].starts = starts;
+    block->directories = directories;
+    return starts;
 }
 
 static bool hand_fill(interp *in, const zf_column *column, unsigned k, interp_block *block) {
@@ -109,6 +124,8 @@ static bool hand_fill(interp *in, const zf_column *column, unsigned k, interp_bl
         diff_set_count(in, block, edge, count);
     }
     block->streams = streams;
+    uint64_t *starts = h->second > 0 ? starts_of(in, block, graph->stored_edges[0]) : NULL;
+    if (starts != NULL) starts[1] = h->second;
     return true;
 }
 
@@ -287,15 +304,6 @@ enum {
     FEW = 6,
     FEW_WAYS = 4 * FEW
 };
-
-static uint64_t *starts_of(interp *in, interp_block *block, uint32_t edge) {
-    if (block->directories == NULL || block->directories[edge].count == 0) return NULL;
-    interp_directory *directories = diff_copy(in, block->directories, block->edge_count * sizeof *directories);
-    uint64_t *starts = diff_copy(in, directories[edge].starts, (size_t)directories[edge].count * sizeof *starts);
-    directories[edge].starts = starts;
-    block->directories = directories;
-    return starts;
-}
 
 // The stream ends behind so many elements, and no chunk begins behind its end.
 static bool cut(interp *in, uint32_t s, uint32_t edge, bool bits, uint64_t elements, interp_block *block) {

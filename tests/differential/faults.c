@@ -187,31 +187,14 @@ typedef struct verdict {
     char text[400];
 } verdict;
 
-static bool same_site(const zf_fault_site *a, const zf_fault_site *b) {
-    return a->kind == b->kind && a->precedes == b->precedes && a->in == b->in && strcmp(a->what, b->what) == 0 &&
-           strcmp(a->of, b->of) == 0 && strcmp(a->function, b->function) == 0;
-}
-
 // The number that site `number` of the first tuple's code has in another's; 0: it has none such.
 static uint32_t number_in(const form_run *f, const tuple *t, uint32_t number) {
     uint32_t before = 0;
     if (number == 0) return 0;
-    for (uint32_t s = 0; s + 1 < number; s++) before += same_site(&f->noted[s], &f->noted[number - 1]);
+    for (uint32_t s = 0; s + 1 < number; s++) before += fault_same_site(&f->noted[s], &f->noted[number - 1]);
     for (uint32_t s = 0; s < t->count; s++)
-        if (same_site(&t->sites[s], &f->noted[number - 1]) && before-- == 0) return s + 1;
+        if (fault_same_site(&t->sites[s], &f->noted[number - 1]) && before-- == 0) return s + 1;
     return 0;
-}
-
-// Prints a difference, from the root of the tree on: the tree's place does not matter, and takes the room.
-static void put_message(char *to, size_t room, const char *message) {
-    static const char root[] = ZF_SOURCE_DIR "/";
-    size_t length = 0;
-    for (const char *at = message; *at != 0 && length + 1 < room; length++) {
-        if (strncmp(at, root, sizeof root - 1) == 0) at += sizeof root - 1;
-        to[length] = *at;
-        if (*at != 0) at++;
-    }
-    to[length] = 0;
 }
 
 // Runs what is expected, without site `number`, until something differs. `good`: blocks alone that are decoded.
@@ -232,7 +215,7 @@ static void judge_trials(form_run *f, uint32_t number, bool good, zf_fault_sites
         diff_verdict v = diff_check_form(&f->c, &t->expected, &f->form, t->trial.seed, &message);
         if (v == DIFF_DISAGREE || v == DIFF_UNSUPPORTED) {
             *out = (verdict){.found = true, .trial = k};
-            put_message(out->text, sizeof out->text, message.data != NULL ? message.data : "");
+            fault_put_message(out->text, sizeof out->text, message.data != NULL ? message.data : "");
         }
         zf_text_free(&message);
     }
@@ -283,7 +266,7 @@ static void seek(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *o
         if (diff_check_form(&f->c, &e, &f->form, fault_search_seed(search), &message) == DIFF_DISAGREE) {
             char how[200], what[190];
             fault_search_say(search, how, sizeof how);
-            put_message(what, sizeof what, message.data != NULL ? message.data : "");
+            fault_put_message(what, sizeof what, message.data != NULL ? message.data : "");
             *out = (verdict){.found = true};
             snprintf(out->text, sizeof out->text, "%s | %s", how, what);
         }
@@ -372,13 +355,6 @@ static const char *target_of(const form_run *f) { return f->form.level == DIFF_G
 
 static const char *form_of(const form_run *f) { return f->form.special ? "specialised" : "general"; }
 
-// The purpose of a site, and its stream.
-static const char *purpose_of(const zf_fault_site *s, char text[120]) {
-    snprintf(text, 120, "%s%s%s%s%s%s", s->what, s->of[0] != 0 ? " of " : "", s->of,
-             s->precedes ? ", before a thread's last" : "", s->in != NULL ? ", in " : "", s->in != NULL ? s->in : "");
-    return text;
-}
-
 static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     const column_run *r = f->column;
     const zf_fault_site *s = &f->noted[site - 1];
@@ -386,7 +362,7 @@ static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     char purpose[120];
     fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
             r->column->codec_text, target_of(f), form_of(f), s->function, site, fault_kind_name(s->kind));
-    fprintf(r->out, "%s\t%s\t", purpose_of(s, purpose),
+    fprintf(r->out, "%s\t%s\t", fault_purpose_of(s, purpose),
             v->found       ? "found"
             : v->same      ? "same"
             : v->redundant ? "redundant"
@@ -415,7 +391,7 @@ static void judge_site(form_run *f, uint32_t site) {
     const zf_fault_site *s = &f->noted[site - 1];
     char purpose[120];
     verdict v;
-    purpose_of(s, purpose);
+    fault_purpose_of(s, purpose);
     if (given->what != NULL && strstr(purpose, given->what) == NULL) return;
     if (!is_judged(f, s)) return;
     judge_fault(f, site, false, &v);

@@ -78,6 +78,28 @@ void fault_results_add(fault_results *r, const char *line) {
     memcpy(r->all[r->count++].fields, fields, sizeof fields);
 }
 
+bool fault_same_site(const zf_fault_site *a, const zf_fault_site *b) {
+    return a->kind == b->kind && a->precedes == b->precedes && a->in == b->in && strcmp(a->what, b->what) == 0 &&
+           strcmp(a->of, b->of) == 0 && strcmp(a->function, b->function) == 0;
+}
+
+void fault_put_message(char *to, size_t room, const char *message) {
+    static const char root[] = ZF_SOURCE_DIR "/";
+    size_t length = 0;
+    for (const char *at = message; *at != 0 && length + 1 < room; length++) {
+        if (strncmp(at, root, sizeof root - 1) == 0) at += sizeof root - 1;
+        to[length] = *at;
+        if (*at != 0) at++;
+    }
+    to[length] = 0;
+}
+
+const char *fault_purpose_of(const zf_fault_site *s, char text[120]) {
+    snprintf(text, 120, "%s%s%s%s%s%s", s->what, s->of[0] != 0 ? " of " : "", s->of,
+             s->precedes ? ", before a thread's last" : "", s->in != NULL ? ", in " : "", s->in != NULL ? s->in : "");
+    return text;
+}
+
 static void put_text(FILE *out, const char *text) {
     fputc('"', out);
     for (; *text != 0; text++) {

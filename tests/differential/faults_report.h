@@ -47,4 +47,11 @@ const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *w
 /// Compares the rows with those of a page. False, with the right rows on `out`, when they differ.
 bool redundant_sites_are_on(const char *page, FILE *out);
 
+/// Whether two sites have one purpose in the same function.
+bool fault_same_site(const zf_fault_site *a, const zf_fault_site *b);
+/// Copies a difference, with paths from the root of the tree on: the tree's place does not matter, and takes the room.
+void fault_put_message(char *to, size_t room, const char *message);
+/// The purpose of a site, and its stream.
+const char *fault_purpose_of(const zf_fault_site *site, char text[120]);
+
 #endif
