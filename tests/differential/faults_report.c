@@ -258,7 +258,7 @@ static const redundant_site redundant[] = {
      "the window goes on behind what a step can read"},
     {ZF_SITE_GUARD, "tiles of the launch", "emu", GUESSED, "chunk programs whose warp appends records",
      "the kernel and its slow path both ask, and other rows are not stored"},
-    {ZF_SITE_CHECK, "turns of loops", "emu", GUESSED, "guesses of formats of others",
+    {ZF_SITE_CHECK, "turns of loops", "emu", GUESSED "|^mixed_turns|^plain_turns", "guesses of chunk programs",
      "each turn reads a byte, for which a chunk may take 64 rounds"},
     {ZF_SITE_GUARD, "records that have a place", "emu", "^lz4(", "`lz4`",
      "of each two records one has four elements or more, so that a tile leaves few"},
