@@ -692,6 +692,24 @@ def blocks(records):
     return (*found, f"{table(heads, rows)}\n\n`of memcpy` and `of the library` are of the code for AVX2 alone.")
 
 
+def gpu_blocks(records):
+    """Chunk programs on a GPU, nvCOMP's decoder of the same format beside them; programs of users in a sentence."""
+    found = records.newest("h200", lambda r: r.get("bench") == "peers blocks")
+    if not found:
+        return None
+    heads, rows, ours = ("data", "codec", "ratio", "GB/s", "of the limit", "nvCOMP", "ratio", "GB/s"), [], having(found[1]["results"], by="zipflow")
+    users = [f"`{r['name'].partition(' ')[0]}` ({r['data']}) " + (speed(r) if r.get("verified") else of_rows.failure(r)) for r in ours if "program" in r]
+    for r in (r for r in ours if "program" not in r):
+        kind, chunk = re.match(r"\w+", r["name"])[0], r.get("chunk_bytes")
+        theirs = [t for t in having(found[1]["results"], by="nvcomp", data=r["data"], chunk_bytes=chunk) if t["codec"].split()[0] == kind]
+        fast = max(of_rows.good(theirs), key=of_rows.speed, default=None)
+        beside = [choice(fast), ratio(fast), speed(fast)] if fast else [of_rows.failure(theirs[0]) if theirs else "", "", ""]
+        size = f", {'1 MiB' if chunk == 1 << 20 else f'{chunk >> 10} KiB'}" if chunk else ""
+        rows.append([*lines_of([r], len(heads) - len(beside), lambda r: [r["data"], f"`{kind}`{size}"], lambda r: [ratio(r), speed(r), limit(r)])[0], *beside])
+    said = [f"\nPrograms that were written from the formats' documents alone, GB/s: {'; '.join(users)}."] if users else []
+    return (*found, "\n".join([table(heads, rows), *said]))
+
+
 README_ROWS = ("l_extendedprice", "l_orderkey", "l_shipdate", "l_returnflag", "l_shipmode")
 
 
@@ -738,7 +756,7 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "gpu_blocks": gpu_blocks, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
