@@ -56,6 +56,8 @@ typedef struct zf_chunk_ops {
     /// The number of v_count elements (i64) that a lane makes, and the element of its turn v_turn.
     LLVMValueRef (*share_turns)(zf_chunk *chunk, LLVMValueRef v_count);
     LLVMValueRef (*share_index)(zf_chunk *chunk, LLVMValueRef v_turn);
+    /// Wishes that a loop over a lane's share have several rounds at once.
+    void (*unroll)(zf_cg *cg, const zf_cg_loop *loop);
     /// Makes the stores of all lanes visible to all of them, if the program reads its output.
     void (*meet)(zf_chunk *chunk);
 
@@ -93,6 +95,8 @@ struct zf_chunk {
     LLVMValueRef v_share;      ///< i64: of the elements of a region only those of this lane are built; NULL: all
     bool retraces;             ///< elements are built for their checks alone, and not stored
     bool counted;              ///< v_work was changed
+    LLVMValueRef v_noted;      ///< slot (i1): a check of a lane's share failed
+    bool notes;                ///< one may fail
     bool walks_sums;           ///< a loop of running sums is built turn by turn
     LLVMValueRef v_sum_failed; ///< slot (i1): a check failed in the running sums that are built
     // ---- of a row of lanes that is made by vectors (host_lanes.c)

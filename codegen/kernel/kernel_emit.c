@@ -138,6 +138,7 @@ static void make_range(zf_chunk_region *r, const zf_binder *binder, LLVMValueRef
     zf_chunk_region_bind(r, binder, zf_cg_add(cg, v_lo, v_k));
     zf_chunk_store(chunk, zf_cg_expr(cg, r->frame, r->stmt->reduce->term), zf_cg_add(cg, v_to, v_k));
     zf_cg_loop_end(cg, &loop);
+    if (shared && chunk->ops->unroll != NULL) chunk->ops->unroll(cg, &loop);
 }
 
 static bool makes_region(zf_chunk_region *r) {

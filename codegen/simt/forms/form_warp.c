@@ -13,10 +13,12 @@
 #include "frontend/check/walk.h"
 
 enum {
-    REGISTERS = 64, // of kernels that keep rows, or add up: 32 warps of a multiprocessor run at once then
-    CHUNKS = 4,     // short ones, that a warp walks one after the other,
-    SHORT = 4096,   // elements at most, and
-    MOST_CHUNKS = 8 // whatever was chosen
+    REGISTERS = 64,         // of a thread: 32 warps of a multiprocessor run at once then
+    REGISTERS_OF_BOTH = 80, // 24 warps
+    ROUNDS = 4,             // of a loop over a lane's share, whose loads are in flight together
+    CHUNKS = 4,             // short ones, that a warp walks one after the other,
+    SHORT = 4096,           // elements at most, and
+    MOST_CHUNKS = 8         // whatever was chosen
 };
 
 static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
@@ -35,19 +37,20 @@ bool zf_form_warp_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->by_warp;
 }
 
-static bool see_sums(zf_visitor *visitor, zf_stmt *stmt) {
+static bool see_emits(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user;
     zf_chunk_sum sum;
-    *found = *found || zf_chunk_sum_of(stmt, &sum);
-    return !*found;
+    found[0] = found[0] || zf_chunk_sum_of(stmt, &sum);
+    found[1] = found[1] || stmt->kind == ZF_S_EMIT_REGION;
+    return true;
 }
 
-// Their loops wait for loads and shuffles: more warps at once hide that.
-static bool has_sums(const zf_plan *plan, const zf_kernel *kernel) {
-    bool found = false;
-    zf_visitor visitor = {.user = &found, .stmt = see_sums};
+// Loads and shuffles are waited for, and more warps at once hide that. Programs with regions and running sums have more to keep.
+static uint32_t default_registers(const zf_plan *plan, const zf_kernel *kernel) {
+    bool found[2] = {false, false};
+    zf_visitor visitor = {.user = found, .stmt = see_emits};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&plan->graph->nodes[kernel->root].inst->decode); // only looks
-    return found;
+    return found[0] && found[1] ? REGISTERS_OF_BOTH : REGISTERS;
 }
 
 zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
@@ -59,7 +62,7 @@ zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
                            .tiles = tiles,
                            .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, default_chunks(plan, kernel)) : 1,
                            .shared_bytes = bytes,
-                           .registers = bytes > 0 || has_sums(plan, kernel) ? REGISTERS : 0};
+                           .registers = default_registers(plan, kernel)};
 }
 
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
@@ -109,6 +112,33 @@ static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
     return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
 }
 
+static bool see_loop(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found =
+        *found || expr->kind == ZF_X_REDUCE || expr->kind == ZF_X_OUT || (expr->kind == ZF_X_CALL && expr->call->body != NULL);
+    return !*found;
+}
+
+// Whether a region makes its elements without loops, which a failed check must end, and without its output, which may be empty.
+static bool is_plain(const void *region) {
+    const zf_reduce *reduce = ((const zf_chunk_region *)region)->stmt->reduce;
+    bool found = reduce->binder_count > 1;
+    zf_visitor visitor = {.user = &found, .expr = see_loop};
+    zf_visit_expr(&visitor, reduce->term);
+    return !found;
+}
+
+// A lane whose element fails goes on with others, so that a loop has one way out and can be unrolled.
+static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
+                               const zf_expr *at) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    (void)violation, (void)span, (void)at;
+    LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, chunk->v_noted, "");
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, v_failed, zf_cg_not(cg, v_ok)), chunk->v_noted);
+    chunk->notes = true;
+    return v_ok;
+}
+
 static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
                          void *region) {
     zf_kernel_build *lower = chunk->env.lower;
@@ -124,16 +154,25 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     }
     chunk->counted = false;
     chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
+    LLVMValueRef (*check)(zf_cg *, zf_cg_env *, LLVMValueRef, unsigned, zf_span, const zf_expr *) = chunk->env.env.check;
+    LLVMValueRef v_guard = cg->v_guard;
+    chunk->v_noted = zf_cg_alloca(cg, cg->ty_i1, "noted");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), chunk->v_noted);
+    chunk->notes = false;
+    if (is_plain(region)) chunk->env.env.check = note_check;
     share(region);
+    chunk->env.env.check = check;
+    cg->v_guard = v_guard;
     chunk->v_share = NULL;
     chunk->bb_stop = bb_stop;
-    bool may_fail = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
+    bool may_fail = chunk->notes || LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
     zf_cg_br(cg, bb_met);
     LLVMMoveBasicBlockAfter(bb_met, zf_cg_here(cg));
     zf_cg_enter(cg, bb_met);
     if (may_fail) {
         LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
         LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
+        v_bad = zf_cg_or(cg, v_bad, LLVMBuildLoad2(cg->builder, cg->ty_i1, chunk->v_noted, ""));
         if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_had));
         zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
         zf_cg_enter(cg, bb_again);
@@ -159,6 +198,8 @@ void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *s) {
     zf_simt_prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, zf_chunk_bytes(cg, s))));
 }
 
+static void unroll(zf_cg *cg, const zf_cg_loop *loop) { zf_simt_unroll(cg, loop, ROUNDS); }
+
 static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
                                  .prefetch = zf_simt_prefetch_chunk,
                                  .share = share_region,
@@ -166,6 +207,7 @@ static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
                                  .share_sums = zf_simt_share_sums,
                                  .share_turns = share_turns,
                                  .share_index = share_index,
+                                 .unroll = unroll,
                                  .meet = meet};
 
 void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
