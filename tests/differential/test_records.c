@@ -437,7 +437,7 @@ static void write_deltas(chunk *k) {
         unsigned n = counts[c % COUNTS], width = widths[c / COUNTS], have = 0;
         uint64_t value = data_next(&k->random), slope = data_below(&k->random, 1000), bits = 0;
         bool falls = c % 3 == 1;
-        push(k, 3 << 6 | codes[c / COUNTS] << 1 | (n - 1) >> 8);
+        push(k, 3u << 6 | (unsigned)codes[c / COUNTS] << 1 | (n - 1) >> 8);
         push(k, n - 1);
         push_varint(k, value);
         push_varint(k, falls ? 2 * slope + 1 : 2 * slope); // a falling one is -slope - 1
