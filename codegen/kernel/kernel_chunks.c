@@ -20,6 +20,37 @@ void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t nu
     zf_cg_enter(cg, bb_on);
 }
 
+void zf_chunk_note(zf_chunk *chunk, LLVMValueRef v_ok) {
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, chunk->notes->v_failed, "");
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, v_failed, zf_cg_not(cg, v_ok)), chunk->notes->v_failed);
+    chunk->notes->some = true;
+}
+
+static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
+                               const zf_expr *at) {
+    (void)cg, (void)violation, (void)span, (void)at;
+    zf_chunk_note(zf_chunk_of(env), v_ok);
+    return v_ok;
+}
+
+void zf_chunk_notes_begin(zf_chunk *chunk, zf_chunk_notes *notes) {
+    zf_cg *cg = chunk->env.lower->cg;
+    *notes = (zf_chunk_notes){.v_failed = zf_cg_alloca(cg, cg->ty_i1, "noted"),
+                              .check = chunk->env.env.check,
+                              .v_guard = cg->v_guard,
+                              .outer = chunk->notes};
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), notes->v_failed);
+    chunk->notes = notes;
+    chunk->env.env.check = note_check;
+}
+
+void zf_chunk_notes_end(zf_chunk *chunk) {
+    chunk->env.env.check = chunk->notes->check;
+    chunk->env.lower->cg->v_guard = chunk->notes->v_guard;
+    chunk->notes = chunk->notes->outer;
+}
+
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_chunk *chunk = zf_chunk_of(env);
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");

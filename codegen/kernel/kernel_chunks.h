@@ -69,6 +69,17 @@ typedef struct zf_chunk_ops {
     bool (*next)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
 } zf_chunk_ops;
 
+/// Between begin and end a check that fails is noted, and what is built goes on with harmless operands: so the lanes of a warp
+/// stay together. Nothing that is built may loop until a check fails.
+typedef struct zf_chunk_notes {
+    LLVMValueRef v_failed; ///< slot (i1): one failed
+    bool some;             ///< there are checks
+    // ---- what was before
+    LLVMValueRef (*check)(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at);
+    LLVMValueRef v_guard;
+    struct zf_chunk_notes *outer;
+} zf_chunk_notes;
+
 struct zf_chunk {
     zf_kernel_env env;       ///< first: callbacks get a pointer to it
     const zf_chunk_ops *ops; ///< NULL: one thread walks it
@@ -92,13 +103,11 @@ struct zf_chunk {
     LLVMBasicBlockRef bb_stop;
     bool narrow; ///< positions that count elements are i32; a stream of more has no others. Set before zf_chunk_open
     // ---- of a warp that walks it (form_warp.c)
-    LLVMValueRef v_share;      ///< i64: of the elements of a region only those of this lane are built; NULL: all
-    bool retraces;             ///< elements are built for their checks alone, and not stored
-    bool counted;              ///< v_work was changed
-    LLVMValueRef v_noted;      ///< slot (i1): a check of a lane's share failed
-    bool notes;                ///< one may fail
-    bool walks_sums;           ///< a loop of running sums is built turn by turn
-    LLVMValueRef v_sum_failed; ///< slot (i1): a check failed in the running sums that are built
+    LLVMValueRef v_share;         ///< i64: of the elements of a region only those of this lane are built; NULL: all
+    bool retraces;                ///< elements are built for their checks alone, and not stored
+    bool counted;                 ///< v_work was changed
+    bool walks_sums;              ///< a loop of running sums is built turn by turn
+    struct zf_chunk_notes *notes; ///< of what is being built; NULL: a check that fails leaves the chunk
     // ---- of a row of lanes that is made by vectors (host_lanes.c)
     bool in_row, row_reads; ///< the states are the variables v_own; the body's first statement reads
     LLVMValueRef *v_own;    ///< by state
@@ -123,6 +132,11 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
 LLVMValueRef zf_chunk_bytes(zf_cg *cg, const zf_chunk_stream *s);
 /// Leaves the chunk with check `number` unless v_ok holds.
 void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t number);
+void zf_chunk_notes_begin(zf_chunk *chunk, zf_chunk_notes *notes);
+/// Notes a failure unless v_ok (i1) holds.
+void zf_chunk_note(zf_chunk *chunk, LLVMValueRef v_ok);
+/// Checks leave the chunk again; `notes` keeps what was noted.
+void zf_chunk_notes_end(zf_chunk *chunk);
 /// Takes iterations from what the chunk may do.
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
 /// Stores element `v_index` of the chunk.

@@ -104,21 +104,6 @@ static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-static zf_cg_value next(const cursor *c) {
-    zf_cg_value value;
-    const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
-    if (chunk->together && chunk->ops->next(c->cg, c->frame, c->expr, &value)) return value;
-    if (chunk->in_row) {
-        LLVMTypeRef ty = zf_cg_type(c->cg, c->s->port->type);
-        LLVMValueRef v_from = zf_cg_at(c->cg, ty, chunk->v_taken, chunk->v_lane);
-        return zf_cg_scalar(c->s->port->type, zf_cg_load(c->cg, ty, v_from, zf_kind_size(c->s->port->type.kind)));
-    }
-    LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
-    const zf_port *port = c->s->port;
-    zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
-    return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, in_elements(c, v_from), NULL);
-}
-
 /// Bits in memory from bit `v_at` of the chunk on.
 static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t limit, bool msb) {
     zf_cg *cg = c->cg;
@@ -158,6 +143,24 @@ static LLVMValueRef few_bytes(const cursor *c, LLVMValueRef v_from, uint64_t cou
         v_all = zf_cg_or(cg, v_all, v);
     }
     return zf_cg_resize(cg, v_all, cg->ty_i64, false);
+}
+
+static zf_cg_value next(const cursor *c) {
+    zf_cg_value value;
+    const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
+    if (chunk->together && chunk->ops->next(c->cg, c->frame, c->expr, &value)) return value;
+    if (chunk->in_row) {
+        LLVMTypeRef ty = zf_cg_type(c->cg, c->s->port->type);
+        LLVMValueRef v_from = zf_cg_at(c->cg, ty, chunk->v_taken, chunk->v_lane);
+        return zf_cg_scalar(c->s->port->type, zf_cg_load(c->cg, ty, v_from, zf_kind_size(c->s->port->type.kind)));
+    }
+    LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
+    const zf_port *port = c->s->port;
+    if (c->s->v_window != NULL) // the check may have failed: the window has no place outside
+        return zf_cg_scalar(port->type,
+                            zf_cg_resize(c->cg, few_bytes(c, v_from, 1, false), zf_cg_type(c->cg, port->type), false));
+    zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
+    return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, in_elements(c, v_from), NULL);
 }
 
 /// v_count bytes (at most 8), the first the lowest, or the highest.

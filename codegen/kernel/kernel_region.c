@@ -39,12 +39,15 @@ static bool is_remainder(const zf_expr *expr, const void *binder) {
     return is_operation(expr, ZF_OP_REM) && is_local(zf_expr_kept(expr->a), binder);
 }
 
+// Whether a number is calculated with by 64 bits, as the copy will be: a narrower one would wrap.
+static bool is_natural(const zf_expr *expr) { return expr->type.kind == ZF_K_U64; }
+
 static zf_region_form of_stream(const zf_expr *access, const zf_local *k) {
     zf_region_form form = {.kind = ZF_REGION_STREAM, .port = access->a->port};
     const zf_expr *index = zf_expr_kept(access->b);
     if (is_local(index, k)) return form;
     form.from = beside(index, is_binder, k);
-    if (form.from == NULL || form.from->effect || zf_region_uses(form.from, k)) form.kind = ZF_REGION_TERM;
+    if (form.from == NULL || !is_natural(index) || form.from->effect || zf_region_uses(form.from, k)) form.kind = ZF_REGION_TERM;
     return form;
 }
 
@@ -55,7 +58,8 @@ static zf_region_form of_output(const zf_expr *access, const zf_local *k) {
         start = beside(index, is_remainder, k);
         form.repeats = true;
     }
-    if (start == NULL || !is_operation(start, ZF_OP_SUB) || zf_expr_kept(start->a)->kind != ZF_X_OUT_POS)
+    if (start == NULL || !is_natural(index) || !is_natural(start) || !is_operation(start, ZF_OP_SUB) ||
+        zf_expr_kept(start->a)->kind != ZF_X_OUT_POS)
         return (zf_region_form){0};
     form.distance = start->b;
     part = zf_expr_kept(index->a) == start ? zf_expr_kept(index->b) : zf_expr_kept(index->a);

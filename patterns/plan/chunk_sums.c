@@ -11,21 +11,37 @@ typedef struct look {
 
 static bool is_number(zf_type type) { return !type.nullable && zf_kind_is_integer(type.kind); }
 
-static bool is_invariant(const zf_expr *expr, const zf_local *sum) {
+// Whether the turns of the loop give a local its value.
+static bool is_of_turn(const zf_chunk_sum *sum, const zf_local *local) {
+    if (local == sum->sum || local == sum->binder) return true;
+    for (const zf_stmt *let = sum->lets; let != NULL && let->kind == ZF_S_LET; let = let->next) {
+        if (let->local == local) return true;
+    }
+    return false;
+}
+
+static bool is_invariant(const zf_chunk_sum *sum, const zf_expr *expr) {
     expr = zf_expr_uncast(expr);
     if (expr->kind == ZF_X_CONST || expr->kind == ZF_X_PARAM || (expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT))
         return true;
-    return expr->kind == ZF_X_LOCAL && expr->local != sum && !expr->local->is_seq;
+    bool named = expr->kind == ZF_X_LOCAL && (expr->local->kind == ZF_L_LET || expr->local->kind == ZF_L_VAR);
+    return named && !expr->local->is_seq && !is_of_turn(sum, expr->local);
+}
+
+// Whether an effect depends on a condition within the expression.
+static bool may_skip(const zf_expr *expr) {
+    bool lazy = expr->kind == ZF_X_COND || (expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR));
+    return lazy && ((expr->b != NULL && expr->b->effect) || (expr->c != NULL && expr->c->effect));
 }
 
 static bool see(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
-    if (expr->kind == ZF_X_OUT || expr->kind == ZF_X_REDUCE || (expr->kind == ZF_X_CALL && expr->call->body != NULL))
-        l->fits = false;
+    if (expr->kind == ZF_X_OUT || expr->kind == ZF_X_REDUCE || may_skip(expr)) l->fits = false;
+    if (expr->kind == ZF_X_CALL && expr->call->body != NULL) l->fits = false;
     if (expr->kind == ZF_X_LOCAL && l->alone && expr->local == l->sum->sum) l->fits = false;
-    if (expr->kind != ZF_X_CURSOR || !expr->effect) return l->fits;
+    if (expr->kind != ZF_X_CURSOR) return l->fits;
     bool reads = expr->cursor == ZF_C_READ || expr->cursor == ZF_C_READ_MSB;
-    if (!reads || l->sum->read != NULL || !is_invariant(expr->a, l->sum->sum)) l->fits = false;
+    if (!reads || l->sum->read != NULL || !is_invariant(l->sum, expr->a)) l->fits = false;
     l->sum->read = expr;
     return l->fits;
 }
@@ -73,6 +89,10 @@ static bool is_assigned(zf_chunk_sum *sum, const zf_stmt *assign) {
 
 bool zf_chunk_sum_of(const zf_stmt *loop, zf_chunk_sum *out) {
     *out = (zf_chunk_sum){.lets = loop->body};
+    if (loop->kind == ZF_S_FOR_RANGE) {
+        out->binder = loop->binder.local;
+        if (loop->binder.lo->effect || loop->binder.hi->effect) return false;
+    }
     if (loop->kind == ZF_S_WHILE) {
         const zf_expr *go = loop->value;
         if (go->kind != ZF_X_BINARY || go->op != ZF_OP_LT || go->a->kind != ZF_X_OUT_POS) return false;
@@ -87,7 +107,7 @@ bool zf_chunk_sum_of(const zf_stmt *loop, zf_chunk_sum *out) {
         return false;
     out->assign = stmt;
     out->emit = stmt->next;
-    if (!is_assigned(out, stmt) || (out->end != NULL && !is_invariant(out->end, out->sum))) return false;
+    if (!is_assigned(out, stmt) || (out->end != NULL && !is_invariant(out, out->end))) return false;
     for (const zf_stmt *let = loop->body; let != stmt; let = let->next) {
         if (!allows(out, let->local->init, true)) return false;
     }

@@ -8,6 +8,7 @@
 /// sum may be narrowed at each turn (`s = (s + t) as i32 as i64`), which changes no lower bit.
 typedef struct zf_chunk_sum {
     const zf_local *sum;
+    const zf_local *binder;       ///< of a FOR_RANGE; else NULL
     const zf_stmt *lets;          ///< what stands before the assignment
     const zf_stmt *assign, *emit; ///< the last two statements
     const zf_expr *end;           ///< WHILE: its limit; NULL: FOR_RANGE

@@ -1,8 +1,9 @@
 // Guess and chain: the steps of a chunk program whose state between steps is the cursor and the output's position alone.
 //
 // Each lane builds the step that would begin at one of as many consecutive bytes as there are lanes. Where it ends tells which
-// lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these bytes, and their
-// elements. The steps of the first lane are the true ones. A distance or a `require` that needs the position waits until then.
+// lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these bytes. The
+// steps of the first lane are the true ones, and a scan gives the place of their elements. A distance or a `require` that needs
+// the position waits until then.
 //
 // A lane leaves a step *undecided* where a check fails, where a loop turns more often than is usual, and where something is too
 // large. All lanes walk such a step together, so that failures are those of one thread.
@@ -44,12 +45,9 @@ struct zf_guess {
     bool inner;              ///< steps are turns of the inner loop
     LLVMValueRef v_turns;    ///< slot (i32): inner turns that follow the step
     LLVMValueRef v_elements; ///< slot (i32): of the step so far
-    LLVMValueRef v_open;     ///< slot (i1): it is undecided
     guessed_site sites[ZF_RECORD_SITES];
-    waiting
-        requires[
-            REQUIRES];
-    uint32_t require_count;
+    waiting waits[REQUIRES];
+    uint32_t wait_count;
 };
 
 static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
@@ -80,8 +78,8 @@ static LLVMTypeRef loaded_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, LO
 static LLVMValueRef load_half(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_half) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, v_half, zf_cg_i32(cg, cg->wave)), r->v_lane); // in pieces of a lane
-    LLVMValueRef v_last = zf_cg_add(cg, zf_cg_resize(cg, s->v_total, cg->ty_i32, false), s->v_skew);
-    v_last = LLVMBuildLShr(cg->builder, zf_cg_last(cg, wide(cg, v_last)), zf_cg_i64(cg, 4), "");
+    LLVMValueRef v_last = zf_cg_last(cg, zf_cg_add(cg, s->v_total, wide(cg, s->v_skew)));
+    v_last = LLVMBuildLShr(cg->builder, v_last, zf_cg_i64(cg, 4), "");
     v_at = zf_cg_clamp(cg, wide(cg, v_at), v_last, "bytes of a window");
     LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_and(cg, v_first, zf_cg_i64(cg, ~(uint64_t)(LOADED - 1))));
@@ -108,7 +106,10 @@ void zf_records_guess_begin(zf_records *r) {
 
 void zf_records_guess_end(zf_records *r) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)), zf_cg_i64(cg, (uint64_t)TURNS * cg->wave));
+    uint32_t least = r->program.least;
+    if (r->program.inner != NULL && r->program.inner_least < least) least = r->program.inner_least;
+    uint32_t steps = (cg->wave + least - 1) / least; // of a window, at most
+    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)), zf_cg_i64(cg, (uint64_t)TURNS * steps));
     zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, load(cg, r->chunk->v_work), v_turns), "turns of loops");
 }
 
@@ -145,14 +146,6 @@ static LLVMValueRef move_window(zf_records *r, const zf_chunk_stream *s, LLVMVal
 
 // ---- The step -------------------------------------------------------------------------------------------------
 
-// A failure leaves the step undecided. It is built to its end all the same, so that the lanes stay together.
-static void note_unless(struct zf_guess *g, LLVMValueRef v_ok) {
-    zf_cg *cg = g->r->cg;
-    LLVMBuildStore(cg->builder, zf_cg_or(cg, load(cg, g->v_open), zf_cg_not(cg, v_ok)), g->v_open);
-}
-
-void zf_records_guess_require(zf_records *r, LLVMValueRef v_ok) { note_unless(r->guess, v_ok); }
-
 static void guess_site(struct zf_guess *g, uint32_t number) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
@@ -162,7 +155,7 @@ static void guess_site(struct zf_guess *g, uint32_t number) {
     LLVMValueRef *v_words, v_before = load(cg, g->v_elements);
     uint32_t words = zf_records_words(site, &what, &v_words);
     LLVMValueRef v_fits, v_count = zf_cg_narrow(cg, what.v_count, &v_fits);
-    note_unless(g, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
+    zf_chunk_note(g->r->chunk, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
     LLVMBuildStore(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0)), s->v_some);
     LLVMBuildStore(cg->builder, v_before, s->v_before);
     for (uint32_t k = 0; k < words; k++) {
@@ -188,21 +181,15 @@ static bool see_local(zf_visitor *visitor, zf_expr *expr) {
 static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
-    waiting w = {.stmt = stmt, .fits = g->require_count < REQUIRES};
+    waiting w = {.stmt = stmt, .fits = g->wait_count < REQUIRES};
     zf_visitor visitor = {.user = &w, .expr = see_local};
     zf_visit_expr(&visitor, stmt->value);
     if (!w.fits) { // never decided
-        note_unless(g, zf_cg_i1(cg, false));
+        zf_chunk_note(g->r->chunk, zf_cg_i1(cg, false));
         return;
     }
-    w.v_met = g->
-                  requires[
-                          g->require_count]
-                      .v_met;
-    w.v_before = g->
-                     requires[
-                             g->require_count]
-                         .v_before;
+    w.v_met = g->waits[g->wait_count].v_met;
+    w.v_before = g->waits[g->wait_count].v_before;
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), w.v_met);
     LLVMBuildStore(cg->builder, load(cg, g->v_elements), w.v_before);
     for (uint32_t k = 0; k < w.local_count; k++) {
@@ -212,18 +199,19 @@ static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
         w.v_locals[k] = zf_cg_alloca(cg, LLVMTypeOf(v), "taken");
         LLVMBuildStore(cg->builder, v, w.v_locals[k]);
     }
-    g->
-        requires[
-                g->require_count++] = w;
+    g->waits[g->wait_count++] = w;
 }
 
-// A loop of the step turns once; where it would turn again, the step is undecided.
+// A loop of the step turns once; where it would turn again, the step is undecided. Behind a `while` proofs rest on its condition,
+// which does not hold then.
 static void turn_once(struct zf_guess *g, const zf_stmt *loop) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
+    bool is_while = loop->kind == ZF_S_WHILE;
     LLVMBasicBlockRef bb_turn = zf_cg_block(cg, "turn"), bb_again = zf_cg_block(cg, "turn_again"),
                       bb_end = zf_cg_block(cg, "turned");
-    if (loop->kind == ZF_S_WHILE)
+    LLVMValueRef v_ended = is_while ? slot(cg, zf_cg_i1(cg, true), "ended") : NULL, v_guard = cg->v_guard;
+    if (is_while)
         zf_cg_cond_br(cg, zf_cg_expr(cg, r->frame, loop->value).v, bb_turn, bb_end);
     else
         zf_cg_br(cg, bb_turn);
@@ -232,13 +220,17 @@ static void turn_once(struct zf_guess *g, const zf_stmt *loop) {
     zf_cg_br(cg, bb_again);
     LLVMMoveBasicBlockAfter(bb_again, zf_cg_here(cg));
     zf_cg_enter(cg, bb_again);
-    if (loop->kind == ZF_S_WHILE)
-        note_unless(g, zf_cg_not(cg, zf_cg_expr(cg, r->frame, loop->value).v));
-    else
-        note_unless(g, zf_cg_i1(cg, false));
+    cg->v_guard = v_guard;
+    LLVMValueRef v_ends = is_while ? zf_cg_not(cg, zf_cg_expr(cg, r->frame, loop->value).v) : zf_cg_i1(cg, false);
+    zf_chunk_note(r->chunk, v_ends);
+    if (is_while) LLVMBuildStore(cg->builder, v_ends, v_ended);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, bb_again);
     zf_cg_enter(cg, bb_end);
+    cg->v_guard = v_guard;
+    if (!is_while) return;
+    LLVMValueRef v_holds = load(cg, v_ended);
+    cg->v_guard = v_guard == NULL ? v_holds : zf_cg_select(cg, v_guard, v_holds, zf_cg_i1(cg, false));
 }
 
 // The step ends with turns of the inner loop.
@@ -246,7 +238,7 @@ static void enter_turns(struct zf_guess *g, const zf_stmt *loop) {
     zf_cg *cg = g->r->cg;
     zf_cg_range range = zf_cg_range_make(cg, g->r->frame, &loop->binder);
     LLVMValueRef v_fits, v_turns = zf_cg_narrow(cg, zf_chunk_region_size(cg, &range), &v_fits);
-    note_unless(g, v_fits);
+    zf_chunk_note(g->r->chunk, v_fits);
     LLVMBuildStore(cg->builder, v_turns, g->v_turns);
 }
 
@@ -270,21 +262,14 @@ static void begin_slots(struct zf_guess *g) {
     zf_cg *cg = g->r->cg;
     LLVMValueRef v_no = zf_cg_i1(cg, false);
     g->v_elements = slot(cg, zf_cg_i32(cg, 0), "elements");
-    g->v_open = slot(cg, v_no, "open");
     g->v_turns = slot(cg, zf_cg_i32(cg, 0), "turns");
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         g->sites[s] = (guessed_site){.v_some = slot(cg, v_no, "some"), .v_before = zf_cg_alloca(cg, cg->ty_i32, "before")};
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) g->sites[s].v_words[k] = zf_cg_alloca(cg, cg->ty_i64, "word");
     }
     for (uint32_t k = 0; k < REQUIRES; k++) {
-        g->
-            requires[
-                    k]
-                .v_met = slot(cg, v_no, "met");
-        g->
-            requires[
-                    k]
-                .v_before = zf_cg_alloca(cg, cg->ty_i32, "before");
+        g->waits[k].v_met = slot(cg, v_no, "met");
+        g->waits[k].v_before = zf_cg_alloca(cg, cg->ty_i32, "before");
     }
 }
 
@@ -302,10 +287,10 @@ static void forget_slots(struct zf_guess *g) {
         forget(cg, g->sites[s].v_before);
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) forget(cg, g->sites[s].v_words[k]);
     }
-    for (uint32_t k = 0; k < g->require_count; k++) {
-        forget(cg, g->requires[k].v_met);
-        forget(cg, g->requires[k].v_before);
-        for (uint32_t l = 0; l < g->requires[k].local_count; l++) forget(cg, g->requires[k].v_locals[l]);
+    for (uint32_t k = 0; k < g->wait_count; k++) {
+        forget(cg, g->waits[k].v_met);
+        forget(cg, g->waits[k].v_before);
+        for (uint32_t l = 0; l < g->waits[k].local_count; l++) forget(cg, g->waits[k].v_locals[l]);
     }
 }
 
@@ -314,16 +299,8 @@ static LLVMValueRef decided(struct zf_guess *g, const zf_chunk_stream *s, LLVMVa
     zf_cg *cg = g->r->cg;
     LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, load(cg, s->v_at), v_known);
     v_in = zf_cg_within(cg, v_in, "bytes of a window that a step read");
-    v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, load(cg, g->v_open)));
+    v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, load(cg, g->r->chunk->notes->v_failed)));
     return zf_cg_select(cg, v_in, v_next, zf_cg_i32(cg, UNDECIDED));
-}
-
-static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
-                               const zf_expr *at) {
-    (void)cg, (void)violation, (void)span, (void)at;
-    zf_records *r = zf_records_of(env);
-    note_unless(r->guess, v_ok);
-    return v_ok;
 }
 
 // Takes turns of loops from those that a step may make before it is undecided.
@@ -359,9 +336,8 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     chunk->env.env.counts_all = true;
     void (*work)(zf_cg *, zf_cg_env *, LLVMValueRef, zf_span) = chunk->env.env.work;
     chunk->env.env.work = take_turns;
-    LLVMValueRef (*check)(zf_cg *, zf_cg_env *, LLVMValueRef, unsigned, zf_span, const zf_expr *) = chunk->env.env.check;
-    chunk->env.env.check = note_check;
-    LLVMValueRef v_guard = cg->v_guard;
+    zf_chunk_notes notes;
+    zf_chunk_notes_begin(chunk, &notes); // a failure leaves the step undecided
     r->guess = g;
     cg->sites_in = "a guess";
     LLVMValueRef v_go = loop->kind == ZF_S_WHILE ? zf_cg_expr(cg, r->frame, loop->value).v : zf_cg_i1(cg, true);
@@ -397,8 +373,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     r->lower->v_fail = v_real[1];
     chunk->v_work = v_real[2];
     chunk->env.env.work = work;
-    chunk->env.env.check = check;
-    cg->v_guard = v_guard;
+    zf_chunk_notes_end(chunk);
     chunk->env.env.counts_all = false;
     chunk->bb_stop = bb_stop;
     r->guess = NULL;
@@ -497,8 +472,8 @@ static void check_steps(struct zf_guess *g, const chain *c) {
     LLVMValueRef v_all = zf_cg_add(cg, load(cg, r->v_end), c->v_elements);
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, v_all, zf_cg_resize(cg, r->chunk->v_count, cg->ty_i32, false));
     LLVMValueRef v_bad = zf_cg_not(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_room, "room for the steps of a window"));
-    for (uint32_t k = 0; k < g->require_count; k++) {
-        LLVMValueRef v_fails = zf_cg_not(cg, holds(g, &g->requires[k], c));
+    for (uint32_t k = 0; k < g->wait_count; k++) {
+        LLVMValueRef v_fails = zf_cg_not(cg, holds(g, &g->waits[k], c));
         v_bad = zf_cg_or(cg, v_bad, v_fails);
     }
     for (uint32_t s = 0; s < r->program.site_count; s++) {

@@ -22,6 +22,7 @@ typedef struct look {
     uint32_t declared_count;
     uint32_t loops; ///< around the statement, within the step
     bool in_inner;  ///< the step is a turn of `inner`
+    bool waited;    ///< a `require` that waits is before: what it proves is not known
 } look;
 
 // The first reason counts.
@@ -39,8 +40,8 @@ static bool emits(const zf_stmt *stmts) {
     return false;
 }
 
-static const zf_stmt *copy_back_of(const zf_stmt *stmt) {
-    return stmt->kind == ZF_S_EMIT_REGION && zf_region_form_of(stmt->reduce).kind == ZF_REGION_BACK ? stmt : NULL;
+static bool is_copy_back(const zf_stmt *stmt) {
+    return stmt->kind == ZF_S_EMIT_REGION && zf_region_form_of(stmt->reduce).kind == ZF_REGION_BACK;
 }
 
 // ---- The output is read by copies alone -----------------------------------------------------------------------
@@ -52,8 +53,9 @@ static bool see_output(zf_visitor *visitor, zf_expr *expr) {
 }
 
 static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
-    if (copy_back_of(stmt) == NULL) return true;
+    if (!is_copy_back(stmt)) return true;
     zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
+    zf_visit_expr(visitor, (zf_expr *)(uintptr_t)zf_region_form_of(stmt->reduce).distance); // only looks
     return false;
 }
 
@@ -73,7 +75,8 @@ static void take_local(look *l, const zf_local *local) {
 
 static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
-    if (expr->effect || expr->kind == ZF_X_REDUCE || (expr->kind == ZF_X_CALL && expr->call->body != NULL))
+    if (expr->effect || expr->kind == ZF_X_CURSOR || expr->kind == ZF_X_REDUCE ||
+        (expr->kind == ZF_X_CALL && expr->call->body != NULL))
         refuse(l, "what it emits is no plain expression");
     if (expr->kind == ZF_X_OUT_POS) l->site->takes_position = true;
     if (expr->kind == ZF_X_LOCAL && expr->local != l->site->stmt->reduce->binders[0].local) {
@@ -216,12 +219,19 @@ static bool declare(const zf_stmt *stmts, const zf_local *local) {
     return false;
 }
 
+// Whether an expression would read elsewhere, or be undefined, where a proof does not hold.
+static bool rests_on_proof(const zf_expr *expr) {
+    bool shifts = expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_SHL || expr->op == ZF_OP_SHR) && expr->b->kind != ZF_X_CONST;
+    return expr->proved || shifts;
+}
+
 static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
     if (expr->kind == ZF_X_LOCAL && l->in_inner && declare(l->program->loop->body, expr->local) &&
         !declare(l->program->inner->body, expr->local))
         refuse(l, "the turns of a loop take what the step before them knows"); // another lane's, or long ago
     if (expr->kind == ZF_X_OUT_POS) refuse(l, "a step decides by `out.pos`");
+    if (l->waited && rests_on_proof(expr)) refuse(l, "a step relies on what it requires of `out.pos`");
     if (expr->kind != ZF_X_CURSOR) return l->fits;
     if (l->program->cursor == NULL) l->program->cursor = expr->port;
     bool moves =
@@ -245,13 +255,19 @@ static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
         return l->fits;
     case ZF_S_RETURN: refuse(l, "a step returns"); return false;
     case ZF_S_REQUIRE: // what it asks of the position waits until that is known
-        return l->fits && (l->loops > 0 || !zf_record_waits(stmt));
+        if (l->loops > 0 || !zf_record_waits(stmt)) return l->fits;
+        if (l->in_inner) refuse(l, "the turns of a loop require something of `out.pos`");
+        l->waited = true;
+        return false;
     case ZF_S_EMIT_REGION:
         if (l->fits) {
+            zf_region_form form = zf_region_form_of(stmt->reduce);
             zf_visit_expr(visitor, stmt->reduce->binders[0].lo);
             zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
+            zf_visit_expr(visitor, (zf_expr *)(uintptr_t)form.from); // only looks
+            zf_visit_expr(visitor, (zf_expr *)(uintptr_t)form.distance);
         }
-        return false; // so does what it emits
+        return false; // the executor makes what it emits
     case ZF_S_BREAK:
     case ZF_S_CONTINUE:
         if (l->in_inner && l->loops == 0) refuse(l, "the turns of a loop end early");
@@ -273,6 +289,17 @@ static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     }
 }
 
+// Whether what turns emit takes something of the step before them.
+static bool takes_of_step(const zf_record_program *program) {
+    for (uint32_t s = 0; s < program->site_count; s++) {
+        const zf_record_site *site = &program->sites[s];
+        for (uint32_t k = 0; site->inner && k < site->local_count; k++) {
+            if (declare(program->loop->body, site->locals[k]) && !declare(program->inner->body, site->locals[k])) return true;
+        }
+    }
+    return false;
+}
+
 static void look_at_step(look *l) {
     zf_record_program *program = l->program;
     const zf_stmt *loop = program->loop;
@@ -283,9 +310,11 @@ static void look_at_step(look *l) {
     program->least = smaller(least_of(loop->body, 0, &next), next);
     if (program->inner != NULL) {
         l->in_inner = true;
+        l->waited = false;
         l->declared_count = 0;
         zf_visit_stmts(&visitor, program->inner->body);
         program->inner_least = least_of(program->inner->body, 0, &next);
+        if (takes_of_step(program)) refuse(l, "the turns of a loop take what the step before them knows");
         if (program->inner_least == 0) refuse(l, "the turns of a loop may read nothing");
     }
     if (loop->next != NULL) refuse(l, "statements follow the loop");
@@ -295,14 +324,23 @@ static void look_at_step(look *l) {
 
 // ---- All of it ------------------------------------------------------------------------------------------------
 
+static bool is_in_memory(const zf_plan *plan, const zf_kernel *kernel, const zf_port *port) {
+    uint32_t edge = plan->graph->nodes[kernel->root].inputs[port->slot];
+    return plan->graph->edges[edge].stored >= 0 || plan->edge_work[edge] >= 0;
+}
+
+// Copies need a stream in memory also where they are of the output: an element without a source is read from there.
 static bool copies_from_memory(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
+    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
+    bool some = !program->copies;
+    for (uint32_t s = 0; s < inst->stream_count; s++)
+        some = some || (inst->streams[s]->per_chunk && is_in_memory(plan, kernel, inst->streams[s]));
     for (uint32_t s = 0; s < program->site_count; s++) {
         const zf_record_site *site = &program->sites[s];
         if (site->stmt->kind != ZF_S_EMIT_REGION || site->form.kind != ZF_REGION_STREAM) continue;
-        uint32_t edge = plan->graph->nodes[kernel->root].inputs[site->form.port->slot];
-        if (plan->graph->edges[edge].stored < 0 && plan->edge_work[edge] < 0) return false;
+        some = some && is_in_memory(plan, kernel, site->form.port);
     }
-    return true;
+    return some;
 }
 
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out) {
@@ -334,6 +372,10 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     if (l.fits && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
     if (!l.fits) return false;
     look_at_step(&l);
+    if (out->cursor != NULL && !is_in_memory(plan, kernel, out->cursor)) {
+        refuse(&l, "a step reads a stream that is not in memory");
+        out->cursor = NULL;
+    }
     bool direct = !out->copies_back;
     for (uint32_t s = 0; s < out->site_count; s++)
         direct = direct && (!out->sites[s].inner || out->sites[s].stmt->kind == ZF_S_EMIT);

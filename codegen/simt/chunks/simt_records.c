@@ -8,10 +8,10 @@ enum {
     NEVER = 0x7fffffff,       // a distance that reaches no element of a tile: of what is not copied from the chunk
     VALUE = 0x8000,           // of a link: it is at its end
     STORED_SITE = 0x7fffffff, // in place of a site's number: the elements are stored already
-    STORED = 16,
+    ALIGNMENT = 16,
 };
 
-static uint32_t rounded(uint32_t bytes) { return (bytes + STORED - 1) / STORED * STORED; }
+static uint32_t rounded(uint32_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 static uint32_t ring_of(const zf_plan *plan, const zf_record_program *program, bool guesses) {
     uint32_t least = guesses ? 2 * plan->target->wave * program->most : 2 * plan->target->wave, ring = 64;
@@ -170,7 +170,7 @@ void zf_records_end(zf_records *r, LLVMValueRef v_end) {
 void zf_records_require(zf_records *r, LLVMValueRef v_ok, const char *what) {
     v_ok = zf_cg_holds(r->cg, ZF_SITE_CHECK, v_ok, what);
     if (r->guess != NULL)
-        zf_records_guess_require(r, v_ok);
+        zf_chunk_note(r->chunk, v_ok);
     else
         zf_chunk_stop_unless(r->lower, v_ok, 0);
 }
@@ -206,7 +206,8 @@ zf_record_what zf_records_what(zf_records *r, const zf_record_site *site) {
     }
     zf_cg_range range = zf_cg_range_make(cg, r->frame, &site->stmt->reduce->binders[0]);
     what.v_count = zf_chunk_region_size(cg, &range);
-    switch (site->form.kind) { // a copy of nothing from nowhere is left to the slow path
+    switch (
+        site->form.kind) { // a copy of no elements is checked like others, so one from an impossible place takes the slow path
     case ZF_REGION_STREAM: {
         LLVMValueRef v_length = zf_cg_resize(cg, r->chunk->streams[site->form.port->slot].v_length, cg->ty_i32, false);
         what.v_from = range.v_lo;
@@ -290,7 +291,7 @@ static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     *v_taken = v_seen;
 }
 
-// A place to read from where an element is copied from nowhere: the first bytes of a stream, which has more behind it.
+// A place that can always be read, for elements that are not loaded: the first bytes of a stream, behind which there are more.
 static LLVMValueRef harmless(const zf_records *r) {
     const zf_chunk_stream *s = r->chunk->streams;
     while (s->port == NULL || !zf_lower_in_memory(r->lower, s->edge)) s++;

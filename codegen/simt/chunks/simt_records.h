@@ -86,8 +86,6 @@ typedef struct zf_records {
     LLVMValueRef v_tile;         ///< slot (i32): the next tile's first element
 } zf_records;
 
-/// The records of the chunk whose environment this is.
-zf_records *zf_records_of(zf_cg_env *env);
 /// Bytes of shared memory that a warp needs.
 uint32_t zf_records_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses);
 /// Begins the records of a chunk.
@@ -126,8 +124,6 @@ void zf_records_guess(zf_records *records, bool inner, LLVMBasicBlockRef bb_walk
 
 /// Ends them: leaves by bb_stop where the steps may have taken more turns than the chunk has.
 void zf_records_guess_end(zf_records *records);
-/// A check of the step that is being guessed.
-void zf_records_guess_require(zf_records *records, LLVMValueRef v_ok);
 /// A statement of a step that is being guessed. False: it is an ordinary one.
 bool zf_records_guess_statement(zf_records *records, const zf_stmt *stmt);
 

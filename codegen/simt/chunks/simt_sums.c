@@ -18,7 +18,6 @@ typedef struct sums {
     LLVMValueRef v_low;                 ///< i64: the first value of the binder
     LLVMValueRef v_from, v_width;       ///< i64: of the read: the cursor before the loop, bits
     LLVMValueRef v_slot;                ///< of the variable
-    LLVMValueRef v_failed;              ///< slot (i1)
     LLVMValueRef v_lane_pos, v_lane_at; ///< slots: `out.pos` and the cursor of the lane's turn
 } sums;
 
@@ -56,14 +55,6 @@ static LLVMValueRef measure(sums *s) {
     LLVMValueRef v_bits = zf_cg_mul(cg, s->v_count, s->v_width); // of at most 2^32 elements and 64 bits
     LLVMValueRef v_read = zf_cg_icmp(cg, LLVMIntULE, v_bits, zf_cg_sub(cg, stream->v_total, s->v_from));
     return zf_cg_and(cg, v_ok, zf_cg_within(cg, v_read, "bits for sums"));
-}
-
-static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
-                               const zf_expr *at) {
-    (void)violation, (void)span, (void)at;
-    LLVMValueRef v_failed = zf_chunk_of(env)->v_sum_failed;
-    LLVMBuildStore(cg->builder, zf_cg_or(cg, load(cg, v_failed), zf_cg_not(cg, v_ok)), v_failed);
-    return v_ok;
 }
 
 // The variable behind turn v_turn (i64), where it is v_before before it.
@@ -122,29 +113,26 @@ static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     zf_cg *cg = s->cg;
     zf_chunk *chunk = s->chunk;
     LLVMValueRef v_before = load(cg, s->v_slot), v_pos = chunk->v_pos, v_share = chunk->v_share, v_at = NULL;
-    LLVMValueRef (*check)(zf_cg *, zf_cg_env *, LLVMValueRef, unsigned, zf_span, const zf_expr *) = chunk->env.env.check;
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), s->v_failed);
+    zf_chunk_notes notes;
+    zf_chunk_notes_begin(chunk, &notes);
     chunk->v_pos = s->v_lane_pos;
     if (s->sum->read != NULL) {
         v_at = stream_of(s)->v_at;
         stream_of(s)->v_at = s->v_lane_at;
     }
-    chunk->v_sum_failed = s->v_failed;
-    chunk->env.env.check = note_check;
     chunk->v_share = zf_cg_resize(cg, s->v_lane, cg->ty_i64, false); // each lane stores its own
-    LLVMValueRef v_guard = cg->v_guard, v_wave = zf_cg_i64(cg, cg->wave);
+    LLVMValueRef v_wave = zf_cg_i64(cg, cg->wave);
     LLVMValueRef v_rounds = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, s->v_count, zf_cg_i64(cg, cg->wave - 1)), v_wave, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rounds, "sums");
     make_turns(s, zf_cg_mul(cg, loop.v_i, v_wave));
     zf_cg_loop_end(cg, &loop);
-    cg->v_guard = v_guard;
+    zf_chunk_notes_end(chunk);
     chunk->v_share = v_share;
-    chunk->env.env.check = check;
     chunk->v_pos = v_pos;
     if (s->sum->read != NULL) stream_of(s)->v_at = v_at;
     LLVMBasicBlockRef bb_undo = zf_cg_block(cg, "sums_failed"), bb_well = zf_cg_block(cg, "sums_well");
-    zf_cg_cond_br(cg, zf_simt_any(s->lower, load(cg, s->v_failed)), bb_undo, bb_well);
+    zf_cg_cond_br(cg, zf_simt_any(s->lower, load(cg, notes.v_failed)), bb_undo, bb_well);
     zf_cg_enter(cg, bb_undo);
     LLVMBuildStore(cg->builder, v_before, s->v_slot);
     zf_cg_br(cg, bb_slow);
@@ -159,7 +147,6 @@ void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop
     zf_cg *cg = lower->cg;
     sums s = {.chunk = chunk, .lower = lower, .cg = cg, .frame = frame, .loop = loop, .sum = sum, .v_lane = zf_simt_lane(lower)};
     s.v_slot = zf_cg_slot_of(cg, frame, sum->sum)->variable.v_slot;
-    s.v_failed = zf_cg_alloca(cg, cg->ty_i1, "failed");
     s.v_lane_pos = zf_cg_alloca(cg, cg->ty_i64, "lane_pos");
     if (sum->read != NULL) s.v_lane_at = zf_cg_alloca(cg, cg->ty_i64, "lane_at");
     LLVMBasicBlockRef bb_fast = zf_cg_block(cg, "sums_fit"), bb_slow = zf_cg_block(cg, "sums_slow"),

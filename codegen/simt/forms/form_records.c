@@ -24,20 +24,22 @@ static uint32_t default_of(const zf_record_program *program) {
     return program->copies ? TOGETHER : NONE;
 }
 
-static uint32_t way_of(const zf_kernel *kernel, const zf_record_program *program) {
+static uint32_t way_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
     uint32_t most = most_of(program), way = zf_choice_value(&kernel->choice, ZF_CHOICE_RECORDS, default_of(program));
-    return way < most ? way : most;
+    if (way > most) way = most;
+    while (way != NONE && zf_records_bytes(plan, kernel, program, way == GUESSED) > plan->target->shared_bytes) way--;
+    return way;
 }
 
 bool zf_form_records_fits(const zf_plan *plan, const zf_kernel *kernel) {
     zf_record_program program;
-    return kernel->by_warp && zf_record_program_of(plan, kernel, &program) && way_of(kernel, &program) != NONE;
+    return kernel->by_warp && zf_record_program_of(plan, kernel, &program) && way_of(plan, kernel, &program) != NONE;
 }
 
 zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel) {
     zf_record_program program;
     zf_record_program_of(plan, kernel, &program);
-    uint32_t each = zf_records_bytes(plan, kernel, &program, way_of(kernel, &program) == GUESSED);
+    uint32_t each = zf_records_bytes(plan, kernel, &program, way_of(plan, kernel, &program) == GUESSED);
     uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, THREADS);
     while (threads > plan->target->wave && threads / plan->target->wave * each > plan->target->shared_bytes) threads /= 2;
     uint32_t tiles = threads / plan->target->wave;
@@ -61,7 +63,7 @@ void zf_form_records_choices(const zf_plan *plan, const zf_kernel *kernel, const
 void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out) {
     zf_record_program program;
     bool fits = zf_record_program_of(plan, kernel, &program);
-    uint32_t way = fits ? way_of(kernel, &program) : NONE;
+    uint32_t way = fits ? way_of(plan, kernel, &program) : NONE;
     out->walk = way == GUESSED    ? "its lanes guess steps at consecutive bytes, and records say what they emit"
                 : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
                                   : "all lanes walk it, without records";
@@ -79,8 +81,6 @@ typedef struct walk {
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
 } walk;
-
-zf_records *zf_records_of(zf_cg_env *env) { return &((walk *)zf_chunk_of(env))->records; }
 
 static const char walked[] = "a walked step";
 
@@ -231,25 +231,30 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     chunk->env.env.stmt = statement;
     w.records = (zf_records){.chunk = chunk, .lower = lower, .cg = cg};
     zf_record_program_of(lower->plan, lower->kernel, &w.records.program);
-    w.records.guesses = way_of(lower->kernel, &w.records.program) == GUESSED;
+    w.records.guesses = way_of(lower->plan, lower->kernel, &w.records.program) == GUESSED;
     lower->chunk = chunk;
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     LLVMValueRef v_chunks = zf_lower_chunk_count(lower, lower->kernel->root);
     LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk"), bb_none = zf_cg_block(cg, "chunk_done"),
-                      bb_hard = zf_cg_block(cg, "hard");
+                      bb_slow = zf_cg_block(cg, "slow");
     chunk->v_number = tiles.v_tile;
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, chunk->v_number, v_chunks), bb_chunk, bb_none);
     zf_cg_enter(cg, bb_chunk);
-    chunk->bb_stop = bb_hard;
+    chunk->bb_stop = bb_slow;
     zf_chunk_begin(chunk, tiles.v_count, v_chunks);
+    for (uint32_t k = 0; k < chunk->inst->stream_count; k++) { // positions have 32 bits
+        if (chunk->streams[k].port == NULL) continue;
+        LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntULE, chunk->streams[k].v_length, zf_cg_i64(cg, INT32_MAX));
+        zf_chunk_stop_unless(lower, v_short, 0);
+    }
     zf_records_begin(&w.records);
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
     LLVMValueRef v_pos = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
     zf_records_require(&w.records, zf_cg_icmp(cg, LLVMIntEQ, v_pos, chunk->v_count), "elements of a chunk");
     zf_cg_br(cg, bb_none);
-    LLVMMoveBasicBlockAfter(bb_hard, zf_cg_here(cg));
-    zf_cg_enter(cg, bb_hard);
+    LLVMMoveBasicBlockAfter(bb_slow, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_slow);
     if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of chunks that fail")) {
         zf_simt_call_slow(lower);
     } else { // whatever failed is reported, also of a chunk whose elements are right
@@ -257,7 +262,7 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_lower_report(lower, chunk->v_start);
     }
     zf_cg_br(cg, lower->simt->bb_leave);
-    LLVMMoveBasicBlockAfter(bb_none, bb_hard);
+    LLVMMoveBasicBlockAfter(bb_none, bb_slow);
     zf_cg_enter(cg, bb_none);
     zf_lower_tiles_end(lower, &tiles);
     lower->chunk = NULL;

@@ -128,17 +128,6 @@ static bool is_plain(const void *region) {
     return !found;
 }
 
-// A lane whose element fails goes on with others, so that a loop has one way out and can be unrolled.
-static LLVMValueRef note_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span,
-                               const zf_expr *at) {
-    zf_chunk *chunk = zf_chunk_of(env);
-    (void)violation, (void)span, (void)at;
-    LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, chunk->v_noted, "");
-    LLVMBuildStore(cg->builder, zf_cg_or(cg, v_failed, zf_cg_not(cg, v_ok)), chunk->v_noted);
-    chunk->notes = true;
-    return v_ok;
-}
-
 static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
                          void *region) {
     zf_kernel_build *lower = chunk->env.lower;
@@ -154,25 +143,21 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     }
     chunk->counted = false;
     chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
-    LLVMValueRef (*check)(zf_cg *, zf_cg_env *, LLVMValueRef, unsigned, zf_span, const zf_expr *) = chunk->env.env.check;
-    LLVMValueRef v_guard = cg->v_guard;
-    chunk->v_noted = zf_cg_alloca(cg, cg->ty_i1, "noted");
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), chunk->v_noted);
-    chunk->notes = false;
-    if (is_plain(region)) chunk->env.env.check = note_check;
+    zf_chunk_notes notes = {0};
+    bool plain = is_plain(region); // its loop has one way out then, and can be unrolled
+    if (plain) zf_chunk_notes_begin(chunk, &notes);
     share(region);
-    chunk->env.env.check = check;
-    cg->v_guard = v_guard;
+    if (plain) zf_chunk_notes_end(chunk);
     chunk->v_share = NULL;
     chunk->bb_stop = bb_stop;
-    bool may_fail = chunk->notes || LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
+    bool may_fail = notes.some || LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
     zf_cg_br(cg, bb_met);
     LLVMMoveBasicBlockAfter(bb_met, zf_cg_here(cg));
     zf_cg_enter(cg, bb_met);
     if (may_fail) {
         LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
         LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
-        v_bad = zf_cg_or(cg, v_bad, LLVMBuildLoad2(cg->builder, cg->ty_i1, chunk->v_noted, ""));
+        if (notes.some) v_bad = zf_cg_or(cg, v_bad, LLVMBuildLoad2(cg->builder, cg->ty_i1, notes.v_failed, ""));
         if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_had));
         zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
         zf_cg_enter(cg, bb_again);
