@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "python/extension/compile/program_object.h"
+#include "python/extension/compile/stream_object.h"
 #include "python/extension/home.h"
 #include "python/extension/library.h"
-#include "python/extension/program_object.h"
-#include "python/extension/stream_object.h"
 #include "zfc/command.h"
 #include "zipflow/compile.h"
 

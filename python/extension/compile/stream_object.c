@@ -1,4 +1,4 @@
-#include "python/extension/stream_object.h"
+#include "python/extension/compile/stream_object.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "python/extension/arrow_import.h"
-#include "python/extension/program_object.h"
+#include "python/extension/compile/arrow_import.h"
+#include "python/extension/compile/program_object.h"
 
 #define ZF_PY_DICTIONARY_KEY "zipflow:dictionary:" ///< before the number of a column: the key of its entries
 

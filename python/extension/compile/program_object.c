@@ -1,4 +1,4 @@
-#include "python/extension/program_object.h"
+#include "python/extension/compile/program_object.h"
 
 #include <string.h>
 #include <unistd.h>

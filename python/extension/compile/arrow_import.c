@@ -1,4 +1,4 @@
-#include "python/extension/arrow_import.h"
+#include "python/extension/compile/arrow_import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
