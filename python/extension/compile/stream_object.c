@@ -1,13 +1,11 @@
 #include "python/extension/compile/stream_object.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "python/extension/compile/arrow_import.h"
+#include "python/extension/compile/interruptible.h"
 #include "python/extension/compile/program_object.h"
 
 #define ZF_PY_DICTIONARY_KEY "zipflow:dictionary:" ///< before the number of a column: the key of its entries
@@ -377,8 +375,9 @@ static zf_status read_batch(writing *w, zf_error *error) {
     return fail_stream(w->stream, failed, error);
 }
 
-/// Encodes the batch that was read; after the last one the file is complete.
-static zf_status encode_batch(writing *w, zf_error *error) {
+/// Encodes the batch that was read; after the last one the file is complete. `user`: a writing.
+static zf_status encode_batch(void *user, zf_error *error) {
+    writing *w = user;
     if (w->batch.release == NULL) {
         w->done = true;
         if (w->writer == NULL) ZF_TRY_PY(create(w, NULL, error));
@@ -391,73 +390,7 @@ static zf_status encode_batch(writing *w, zf_error *error) {
     return status;
 }
 
-// ---- Interrupts -----------------------------------------------------------------------------------------------
-
-/// A batch that a thread encodes, while the calling thread looks for interrupts.
-typedef struct encoding {
-    writing *w;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool ended;
-    zf_status status;
-    zf_error error;
-} encoding;
-
-/// On a thread of the encoder, without the GIL.
-static bool go_on(void *user, uint64_t done, uint64_t blocks) {
-    (void)done, (void)blocks;
-    return !atomic_load(&((writing *)user)->interrupted);
-}
-
-static void *encode_alone(void *user) {
-    encoding *e = user;
-    zf_status status = encode_batch(e->w, &e->error);
-    pthread_mutex_lock(&e->lock);
-    e->status = status;
-    e->ended = true;
-    pthread_cond_signal(&e->changed);
-    pthread_mutex_unlock(&e->lock);
-    return NULL;
-}
-
-/// Waits a while for the end of the encoding, without the GIL.
-static bool wait_a_while(encoding *e) {
-    enum { NANOSECONDS = 50 * 1000 * 1000 };
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&e->lock);
-    if (!e->ended) pthread_cond_timedwait(&e->changed, &e->lock, &until);
-    bool ended = e->ended;
-    pthread_mutex_unlock(&e->lock);
-    return ended;
-}
-
-/// Encodes the batch that was read. False with an exception set: an error, or that of an interrupt, which ends it at a block.
-static bool encode_interruptible(const stream_object *s, writing *w) {
-    encoding e = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    pthread_t thread;
-    if (!zf_py_on_main_thread() || pthread_create(&thread, NULL, encode_alone, &e) != 0) {
-        Py_BEGIN_ALLOW_THREADS encode_alone(&e);
-        Py_END_ALLOW_THREADS
-    } else {
-        bool ended = false;
-        while (!ended) {
-            Py_BEGIN_ALLOW_THREADS ended = wait_a_while(&e);
-            Py_END_ALLOW_THREADS if (!atomic_load(&w->interrupted) && PyErr_CheckSignals() != 0)
-                atomic_store(&w->interrupted, true); // its exception stays set
-        }
-        pthread_join(thread, NULL);
-    }
-    pthread_mutex_destroy(&e.lock);
-    pthread_cond_destroy(&e.changed);
-    if (atomic_load(&w->interrupted)) return false;
-    if (e.status == ZF_OK) return true;
-    zf_py_raise(s->make_error, &e.error);
-    return false;
-}
+// ---- Arguments and results ------------------------------------------------------------------------------------
 
 static bool take_columns(writing *w, PyObject *columns) {
     for (size_t k = 0; k < w->count; k++) {
@@ -516,7 +449,8 @@ static PyObject *write_all(const stream_object *s, writing *w) {
             return NULL;
         }
         if (status != ZF_OK) return zf_py_raise(s->make_error, &error);
-        if (!encode_interruptible(s, w) || PyErr_CheckSignals() != 0) return NULL;
+        // An interrupt ends it at a block.
+        if (!zf_py_run_interruptible(encode_batch, w, &w->interrupted, s->make_error) || PyErr_CheckSignals() != 0) return NULL;
     }
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < w->count; k++) {
@@ -572,8 +506,8 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     w.options.zones = (size_t)zones;
     w.options.schema = schema;
     w.options.schema_bytes = schema != NULL ? (size_t)schema_bytes : 0;
-    w.options.progress = go_on;
-    w.options.progress_user = &w;
+    w.options.progress = zf_py_not_interrupted;
+    w.options.progress_user = &w.interrupted;
     w.options.metadata = w.metadata;
     w.options.metadata_count = (size_t)PyTuple_Size(pairs);
     PyObject *result = NULL;
