@@ -79,27 +79,29 @@ static zf_status check_codec(const zf_column *column, zf_error *error) {
     return ZF_OK;
 }
 
-/// Adds up the rows of a column's chunks, which have as many as the codec allows.
+/// A chunk has rows, and no more than the codec allows, and a block has room for it.
+static zf_status check_chunk(const zf_codec_node *codec, const zf_wrapped_column *from, size_t k, zf_error *error) {
+    const zf_wrapped_chunk *chunk = &from->chunks[k];
+    if (chunk->bytes == NULL && chunk->size > 0) return zf_encode_usage(error, "a chunk of column `%s` has no bytes", from->name);
+    if (chunk->rows == 0) return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has no rows", k, from->name);
+    if (chunk->rows > codec->chunk_size) {
+        zf_status status = zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has %llu rows; `%s` has at most %llu", k,
+                                    from->name, (ull)chunk->rows, codec->inst->name, (ull)codec->chunk_size);
+        return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most 16777216");
+    }
+    if (chunk->size <= ZF_EDGE_ELEMENTS_MOST) return ZF_OK;
+    return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has more bytes than a block can have", k, from->name);
+}
+
+/// Adds up the rows of a column's chunks.
 static zf_status count_rows(const zf_column *column, const zf_wrapped_column *from, uint64_t *rows, zf_error *error) {
-    const zf_codec_node *codec = column->codec->alternatives[0];
     *rows = 0;
     for (size_t k = 0; k < from->chunk_count; k++) {
-        const zf_wrapped_chunk *chunk = &from->chunks[k];
-        if (chunk->bytes == NULL && chunk->size > 0)
-            return zf_encode_usage(error, "a chunk of column `%s` has no bytes", from->name);
-        if (chunk->rows == 0) return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has no rows", k, from->name);
-        if (chunk->rows > codec->chunk_size) {
-            zf_status status =
-                zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has %llu rows; `%s` has at most %llu", k,
-                         from->name, (ull)chunk->rows, codec->inst->name, (ull)codec->chunk_size);
-            return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most 16777216");
-        }
-        if (chunk->size > ZF_EDGE_ELEMENTS_MOST)
-            return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has more bytes than a block can have", k,
-                            from->name);
-        if (__builtin_add_overflow(*rows, chunk->rows, rows))
-            return zf_raise(error, ZF_E_WRAPPED_CHUNK, "column `%s` has more than 2^64 - 1 rows up to its chunk %zu", from->name,
-                            k);
+        zf_status status = check_chunk(column->codec->alternatives[0], from, k, error);
+        if (status == ZF_OK && __builtin_add_overflow(*rows, from->chunks[k].rows, rows))
+            status =
+                zf_raise(error, ZF_E_WRAPPED_CHUNK, "column `%s` has more than 2^64 - 1 rows up to its chunk %zu", from->name, k);
+        if (status != ZF_OK) return zf_fail_place(error, status, "column %.128s, chunk %zu", from->name, k);
     }
     return ZF_OK;
 }

@@ -197,9 +197,11 @@ static void test_refusals(void) {
            "seek states");
     wrong[1].bytes = NULL;
     refuse("numbers", &lies, 1, NULL, ZF_ERR_USAGE, "ZF1101", "has no bytes");
+    refuse("numbers", &lies, 1, NULL, ZF_ERR_USAGE, "ZF1101", "column c, chunk 1");
     wrong[1] = chunks[1];
     wrong[2].rows = 0;
     refuse("numbers", &lies, 1, NULL, ZF_ERR_INPUT, "ZF1508", "chunk 2 of column `c` has no rows");
+    refuse("numbers", &lies, 1, NULL, ZF_ERR_INPUT, "ZF1508", "column c, chunk 2");
     wrong[2].rows = MOST + 1;
     refuse("numbers", &lies, 1, NULL, ZF_ERR_INPUT, "ZF1508", "`runs` has at most 500");
     wrong[2].rows = chunks[2].rows + 1;
