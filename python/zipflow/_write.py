@@ -107,7 +107,7 @@ def _is_lists(form):
     return form in ("+l", "+L") or form.startswith("+w:")
 
 
-def _identifiers(names):
+def identifiers_of(names):
     """An identifier of the language for each name, all different. A name that is one is its own, and no other's."""
     import re  # here: it takes time that `import zipflow` need not
 
@@ -123,7 +123,7 @@ def _identifiers(names):
     return out
 
 
-def _check_names(names):
+def check_names(names):
     seen = set()
     for name in names:
         if name in seen:
@@ -135,17 +135,35 @@ def _check_names(names):
             raise refuse(UsageError, f"column {name[:40]!r} has a name of more than 4,096 bytes, or with control characters", name[:40])
 
 
-def _check_key(key):
-    """Refuses keys of a schema's metadata that a file does not keep: a key is a name, as those of columns are."""
-    try:
-        text = key.decode()
-        fits = 0 < len(key) <= 4096 and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
-    except UnicodeDecodeError:
-        text, fits = key, False
-    if not fits:
-        shown = f"{text[:40]!r}{'...' * (len(text) > 40)}"
-        raise refuse(UsageError, f"the schema's metadata has the key {shown}, which is empty, longer than 4,096 bytes, no UTF-8, or has control characters",
-                     hint="metadata of fields may have such keys, or leave it out: `table.replace_schema_metadata(None)` of pyarrow")
+def check_keys(pairs, what, hint=""):
+    """Refuses keys that a file does not keep, or that are the package's. pairs: (key, value), bytes. what: the metadata, for errors.
+
+    A key is a name, as those of columns are. hint: what to try with a key that is no name.
+    """
+    own = next((key for key, _ in pairs if key.startswith(_types.OWN_KEYS.encode())), None)
+    if own is not None:
+        raise refuse(UsageError, f"{what} has the key {own.decode(errors='replace')!r}: {_types.OWN_KEYS} begins keys of the package")
+    for key, _ in pairs:
+        try:
+            text = key.decode()
+            fits = 0 < len(key) <= 4096 and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
+        except UnicodeDecodeError:
+            text, fits = key, False
+        if not fits:
+            shown = f"{text[:40]!r}{'...' * (len(text) > 40)}"
+            raise refuse(UsageError, f"{what} has the key {shown}, which is empty, longer than 4,096 bytes, no UTF-8, or has control characters",
+                         hint=hint)
+
+
+def check_target(path, rows_per_block, threads):
+    """The path of a file that is written, as bytes."""
+    target = os.fsencode(path)
+    if b"\0" in target:
+        raise refuse(UsageError, "a path has no NUL character")
+    _home.check_threads(threads)
+    if not 0 <= rows_per_block <= 1 << 31:
+        raise refuse(UsageError, "rows_per_block must be between 0 and 2^31")
+    return target
 
 
 def _codec_of(kind, nullable):
@@ -206,7 +224,7 @@ def _program_of(text):
     return program
 
 
-def _load(text, names):
+def load(text, names):
     """The program; an error in a codec names the column."""
     import re  # here: it takes time that `import zipflow` need not
 
@@ -250,7 +268,7 @@ def _source(table):
     return table
 
 
-def _name_columns(error, names):
+def name_columns(error, names):
     """Errors of the encoder name columns by their identifiers in the program: here they get their names. names: by identifier."""
     import re  # here: it takes time that `import zipflow` need not
 
@@ -277,12 +295,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
     """
     from . import _compile
 
-    target = os.fsencode(path)
-    if b"\0" in target:
-        raise refuse(UsageError, "a path has no NUL character")
-    _home.check_threads(threads)
-    if not 0 <= rows_per_block <= 1 << 31:
-        raise refuse(UsageError, "rows_per_block must be between 0 and 2^31")
+    target = check_target(path, rows_per_block, threads)
     stream = _compile.stream(_source(table).__arrow_c_stream__())
     try:
         form, _, _, metadata, fields, _ = stream.schema()
@@ -294,7 +307,7 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
         raise refuse(UsageError, f"the Arrow stream has values of type {_name_of(form)}, and not the columns of a table")
     flat = [column for number, field in enumerate(fields) for column in _columns(field, (number,), field[1])]
     names = [name for name, _, _ in flat]
-    _check_names([name for field in fields for name, _, _ in _types.fields_within(field)])
+    check_names([name for field in fields for name, _, _ in _types.fields_within(field)])
     if not names:
         raise refuse(UsageError, "the table has no columns")
     if isinstance(codecs, Program):
@@ -317,22 +330,19 @@ def write_table(table, path, codecs=None, *, overwrite=True, rows_per_block=0, t
                 utf8(codec, f"the codec of column {name!r}")
             else:
                 raise TypeError(f"the codec of column {name!r} must be text, not {type(codec).__name__}")
-        identifiers = _identifiers(names)
-        program = _load(_table_text("data", [field for _, field, _ in flat], identifiers, codecs), names)
+        identifiers = identifiers_of(names)
+        program = load(_table_text("data", [field for _, field, _ in flat], identifiers, codecs), names)
         columns = tuple((identifier.encode(), name.encode(), children) for identifier, (name, _, children) in zip(identifiers, flat))
     from . import _ipc
 
     pairs = tuple(_types.decode_metadata(metadata))
-    own = next((key for key, _ in pairs if key.startswith(_types.OWN_KEYS.encode())), None)
-    if own is not None:
-        raise refuse(UsageError, f"the schema's metadata has the key {own.decode(errors='replace')!r}: {_types.OWN_KEYS} begins keys of the package")
-    for key, _ in pairs:
-        _check_key(key)
+    check_keys(pairs, "the schema's metadata",
+               "metadata of fields may have such keys, or leave it out: `table.replace_schema_metadata(None)` of pyarrow")
     schema = _ipc.encode([_with_pairs(field) for field in fields], pairs)
     try:
         stats = stream.write(program._get(), columns, target, bool(overwrite), rows_per_block, threads, bool(zones), schema, pairs)
     except ZipflowError as error:
-        _name_columns(error, {identifier.decode(): full.decode() for identifier, full, _ in columns})
+        name_columns(error, {identifier.decode(): full.decode() for identifier, full, _ in columns})
         raise
     finally:
         _home.drain()
