@@ -93,6 +93,7 @@ static void log_missing_gate(const zf_compiler *compiler) {
 
 static void release(zf_compiler *compiler) {
     zf_provider_free(compiler->provider);
+    zf_encoder_registry_free(compiler->encoders);
     zf_decoder_cache_free(compiler->cache);
     zf_jit_free(compiler->jit);
     pthread_mutex_destroy(&compiler->lock);
@@ -171,7 +172,9 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     compiler->request.choices = choices.count > 0 ? &compiler->choices : NULL;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options->std_dir == NULL;
-    zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    compiler->encoders = zf_encoder_registry_create();
+    bool made = copied && compiler->encoders != NULL;
+    zf_status status = made ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     if (status == ZF_OK) log_unusable_cache(compiler);
     if (status == ZF_OK) log_missing_gate(compiler);
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);

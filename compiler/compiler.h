@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "compiler/decoder/decoder.h"
+#include "compiler/encoders/encoder_registry.h"
 #include "compiler/provider.h"
 #include "compiler/tuned/tuned.h"
 #include "runtime/base/private.h"
@@ -32,11 +33,12 @@ struct zf_compiler {
     zf_plan_request request; ///< what every plan starts from
     zf_choices choices;      ///< the memory of request.choices
     struct zf_decoder_cache *cache;
-    zf_provider *provider; ///< the context's source of code
-    zf_tuned shipped;      ///< zf_compiler_options.tuned, in place of the disk cache
-    bool has_shipped;      ///< there is such a file, with kernels or none
-    zf_kept_tuned *kept;   ///< of the devices that were met
-    zf_noted *noted;       ///< the first line that is to be logged
+    zf_provider *provider;         ///< the context's source of code
+    zf_encoder_registry *encoders; ///< outside of the language
+    zf_tuned shipped;              ///< zf_compiler_options.tuned, in place of the disk cache
+    bool has_shipped;              ///< there is such a file, with kernels or none
+    zf_kept_tuned *kept;           ///< of the devices that were met
+    zf_noted *noted;               ///< the first line that is to be logged
 };
 
 /// Creates a compiler whose plans start from `request`, which zf_compiler_options.choices completes. NULL: the defaults.

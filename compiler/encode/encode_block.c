@@ -459,10 +459,23 @@ static zf_encode_fn find_encoder(void *user, const zf_inst *inst, const char **r
     return encoder == NULL ? NULL : encoder->function;
 }
 
+static const zf_extern_encoder *find_extern(void *user, const zf_inst *inst) {
+    const block_of *of = user;
+    return zf_encoder_registry_find(of->program->compiler->encoders, inst->encode_extern);
+}
+
+static void extern_names(void *user, zf_text *out) {
+    const block_of *of = user;
+    zf_encoder_registry_names(of->program->compiler->encoders, out);
+}
+
+/// A warning where an encoder is missing, once an algorithm; else a line for those who ask for them.
 static void log_passed_over(void *user, const zf_encode_refusal *refusal) {
     const block_of *of = user;
-    zf_context_log(zf_compiler_context(of->program->compiler), ZF_LOG_INFO, "%s: %s; another alternative is taken", of->place,
-                   refusal->reason);
+    zf_encoder *missing = refusal->unable == NULL ? NULL : zf_program_encoder(of->program, refusal->unable);
+    bool first = missing != NULL && !__atomic_test_and_set(&missing->reported, __ATOMIC_RELAXED);
+    zf_context_log(zf_compiler_context(of->program->compiler), first ? ZF_LOG_WARNING : ZF_LOG_INFO,
+                   "%s: %s; another alternative is taken", of->place, refusal->reason);
 }
 
 /// Why one alternative refused, with the row and value if they are known.
@@ -568,7 +581,12 @@ zf_status zf_encode_block_run(zf_encode_job *job, const zf_encode_rows *rows, zf
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
     zf_status status = source_of(job, rows, &s, error);
     block_of whose = {job->program, place};
-    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = log_passed_over, .pool = pool};
+    zf_encode_task task = {.find = find_encoder,
+                           .find_extern = find_extern,
+                           .extern_names = extern_names,
+                           .user = &whose,
+                           .passed_over = log_passed_over,
+                           .pool = pool};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
     attempt at = {.block = block, .place = place, .choosing = job->tuples != NULL};

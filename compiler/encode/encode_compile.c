@@ -55,7 +55,7 @@ static zf_status add(jobs *all, const zf_inst *inst, zf_error *error) {
     encoder->next = program->encoders;
     program->encoders = encoder;
     if (inst->encode_extern != NULL)
-        encoder->reason = "no function of that name is registered";
+        encoder->reason = "it is encoded outside of the language";
     else if (!inst->encode.present)
         encoder->reason = "it has no `encode`";
     if (encoder->reason != NULL) {
@@ -146,9 +146,9 @@ zf_status zf_program_compile(zf_program *program, const zf_column *const *column
     return status;
 }
 
-const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst) {
+zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst) {
     pthread_mutex_lock(&program->lock);
-    const zf_encoder *encoder = find(program, inst);
+    zf_encoder *encoder = find(program, inst);
     pthread_mutex_unlock(&program->lock);
     return encoder;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/encode/encode_extern.h"
 #include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 
@@ -246,6 +247,19 @@ static zf_encode_refusal *explain(encoding *e, unsigned code, const char *format
     return refusal;
 }
 
+/// Notes why an encoder outside of the language refused its input.
+static zf_status report_extern(encoding *e, const zf_encode_node *node, const zf_extern_end *end) {
+    const zf_inst *inst = node->codec->inst;
+    const char *path = e->path, *colon = path[0] == 0 ? "" : ": ";
+    zf_encode_refusal *refusal = end->unable ? explain(e, ZF_D_EXTERN_UNKNOWN, "%s%s`%s` is encoded by `extern \"%s\"`: %s", path,
+                                                       colon, inst->name, inst->encode_extern, end->reason)
+                                             : explain(e, ZF_E_ALL_REFUSED, "%s%s`%s`, by `extern \"%s\"`, refuses: %s", path,
+                                                       colon, inst->name, inst->encode_extern, end->reason);
+    refusal->span = node->codec->span;
+    if (end->unable) refusal->unable = inst;
+    return ZF_ERR_INPUT;
+}
+
 /// Notes why a body did not take its input.
 static zf_status report(encoding *e, const zf_encode_node *node) {
     const zf_encode_frame *frame = &node->frame;
@@ -367,22 +381,44 @@ static bool storable(encoding *e, const zf_codec_node *codec) {
     return true;
 }
 
+/// The encoder of an algorithm: one of both.
+typedef struct encoder {
+    zf_encode_fn body;
+    const zf_extern_encoder *external;
+} encoder;
+
+/// Notes why there is neither.
+static encoder find_encoder(encoding *e, const zf_codec_node *codec) {
+    const zf_inst *inst = codec->inst;
+    const zf_encode_task *task = e->task;
+    const char *reason = NULL;
+    encoder found = {0};
+    if (inst->encode_extern == NULL) {
+        found.body = task->find(task->user, inst, &reason);
+        if (found.body == NULL) explain(e, ZF_D_NO_ENCODE, "`%s` can only decode: %s", inst->name, reason);
+        return found;
+    }
+    if (task->find_extern != NULL) found.external = task->find_extern(task->user, inst);
+    if (found.external == NULL) {
+        zf_text known = {0};
+        if (task->extern_names != NULL) task->extern_names(task->user, &known);
+        zf_encode_refusal *refusal = explain(
+            e, ZF_D_EXTERN_UNKNOWN, "`%s` is encoded by `extern \"%s\"`, and no encoder of that name is registered%s%s",
+            inst->name, inst->encode_extern, known.data != NULL ? "; there are " : "", known.data != NULL ? known.data : "");
+        refusal->span = codec->span;
+        refusal->unable = inst;
+        zf_text_free(&known);
+    }
+    return found;
+}
+
 /// Leaves NULL where the node would not take less than `limit` bytes.
 static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input,
                              uint64_t limit, zf_encode_node **out) {
-    const zf_inst *inst = choice->alternatives[branch]->inst;
-    const char *reason = NULL;
     *out = NULL;
     if (!storable(e, choice->alternatives[branch])) return ZF_ERR_INPUT;
-    zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
-    if (encode == NULL) {
-        if (inst->encode_extern != NULL)
-            explain(e, ZF_D_EXTERN_UNKNOWN, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,
-                    reason);
-        else
-            explain(e, ZF_D_NO_ENCODE, "`%s` can only decode: %s", inst->name, reason);
-        return ZF_ERR_INPUT;
-    }
+    encoder by = find_encoder(e, choice->alternatives[branch]);
+    if (by.body == NULL && by.external == NULL) return ZF_ERR_INPUT;
     if (too_much_text(choice->alternatives[branch], input, limit)) return ZF_OK;
     zf_encode_node *node = make_node(e->task, choice, branch, input);
     if (node == NULL) {
@@ -394,12 +430,16 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
     zf_status status = ZF_OK;
     if (!larger) {
         limit_streams(node, limit - node->stored_bytes);
-        encode(&node->frame);
+        zf_extern_end end = {0};
+        if (by.body != NULL)
+            by.body(&node->frame);
+        else
+            zf_encode_extern_run(by.external, node->codec, input->type, &node->frame, &end);
         larger = node->frame.outcome == ZF_ENCODE_MORE;
         if (node->frame.outcome == ZF_ENCODE_DONE)
             status = encode_children(e, node, limit, &larger);
         else if (!larger)
-            status = report(e, node);
+            status = end.reason[0] != 0 ? report_extern(e, node, &end) : report(e, node);
     }
     if (status != ZF_OK || larger) {
         zf_encode_tree_free(node);

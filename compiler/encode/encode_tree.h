@@ -6,6 +6,7 @@
 #include "codegen/codegen_encode.h"
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
+#include "zipflow/compile.h"
 
 /// The input of an edge: rows of the column, or elements that the parent pushed.
 typedef struct zf_encode_input {
@@ -32,13 +33,16 @@ typedef struct zf_encode_node {
 
 /// Finds the encode function of an instance; NULL with a reason if it has none.
 typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const char **reason);
+/// Finds the encoder of an instance that says `encode extern`; NULL if no encoder has that name.
+typedef const zf_extern_encoder *(*zf_encode_find_extern)(void *user, const zf_inst *inst);
 
 /// Why one alternative refused the block.
 typedef struct zf_encode_refusal {
     char code[16];
     char reason[400];
-    zf_span span; ///< where; source NULL when not known
-    uint64_t row; ///< of the block, or ZF_ENCODE_NO_ROW
+    zf_span span;          ///< where; source NULL when not known
+    uint64_t row;          ///< of the block, or ZF_ENCODE_NO_ROW
+    const zf_inst *unable; ///< whose encoder is missing, or cannot run on this machine; NULL: another reason
 } zf_encode_refusal;
 
 /// Refusals that are kept for the message.
@@ -46,6 +50,8 @@ enum { ZF_ENCODE_REFUSALS = 8 };
 
 typedef struct zf_encode_task {
     zf_encode_find find;
+    zf_encode_find_extern find_extern;              ///< NULL: there are none
+    void (*extern_names)(void *user, zf_text *out); ///< appends the names of all encoders, for a message; NULL: nothing
     void *user;
     uint64_t skip; ///< alternatives of the root that are not tried, one bit each
     /// Receives each refusal of an input that another alternative took. May be NULL.

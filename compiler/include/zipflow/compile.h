@@ -121,6 +121,82 @@ typedef enum zf_diagnostic_form {
 /// thread.
 ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form);
 
+// ---- Encoders outside of the language -------------------------------------------------------------------------
+
+/// A param of an algorithm, in a call of an encoder. Does not change.
+typedef struct zf_extern_param {
+    const char *name;
+    zf_column_type type; ///< a number or a boolean
+    bool given;          ///< by the signature or the codec: the encoder reads it. Else the encoder sets it
+    uint64_t bits; ///< integers: extended by their sign to 64 bits; f64: its bits; f32: its bits, then zeroes; booleans: 0 or 1
+} zf_extern_param;
+
+/// A stream of an algorithm, in a call of an encoder. Does not change.
+typedef struct zf_extern_stream {
+    const char *name;
+    zf_column_type type; ///< a number or a boolean
+    void *elements;      ///< room for `capacity` elements in a row, little-endian, aligned to one; booleans: a byte each
+    uint64_t capacity;   ///< as zf_extern_encoder.bound said
+    uint64_t count;      ///< elements that `encode` wrote, from the first on: at most `capacity`. 0 before the call
+} zf_extern_stream;
+
+/// One call of an encoder: a chunk of a `non_parallel` algorithm, or all elements of a block of another one.
+///
+/// All pointers are the library's, and valid during the call. The encoder writes `bits` of params that are not given, the
+/// elements and `count` of the streams, and `reason`; nothing else.
+typedef struct zf_extern_call {
+    size_t size;               ///< ZF_INIT
+    const char *algorithm;     ///< its name with its types: "lz4_lib", "packed<u32>"
+    zf_column_type type;       ///< of the elements
+    const void *values;        ///< `count` elements, little-endian; booleans: a byte each, 0 or 1; strings: the characters
+    const uint64_t *offsets;   ///< strings: count + 1 offsets into `values`, of which the first need not be 0; else NULL
+    const uint8_t *validity;   ///< nullable elements: a byte each, 1 for a value and 0 for null; else NULL
+    uint64_t count;            ///< of a chunk: 1 to the codec's `chunk: N`; of a block: 0 or more
+    uint64_t chunk;            ///< number of the chunk in its block, from 0; 0 of another algorithm
+    zf_extern_param *params;   ///< as declared
+    zf_extern_stream *streams; ///< as declared
+    size_t param_count, stream_count;
+    char reason[240]; ///< why the encoder refuses: UTF-8, one line; the library ends it with a 0 where that is missing
+} zf_extern_call;
+
+/// An encoder for algorithms that say `encode extern "name";`, whose decoder is in the language.
+///
+/// Algorithms. The streams of a `non_parallel` algorithm must all be `per chunk`; no stream may be of strings or nullable values.
+/// An encoder is called with any algorithm that names it, so it looks at types and names of streams and params.
+///
+/// Chunks. Those of a block are encoded in their order, one call each. A param that is not given has the value that an earlier
+/// chunk of the block set (0 before the first), and no call may change it afterwards. Elements are appended to each stream.
+///
+/// Trials. A block may be encoded several times, and so may 512 rows of it alone, to find the smallest alternative.
+///
+/// Nothing is trusted. Each block is decoded and compared before it is written, so an encoder that makes wrong streams is
+/// refused, as is one that fails, that reports more elements than its bound, or that changes a given param. A write behind the
+/// bound is found where it is close, but like any write to foreign memory it may end the process.
+///
+/// Threads. Several threads call an encoder at the same time, with chunks of different blocks; their stacks may be as small as
+/// 128 KiB. An encoder may not throw, and not use the compiler that calls it.
+typedef struct zf_extern_encoder {
+    size_t size;      ///< ZF_INIT
+    const char *name; ///< of `encode extern "name"`; 1 to 255 bytes; copied
+    /// Returns how many elements the call may write to stream number `stream` at most. `streams[].elements`, `capacity` and
+    /// `count` are not yet set. All bounds of a call together are at most 64 times the block and 256 MiB.
+    uint64_t (*bound)(void *user, const zf_extern_call *call, size_t stream);
+    /// Encodes. ZF_OK: the streams are written. ZF_ERR_MEMORY: no memory, which ends the encoding. ZF_ERR_UNSUPPORTED: the
+    /// encoder cannot run on this machine (ZF0605). Any other status: it refuses the block, which the next alternative gets
+    /// (ZF0602). `call->reason` says why.
+    zf_status (*encode)(void *user, zf_extern_call *call);
+    void *user;
+    void (*free_user)(void *user); ///< called once, when the compiler is freed; NULL: nothing
+} zf_extern_encoder;
+
+/// Registers an encoder with a compiler, which keeps it until it is freed.
+///
+/// Encodes that begin afterwards find it.
+///
+/// Errors: ZF_ERR_USAGE for an encoder without `name`, `bound` or `encode`, or for a name that was registered before; `free_user`
+/// is not called then. Any thread.
+ZF_API zf_status zf_encoder_register(zf_compiler *compiler, const zf_extern_encoder *encoder, zf_error *error);
+
 // ---- Encoding -------------------------------------------------------------------------------------------------
 
 /// The plain data of a column, in memory of the caller, which must not change during the call.

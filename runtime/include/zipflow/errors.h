@@ -114,7 +114,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_BLOCK_WIDE_WRITE = 603,
     /// a stream or param that encode never writes
     ZF_ERROR_PROGRAM_NEVER_WRITTEN = 604,
-    /// an extern encoder that is not registered
+    /// an extern encoder that is not registered, or that cannot run: without its library, or for this algorithm
     ZF_ERROR_PROGRAM_EXTERN_UNKNOWN = 605,
     /// an algorithm without a way to encode
     ZF_ERROR_PROGRAM_NO_ENCODE = 606,
