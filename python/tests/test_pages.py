@@ -1,4 +1,4 @@
-"""docs/start-python.md does what it shows: each line is run, and prints what the page says."""
+"""docs/start-python.md does what it shows: each line is run, and prints what the page says. An example of docs/api-python.md runs, too."""
 
 import doctest
 import pathlib
@@ -45,6 +45,17 @@ def test_readme(tmp_path, monkeypatch, capsys):
     names = {}
     exec("\n".join(here), names)
     assert names["t"].column_names == ["l_tax", "l_shipdate"] and "decimal(15, 2)" in capsys.readouterr().out
+
+
+def test_chunks_of_others(tmp_path, monkeypatch):
+    """The example of docs/api-python.md writes what it says."""
+    import zipflow as zf
+
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(re.search(r"### Chunks of other programs\n.*?```python\n(.*?)```", (DOCS / "api-python.md").read_text(), re.DOTALL)[1], names)
+    with zf.open("log.zfd") as f:
+        assert f.read()["log"].numpy().tobytes() == names["text"] and len(names["chunks"]) > 1
 
 
 def test_reference():

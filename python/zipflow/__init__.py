@@ -10,6 +10,7 @@
 
 from ._errors import (CancelledError, ColumnError, DeviceError, ExistsError, FileError, InputError, InternalError, NoFileError, OutOfMemoryError,
                       PermissionDeniedError, UnsupportedError, UsageError, ZipflowError)
+from ._chunks import write_chunks
 from ._file import Batches, Field, File, Schema, open
 from ._runtime import Buffer, DeviceBuffer, DeviceColumn, library_version as __version__
 from ._program import Program
@@ -17,7 +18,7 @@ from ._table import Column, DeviceTable, StructColumn, Table
 from ._write import write_table
 
 __all__ = ["Batches", "Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
-           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "StructColumn", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_table"]
+           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "StructColumn", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_chunks", "write_table"]
 
 
 def __getattr__(name):

@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import Any, Literal, NoReturn, Protocol, final, overload
+from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, final, overload
 
 import _typeshed
 
@@ -317,6 +317,17 @@ class Program:
 def open(
     source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject, *, programs: Literal["all", "known"] = "all"
 ) -> File: ...
+def write_chunks(
+    columns: Mapping[str, Iterable[tuple[_typeshed.ReadableBuffer, SupportsIndex]] | Mapping[str, object]],
+    path: str | os.PathLike[str],
+    codecs: Mapping[str, str] | Program,
+    *,
+    overwrite: bool = True,
+    rows_per_block: int = 0,
+    threads: int = 0,
+    zones: bool = False,
+    metadata: Mapping[str, bytes | str] | None = None,
+) -> dict[str, tuple[int, int]]: ...
 def write_table(
     table: _ArrowStream | str | os.PathLike[str],
     path: str | os.PathLike[str],

@@ -5,6 +5,7 @@
 
 #include "python/extension/compile/program_object.h"
 #include "python/extension/compile/stream_object.h"
+#include "python/extension/compile/wrap_call.h"
 #include "python/extension/home.h"
 #include "python/extension/library.h"
 #include "zfc/command.h"
@@ -48,6 +49,8 @@ static PyObject *load_program(PyObject *module, PyObject *arguments) {
 
 static PyObject *take_stream(PyObject *module, PyObject *capsule) { return zf_py_stream_new(state_of(module), capsule); }
 
+static PyObject *wrap(PyObject *module, PyObject *arguments) { return zf_py_wrap(state_of(module), arguments); }
+
 /// Runs zfc with words, a sequence of bytes; returns its exit status. Once in a process.
 static PyObject *run_command(PyObject *module, PyObject *sequence) {
     (void)module;
@@ -77,6 +80,7 @@ static PyMethodDef functions[] = {
     {"attach", attach, METH_VARARGS, "attach(home, std_dir): gives a Home its compiler, unless it has one."},
     {"program", load_program, METH_VARARGS, "program(home, capsule, name, text): a Program."},
     {"stream", take_stream, METH_O, "stream(capsule): a Stream, which takes what the capsule holds."},
+    {"wrap", wrap, METH_VARARGS, "wrap(...): writes chunks that others compressed to a file; [(plain bytes, stored bytes)]."},
     {0},
 };
 

@@ -1,0 +1,107 @@
+#include "python/extension/compile/wrap_call.h"
+
+#include <string.h>
+
+#include "python/extension/compile/chunk_import.h"
+#include "python/extension/compile/interruptible.h"
+#include "python/extension/compile/program_object.h"
+
+/// A file that is written. Its strings belong to the arguments of the call.
+typedef struct wrapping {
+    zf_program *program;
+    const char *path;
+    zf_encode_options options;
+    zf_metadata *metadata;
+    zf_py_chunks *chunks; ///< by column
+    zf_wrapped_column *columns;
+    zf_encode_stats *stats; ///< by column of the program's table
+    size_t count, stats_count;
+    atomic_bool interrupted;
+} wrapping;
+
+static zf_status wrap(void *user, zf_error *error) {
+    wrapping *w = user;
+    return zf_wrap(w->program, NULL, w->columns, w->count, &w->options, w->path, w->stats, error);
+}
+
+static bool make_room(wrapping *w, size_t pairs) {
+    w->stats_count = zf_program_columns(w->program, NULL);
+    size_t stats = w->stats_count > w->count ? w->stats_count : w->count;
+    w->metadata = PyMem_Calloc(pairs + 1, sizeof *w->metadata);
+    w->chunks = PyMem_Calloc(w->count + 1, sizeof *w->chunks);
+    w->columns = PyMem_Calloc(w->count + 1, sizeof *w->columns);
+    w->stats = PyMem_Calloc(stats + 1, sizeof *w->stats);
+    if (w->metadata == NULL || w->chunks == NULL || w->columns == NULL || w->stats == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    w->stats[0].size = sizeof *w->stats;
+    return true;
+}
+
+static bool take_column(wrapping *w, PyObject *column, size_t k, PyObject *make_error) {
+    PyObject *bytes, *sizes = NULL, *rows = NULL, *offsets = NULL;
+    zf_wrapped_column *to = &w->columns[k];
+    if (!PyArg_ParseTuple(column, "yyO|OOO", &to->name, &to->full_name, &bytes, &sizes, &rows, &offsets)) return false;
+    bool taken = offsets == NULL ? zf_py_chunks_of_pairs(bytes, to->full_name, make_error, &w->chunks[k])
+                                 : zf_py_chunks_of_buffer(bytes, sizes, rows, offsets, to->full_name, make_error, &w->chunks[k]);
+    to->chunks = w->chunks[k].chunks;
+    to->chunk_count = w->chunks[k].count;
+    return taken;
+}
+
+static bool take_metadata(wrapping *w, PyObject *pairs) {
+    for (Py_ssize_t k = 0; k < PyTuple_Size(pairs); k++) {
+        Py_ssize_t bytes;
+        const char *value;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(pairs, k), "yy#", &w->metadata[k].key, &value, &bytes)) return false;
+        w->metadata[k].value = value;
+        w->metadata[k].bytes = (size_t)bytes;
+    }
+    return true;
+}
+
+static PyObject *list_sizes(const wrapping *w) {
+    PyObject *list = PyList_New(0);
+    for (size_t k = 0; list != NULL && k < w->stats_count; k++) {
+        PyObject *pair =
+            Py_BuildValue("(KK)", (unsigned long long)w->stats[k].plain_bytes, (unsigned long long)w->stats[k].stored_bytes);
+        if (pair == NULL || PyList_Append(list, pair) != 0) Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+static void free_wrapping(wrapping *w) {
+    for (size_t k = 0; w->chunks != NULL && k < w->count; k++) zf_py_chunks_free(&w->chunks[k]);
+    PyMem_Free(w->metadata);
+    PyMem_Free(w->chunks);
+    PyMem_Free(w->columns);
+    PyMem_Free(w->stats);
+}
+
+PyObject *zf_py_wrap(const zf_py_compile *types, PyObject *arguments) {
+    PyObject *program, *columns, *pairs;
+    int overwrite, zones;
+    unsigned long long rows;
+    wrapping w = {.options = {ZF_INIT(zf_encode_options)}};
+    if (!PyArg_ParseTuple(arguments, "O!O!ypKIpO!", types->program, &program, &PyTuple_Type, &columns, &w.path, &overwrite, &rows,
+                          &w.options.threads, &zones, &PyTuple_Type, &pairs))
+        return NULL;
+    w.program = zf_py_program_of(program);
+    w.count = (size_t)PyTuple_Size(columns);
+    w.options.overwrite = overwrite;
+    w.options.rows_per_block = rows;
+    w.options.zones = (size_t)zones;
+    w.options.progress = zf_py_not_interrupted;
+    w.options.progress_user = &w.interrupted;
+    w.options.metadata_count = (size_t)PyTuple_Size(pairs);
+    bool taken = make_room(&w, w.options.metadata_count) && take_metadata(&w, pairs);
+    w.options.metadata = w.metadata;
+    for (size_t k = 0; taken && k < w.count; k++)
+        taken = take_column(&w, PyTuple_GetItem(columns, (Py_ssize_t)k), k, types->make_error);
+    bool written = taken && zf_py_run_interruptible(wrap, &w, &w.interrupted, types->make_error);
+    PyObject *list = written ? list_sizes(&w) : NULL;
+    free_wrapping(&w);
+    return list;
+}
