@@ -6,6 +6,7 @@
 
 #include "compiler/compile_sized.h"
 #include "compiler/compiler.h"
+#include "compiler/encoders/library_encoders.h"
 #include "runtime/base/error_codes.h"
 
 enum { NAME_BYTES = 255 };
@@ -19,14 +20,21 @@ typedef struct registered {
 struct zf_encoder_registry {
     pthread_mutex_t lock; ///< of `first`
     registered *first;    ///< the user's, in the order of their registration
+    zf_library_set *libraries;
+    zf_extern_encoder own[ZF_LIBRARY_ENCODERS]; ///< of libraries
 };
 
 zf_encoder_registry *zf_encoder_registry_create(void) {
     zf_encoder_registry *registry = calloc(1, sizeof *registry);
     if (registry == NULL) return NULL;
-    if (pthread_mutex_init(&registry->lock, NULL) == 0) return registry;
-    free(registry);
-    return NULL;
+    registry->libraries = zf_library_set_create();
+    if (registry->libraries == NULL || pthread_mutex_init(&registry->lock, NULL) != 0) {
+        zf_library_set_free(registry->libraries);
+        free(registry);
+        return NULL;
+    }
+    zf_library_encoders(registry->libraries, registry->own);
+    return registry;
 }
 
 void zf_encoder_registry_free(zf_encoder_registry *registry) {
@@ -36,6 +44,7 @@ void zf_encoder_registry_free(zf_encoder_registry *registry) {
         if (r->encoder.free_user != NULL) r->encoder.free_user(r->encoder.user);
         free(r);
     }
+    zf_library_set_free(registry->libraries);
     pthread_mutex_destroy(&registry->lock);
     free(registry);
 }
@@ -73,14 +82,18 @@ const zf_extern_encoder *zf_encoder_registry_find(zf_encoder_registry *registry,
     pthread_mutex_lock(&registry->lock);
     const registered *found = *place_of(registry, name);
     pthread_mutex_unlock(&registry->lock);
-    return found != NULL ? &found->encoder : NULL;
+    if (found != NULL) return &found->encoder;
+    for (size_t k = 0; k < ZF_LIBRARY_ENCODERS; k++)
+        if (strcmp(registry->own[k].name, name) == 0) return &registry->own[k];
+    return NULL;
 }
 
 void zf_encoder_registry_names(zf_encoder_registry *registry, zf_text *out) {
     const char *between = "";
+    for (size_t k = 0; k < ZF_LIBRARY_ENCODERS; k++, between = ", ")
+        zf_text_printf(out, "%s`%s`", between, registry->own[k].name);
     pthread_mutex_lock(&registry->lock);
-    for (const registered *r = registry->first; r != NULL; r = r->next, between = ", ")
-        zf_text_printf(out, "%s`%s`", between, r->name);
+    for (const registered *r = registry->first; r != NULL; r = r->next) zf_text_printf(out, "%s`%s`", between, r->name);
     pthread_mutex_unlock(&registry->lock);
 }
 

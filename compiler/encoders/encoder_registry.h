@@ -1,4 +1,4 @@
-// The encoders outside of the language that a compiler knows, by name: as its user registered them.
+// The encoders outside of the language that a compiler knows, by name: those of its user, and those of library_encoders.h.
 #ifndef ZF_COMPILER_ENCODER_REGISTRY_H
 #define ZF_COMPILER_ENCODER_REGISTRY_H
 
@@ -7,7 +7,8 @@
 
 typedef struct zf_encoder_registry zf_encoder_registry;
 
-/// Creates an empty registry; NULL: no memory. Free it with zf_encoder_registry_free, which calls `free_user` of all encoders.
+/// Creates a registry that has the encoders of libraries; NULL: no memory. Free it with zf_encoder_registry_free, which calls
+/// `free_user` of the others.
 zf_encoder_registry *zf_encoder_registry_create(void);
 void zf_encoder_registry_free(zf_encoder_registry *registry);
 

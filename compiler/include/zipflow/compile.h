@@ -191,7 +191,9 @@ typedef struct zf_extern_encoder {
 
 /// Registers an encoder with a compiler, which keeps it until it is freed.
 ///
-/// Encodes that begin afterwards find it.
+/// Encodes that begin afterwards find it. The compiler has encoders of its own, which use shared libraries of the system where
+/// they are installed: "lz4", "snappy", "deflate", "zlib", "gzip" and "zstd" (docs/language.md); an encoder of yours with such a
+/// name replaces it.
 ///
 /// Errors: ZF_ERR_USAGE for an encoder without `name`, `bound` or `encode`, or for a name that was registered before; `free_user`
 /// is not called then. Any thread.
