@@ -127,6 +127,7 @@ void zf_program_free(zf_program *program) {
         zf_encoder *encoder = program->encoders;
         program->encoders = encoder->next;
         zf_jit_unload(program->compiler->jit, encoder->code);
+        free(encoder->missing);
         free(encoder);
     }
     for (size_t k = 0; k < sizeof program->texts / sizeof program->texts[0]; k++) free(program->texts[k]);

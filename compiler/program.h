@@ -15,7 +15,7 @@ typedef struct zf_encoder {
     zf_encode_fn function; ///< NULL: it has no encode body
     const char *reason;    ///< why it has none
     zf_jit_code *code;     ///< which has the function; NULL: none
-    bool reported;         ///< one outside of the language that cannot run: a warning was logged. Atomic
+    char *missing; ///< one outside of the language that cannot run, where another alternative took a block: why. Else NULL
     struct zf_encoder *next;
 } zf_encoder;
 
@@ -42,7 +42,12 @@ static inline zf_spec *zf_program_spec(zf_program *program) { return program->sp
 zf_status zf_program_compile(zf_program *program, const zf_column *const *columns, size_t count, unsigned threads,
                              zf_error *error);
 /// Returns the encoder of an instance after zf_program_compile, or NULL if it was never compiled.
-zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
+const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
+/// Notes that an encoder cannot run, and that another alternative took a block. Returns whether it is the first note of this
+/// instance. Any thread.
+bool zf_program_note_missing(zf_program *program, const zf_inst *inst, const char *reason);
+/// Calls `each` with the reasons that were noted. When no encode of the program runs.
+void zf_program_missing(const zf_program *program, void (*each)(void *user, const char *reason), void *user);
 
 /// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes) and a request.
 /// Release it with zf_program_decoder_release. Call both without locks. Any thread.

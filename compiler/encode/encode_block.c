@@ -472,8 +472,7 @@ static void extern_names(void *user, zf_text *out) {
 /// A warning where an encoder is missing, once an algorithm; else a line for those who ask for them.
 static void log_passed_over(void *user, const zf_encode_refusal *refusal) {
     const block_of *of = user;
-    zf_encoder *missing = refusal->unable == NULL ? NULL : zf_program_encoder(of->program, refusal->unable);
-    bool first = missing != NULL && !__atomic_test_and_set(&missing->reported, __ATOMIC_RELAXED);
+    bool first = refusal->unable != NULL && zf_program_note_missing(of->program, refusal->unable, refusal->reason);
     zf_context_log(zf_compiler_context(of->program->compiler), first ? ZF_LOG_WARNING : ZF_LOG_INFO,
                    "%s: %s; another alternative is taken", of->place, refusal->reason);
 }

@@ -1,5 +1,6 @@
 // From the encode bodies of a program's instances to functions.
 #include <stdlib.h>
+#include <string.h>
 
 #include "codegen/codegen_encode.h"
 #include "compiler/compiler.h"
@@ -146,9 +147,23 @@ zf_status zf_program_compile(zf_program *program, const zf_column *const *column
     return status;
 }
 
-zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst) {
+const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst) {
     pthread_mutex_lock(&program->lock);
-    zf_encoder *encoder = find(program, inst);
+    const zf_encoder *encoder = find(program, inst);
     pthread_mutex_unlock(&program->lock);
     return encoder;
+}
+
+bool zf_program_note_missing(zf_program *program, const zf_inst *inst, const char *reason) {
+    pthread_mutex_lock(&program->lock);
+    zf_encoder *encoder = find(program, inst);
+    bool first = encoder != NULL && encoder->missing == NULL;
+    if (first) encoder->missing = strdup(reason); // without memory: a line more in the log
+    pthread_mutex_unlock(&program->lock);
+    return first;
+}
+
+void zf_program_missing(const zf_program *program, void (*each)(void *user, const char *reason), void *user) {
+    for (const zf_encoder *e = program->encoders; e != NULL; e = e->next)
+        if (e->missing != NULL) each(user, e->missing);
 }

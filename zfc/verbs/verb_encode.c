@@ -297,6 +297,13 @@ static int encode(encoding *e, zf_session *session) {
     return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);
 }
 
+static void print_missing(void *user, const char *reason) {
+    (void)user;
+    fprintf(stderr, "zfc encode: note: ");
+    zf_print_path(stderr, reason);
+    fprintf(stderr, "; other alternatives were taken\n");
+}
+
 /// Encodes with options that were read.
 static int encode_with(const zf_arguments *arguments, const zf_program_name *name, input_options *intake,
                        zf_encode_options *options, const char *path) {
@@ -311,6 +318,8 @@ static int encode_with(const zf_arguments *arguments, const zf_program_name *nam
     const zf_table *table = zf_load_table_or_report("encode", session.compiler, name, &program, &status);
     encoding e = {.arguments = arguments, .program = program, .table = table, .intake = intake, .options = options, .path = path};
     if (table) status = encode(&e, &session);
+    if (status == EXIT_GOOD && !session.quiet && !session.verbose)
+        zf_program_missing(program, print_missing, NULL); // else in the log
     zf_program_free(program);
     zf_session_close(&session);
     return status;
