@@ -242,6 +242,7 @@ static zf_status make_block(const wrapped *w, const cut *at, const char *place, 
                              .plain_bytes = plain_bytes(w, at),
                              .first_row = at->first_row,
                              .shape = w->shape,
+                             .params = w->job->column->codec->alternatives[0]->param_bits,
                              .counts = counts,
                              .streams = &stream,
                              .seeks = &seek,
@@ -306,8 +307,10 @@ static zf_status write_column(wrapped *w, zf_error *error) {
     ZF_TRY(zf_program_decoder_for(program, w->job->column, branches, &request, &held, error));
     w->decoder = held->decoder;
     const zf_shape *shape = &w->decoder->shape;
-    bool known = shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 && shape->param_count == 0 &&
-                 shape->tree_count == 1 && shape->trees[0].directory == ZF_DIRECTORY_UNEVEN && shape->trees[0].field_count == 3;
+    const zf_codec_node *codec = w->job->column->codec->alternatives[0];
+    bool known = shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 &&
+                 shape->param_count == codec->inst->param_count && shape->tree_count == 1 &&
+                 shape->trees[0].directory == ZF_DIRECTORY_UNEVEN && shape->trees[0].field_count == 3;
     w->stream = 1;
     zf_status status = known ? ZF_OK : refuse_codec(w->job->column, "its stream has a codec of its own", error);
     if (status == ZF_OK) status = zf_writer_shape(w->job->writer, w->job->index, shape, &w->shape, error);

@@ -184,6 +184,19 @@ class Wrapped(Case):
         self.file("c", bytes(packed))
         self.refuse(lines, "ZF13", "chunk 2")
 
+    def test_params(self):
+        """Codecs with params that have values: the decoder reads these, the defaults too."""
+        more = ("algorithm more(src: u8[] per chunk, param by: u8, param plus: u8 = 5) -> u8[] non_parallel(chunk = 64) {\n"
+                "    decode { while out.pos < out.len { emit (src.next() ^ by) + plus; } }\n    encode extern \"more\";\n}\n")
+        self.file("c", b"abcdef")
+        self.file("c.sizes", "2 2\n4 4\n")
+        for codec, plain in (("more(by: 1)", b"ehgjil"), ("more(by: 3, plus: 250)", b"\\[Za`_")):
+            self.codec = self.file("more.zf", f"{more}table lz {{ c: u8 = {codec}; }}\n")
+            self.good("wrap", "-c", self.codec, f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", "-q")
+            for device in ("cpu", "emu"):
+                self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-f", "-q", "--device", device)
+                self.assertEqual((self.dir / "out" / "c.u8").read_bytes(), plain)
+
     def test_refused_codecs(self):
         self.file("c", b"x")
         self.file("c.sizes", "1 1\n")
