@@ -55,6 +55,7 @@ static const struct {
     {{"u8", "lz4(chunk: %u)"}, SMALL},
     {{"u8", "snappy(chunk: %u)"}, SMALL},
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
+    {{"u8", "gzip(check: 1, chunk: %u)"}, SMALL},
     {{"i32", "orc_rle1(chunk: %u)"}, SMALL},
     {{"u64", "orc_rle2(chunk: %u)"}, SMALL},
     {{"u8", "orc_byte_rle(chunk: %u)"}, SMALL},
