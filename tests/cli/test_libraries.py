@@ -130,8 +130,10 @@ table t_half { c: u8 = of_half; }
 
 # Deflate as the language's tests have it, with a level.
 DRAFT = (ROOT / "tests/lang/ok/drafts/bytes.zf").read_text()
-INFLATE = re.search(r"^const LENGTH_BASE.*?^algorithm deflate.*?^}$", DRAFT, re.MULTILINE | re.DOTALL)[0].replace(
-    "algorithm deflate(src: u8[] per chunk)", "algorithm inflated(src: u8[] per chunk, param level: u8 = 6)")
+INFLATE, FOUND = re.subn(r"^algorithm deflate_draft\(src: u8\[\] per chunk\)", "algorithm inflated(src: u8[] per chunk, param level: u8 = 6)",
+                         re.search(r"^const LENGTH_BASE.*?^algorithm deflate.*?^}$", DRAFT, re.MULTILINE | re.DOTALL)[0], flags=re.MULTILINE)
+if FOUND != 1:
+    raise SystemExit("bytes.zf has another `deflate_draft`")
 INFLATE += "\n" + "".join(f"table t_level_{level} {{ c: u8 = inflated(level: {level}); }}\n" for level in range(10))
 
 
