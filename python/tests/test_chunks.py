@@ -160,6 +160,20 @@ def test_other_rows(path):
     assert error.code == "ZF1322" and error.place.startswith("column f, block 0")
 
 
+def test_params(path):
+    """Params of a codec have values: the text's, and the defaults."""
+    more = """algorithm more(src: u8[] per chunk, param by: u8, param plus: u8 = 5) -> u8[] non_parallel(chunk = 64) {
+        decode { while out.pos < out.len { emit (src.next() ^ by) + plus; } }
+        encode extern "nobody";
+    }
+    """
+    for codec, plain in ("more(by: 1)", b"ehgjil"), ("more(by: 3, plus: 250)", b"\\[Za`_"):
+        zf.write_chunks({"text": [(b"ab", 2), (b"cdef", 4)]}, path, zf.Program(f"{more}table t {{ text: u8 = {codec}; }}"))
+        assert read(path) == plain
+    error = refused(zf.UsageError, path, [(b"ab", 2)], zf.Program(f"{more}table t {{ text: u8 = more; }}"))
+    assert error.code == "ZF1509" and "a param without a value" in str(error)
+
+
 def test_names_and_codecs(path):
     """Columns of any name; the text of a codec has params and the library's names."""
     data = words(100_000)
