@@ -35,6 +35,10 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_ballot, uint64_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
     /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \
     X(zf_emu_warp_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                   \
+    /* Stores a counter in shared memory. Who waits until it is `value` or more sees what the thread, and its warp before */     \
+    /* their last barrier, stored in global memory. All lanes of a warp wait at the same call. */                                \
+    X(zf_emu_publish, void, (void *thread, void *counter, uint32_t value, uint32_t line))                                        \
+    X(zf_emu_await_counter, void, (void *thread, void *counter, uint32_t value, uint32_t call, uint32_t line))                   \
     /* Starts a copy of 16 aligned bytes to shared memory, which may be made at any time until the thread waits for it. */       \
     /* zf_emu_await waits for the thread's copies but those started since the last `pending` calls of it, this one included. */  \
     X(zf_emu_copy, void, (void *thread, void *to, const void *from, uint32_t line))                                              \

@@ -49,6 +49,7 @@ static const char *state_text(zf_emu_state state) {
     case ZF_EMU_AT_SHUFFLE: return "waits at a shuffle";
     case ZF_EMU_AT_BALLOT: return "waits at a ballot";
     case ZF_EMU_AT_WARP_BARRIER: return "waits at a barrier of its warp";
+    case ZF_EMU_AT_COUNTER: return "waits for a counter";
     case ZF_EMU_ENDED: return "has ended";
     }
     return "";
@@ -56,6 +57,42 @@ static const char *state_text(zf_emu_state state) {
 
 static bool waits_with(const zf_emu_thread_state *a, const zf_emu_thread_state *b) {
     return a->state == b->state && a->call == b->call && a->line == b->line;
+}
+
+static bool has_counted(const zf_emu_thread_state *thread) { return *(const uint32_t *)thread->counter >= thread->value; }
+
+static zf_emu_counter *find_counter(zf_emu_block *block, const void *at) {
+    for (unsigned k = 0; k < ZF_EMU_COUNTERS; k++) {
+        if (block->counters[k].at == at) return &block->counters[k];
+    }
+    return NULL;
+}
+
+/// A warp learns what is known to who published the first value that it waited for. A later one may not have been there.
+static void learn(zf_emu_block *block, const zf_emu_thread_state *thread, uint32_t warp) {
+    const zf_emu_counter *counter = find_counter(block, thread->counter);
+    if (counter == NULL) return;
+    uint32_t k = counter->count > ZF_EMU_COUNTS ? counter->count - ZF_EMU_COUNTS : 0;
+    while (k < counter->count && counter->values[k % ZF_EMU_COUNTS] < thread->value) k++;
+    if (k == counter->count) return;
+    uint32_t *known = block->known[warp];
+    const uint32_t *more = counter->known[k % ZF_EMU_COUNTS];
+    for (unsigned w = 0; w < ZF_EMU_WARPS; w++) {
+        if (known[w] < more[w]) known[w] = more[w];
+    }
+}
+
+/// Finds a warp that waits for a counter, all of it. Returns its first thread whose value has not come, or NULL.
+static const zf_emu_thread_state *uncounted(const zf_emu_block *block, uint32_t count) {
+    uint32_t lanes = block->launch->kernel->warp;
+    for (uint32_t i = 0; i < count; i += lanes) {
+        const zf_emu_thread_state *warp = &block->threads[i], *found = NULL;
+        uint32_t there = 0;
+        for (; warp->state == ZF_EMU_AT_COUNTER && there < lanes && waits_with(&warp[there], warp); there++)
+            if (found == NULL && !has_counted(&warp[there])) found = &warp[there];
+        if (there == lanes && found != NULL) return found;
+    }
+    return NULL;
 }
 
 /// No thread can go on, and not all have ended: names one that waits and one that does not come.
@@ -74,6 +111,13 @@ static void stuck(zf_emu_block *block, uint32_t count) {
     }
     for (uint32_t i = 0; i < count && waits == NULL; i++) {
         if (block->threads[i].state != ZF_EMU_ENDED) waits = &block->threads[i];
+    }
+    const zf_emu_thread_state *counts = missing == NULL ? uncounted(block, count) : NULL;
+    if (counts != NULL) {
+        zf_raise(&block->error, ZF_E_KERNEL_FAULT, "the thread waits until a counter is %u, which stays %u",
+                 (unsigned)counts->value, (unsigned)*(const uint32_t *)counts->counter);
+        place_fault(block, counts, counts->line);
+        return;
     }
     for (uint32_t i = 0; i < count && missing == NULL; i++) {
         if (!waits_with(&block->threads[i], waits)) missing = &block->threads[i];
@@ -142,12 +186,36 @@ uint64_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t
 
 void zf_emu_warp_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_WARP_BARRIER, call, line); }
 
-/// Whether the lanes of a half (or of a whole wave), `count` from `lanes` on, are at the same operation.
+void zf_emu_publish(void *thread, void *counter, uint32_t value, uint32_t line) {
+    zf_emu_thread_state *self = thread;
+    zf_emu_block *block = self->block;
+    uint32_t warp = self->number / block->launch->kernel->warp;
+    zf_emu_check(thread, counter, sizeof value, sizeof value, ZF_EMU_ATOMIC, line);
+    zf_emu_counter *found = find_counter(block, counter);
+    if (found == NULL) found = find_counter(block, NULL);
+    if (found == NULL) FAULT(self, line, "a thread block has more than %d counters", ZF_EMU_COUNTERS);
+    found->at = counter;
+    block->known[warp][warp] = block->warp_times[warp];
+    memcpy(found->known[found->count % ZF_EMU_COUNTS], block->known[warp], sizeof block->known[warp]);
+    found->values[found->count++ % ZF_EMU_COUNTS] = value;
+    *(uint32_t *)counter = value;
+}
+
+void zf_emu_await_counter(void *thread, void *counter, uint32_t value, uint32_t call, uint32_t line) {
+    zf_emu_thread_state *self = thread;
+    zf_emu_check(thread, counter, sizeof value, sizeof value, ZF_EMU_ATOMIC, line);
+    self->counter = counter;
+    self->value = value;
+    wait_at(self, ZF_EMU_AT_COUNTER, call, line);
+}
+
+/// Whether the lanes of a half (or of a whole wave), `count` from `lanes` on, are at the same operation, and can go on.
 static bool half_meets(const zf_emu_thread_state *lanes, uint32_t count) {
     zf_emu_state state = lanes[0].state;
-    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER) return false;
-    for (uint32_t i = 1; i < count; i++) {
-        if (!waits_with(&lanes[i], &lanes[0])) return false;
+    bool counts = state == ZF_EMU_AT_COUNTER;
+    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER && !counts) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!waits_with(&lanes[i], &lanes[0]) || (counts && !has_counted(&lanes[i]))) return false;
     }
     return true;
 }
@@ -180,6 +248,7 @@ static bool finish_wave(zf_emu_block *block, uint32_t number) {
         lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
         if (state == ZF_EMU_AT_WARP_BARRIER && i % count == 0) block->warp_times[lanes[i].number / count]++;
+        if (state == ZF_EMU_AT_COUNTER) learn(block, &lanes[i], lanes[i].number / count);
     }
     return true;
 }
@@ -221,6 +290,8 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     block->fault = ZF_OK;
     block->time = 1;
     memset(block->warp_times, 0, sizeof block->warp_times);
+    memset(block->known, 0, sizeof block->known);
+    for (unsigned k = 0; k < ZF_EMU_COUNTERS; k++) block->counters[k].at = NULL, block->counters[k].count = 0;
     block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
     if (block->random == 0) block->random = 1;
     if (++block->run == 0) block->run = 1;
@@ -308,6 +379,7 @@ static void check_given(zf_emu_thread_state *thread, uintptr_t address, uint32_t
     if (access != ZF_EMU_LOAD || stored->at != address || stored->run != block->run) return;
     if (stored->when.thread == now.thread || stored->when.time != now.time) return;
     if (stored->when.warp == now.warp && stored->when.warp_time != now.warp_time) return;
+    if (stored->when.warp_time < block->known[now.warp][stored->when.warp]) return;
     FAULT(thread, line, "reads what thread %u wrote, and no barrier orders the two", (unsigned)stored->when.thread);
 }
 

@@ -62,7 +62,18 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now);
 // ---- A thread block -------------------------------------------------------------------------------------------
 
 enum { ZF_EMU_PIECE = 16, ZF_EMU_STORED = 1 << 12 };
-enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_LEAST_WARP };
+enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_LEAST_WARP, ZF_EMU_COUNTERS = 4, ZF_EMU_COUNTS = 32 };
+
+/// By warp: how many barriers of its own it had passed when others learned of what it did before.
+typedef uint32_t zf_emu_known[ZF_EMU_WARPS];
+
+/// A counter that warps publish: its last values, by turns, and what the warp knew that published each.
+typedef struct zf_emu_counter {
+    const void *at; ///< in shared memory; NULL: there is none
+    uint32_t count; ///< values so far
+    uint32_t values[ZF_EMU_COUNTS];
+    zf_emu_known known[ZF_EMU_COUNTS];
+} zf_emu_counter;
 
 /// Memory that a launch gives to its kernel.
 typedef struct zf_emu_object {
@@ -90,6 +101,7 @@ typedef enum zf_emu_state {
     ZF_EMU_AT_SHUFFLE,
     ZF_EMU_AT_BALLOT,
     ZF_EMU_AT_WARP_BARRIER,
+    ZF_EMU_AT_COUNTER,
     ZF_EMU_ENDED
 } zf_emu_state;
 
@@ -120,6 +132,7 @@ typedef struct zf_emu_thread_state {
     zf_emu_state state;
     uint32_t call, line;  ///< where it waits
     uint32_t value, lane; ///< what it brings to an operation of its warp
+    const void *counter;  ///< that it waits for
     uint64_t result;
     const zf_emu_object *last; ///< of its last access to global memory, if that has no holes; NULL: not known
 } zf_emu_thread_state;
@@ -130,6 +143,8 @@ typedef struct zf_emu_block {
     zf_emu_thread_state threads[ZF_EMU_THREADS_MOST];
     uint16_t order[ZF_EMU_THREADS_MOST];
     uint32_t time, warp_times[ZF_EMU_WARPS];
+    zf_emu_known known[ZF_EMU_WARPS]; ///< by warp: what it knows of others by counters
+    zf_emu_counter counters[ZF_EMU_COUNTERS];
     unsigned fiber_count; ///< that have stacks
     uint8_t *shared;
     zf_emu_shadow *shadow, before; ///< of each byte of `shared`; and of the first byte of an access, before it

@@ -27,8 +27,13 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
     /// Returns `bytes` of shared memory at `offset`, aligned to 16. Ranges of different calls in a kernel do not overlap.
     LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
-    void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
-    void (*warp_barrier)(zf_cg *cg);                                               ///< of the threads of a warp
+    void (*barrier)(zf_cg *cg);      ///< of all threads of the block
+    void (*warp_barrier)(zf_cg *cg); ///< of the threads of a warp
+    /// Stores v_value in a counter (an i32 of shared memory) after all that this thread, and its warp before their last barrier,
+    /// stored: who awaits the counter sees it. One thread of a warp calls it.
+    void (*publish)(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value);
+    /// Waits until a counter is v_value or more for each thread of a warp, which all come to it.
+    void (*await)(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value);
     LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the wave
     /// The low word of (v_high : v_low) >> v_shift % 32, or the high word of (v_high : v_low) << v_shift % 32, where the back end
     /// has no good code for llvm.fshr and llvm.fshl; may be NULL.

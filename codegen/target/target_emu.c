@@ -43,6 +43,16 @@ static void warp_barrier(zf_cg *cg) {
     zf_cg_call(cg, "zf_emu_warp_barrier", cg->ty_void, v_args, 3);
 }
 
+static void publish(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value) {
+    LLVMValueRef v_args[4] = {self(cg), v_counter, v_value, line_here(cg)};
+    zf_cg_call(cg, "zf_emu_publish", cg->ty_void, v_args, 4);
+}
+
+static void await(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value) {
+    LLVMValueRef v_args[5] = {self(cg), v_counter, v_value, call_here(cg), line_here(cg)};
+    zf_cg_call(cg, "zf_emu_await_counter", cg->ty_void, v_args, 5);
+}
+
 static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
     LLVMValueRef v_args[4] = {self(cg), zf_cg_resize(cg, v_value, cg->ty_i32, false), call_here(cg), line_here(cg)};
     LLVMValueRef v_set = zf_cg_call(cg, "zf_emu_ballot", cg->ty_i64, v_args, 4);
@@ -143,6 +153,8 @@ static const zf_simt_ops operations = {
     .shared = shared,
     .barrier = barrier,
     .warp_barrier = warp_barrier,
+    .publish = publish,
+    .await = await,
     .shuffle = shuffle,
     .ballot = ballot,
     .copy_ahead = copy_ahead,

@@ -129,6 +129,28 @@ static void assembly(zf_cg *cg, const char *text, const char *constraints, LLVMT
     LLVMBuildCall2(cg->builder, ty, v_asm, v_args, count, "");
 }
 
+static void publish(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value) {
+    LLVMTypeRef types[2] = {cg->ty_i32, cg->ty_i32};
+    LLVMValueRef v_args[2] = {LLVMBuildPtrToInt(cg->builder, v_counter, cg->ty_i32, ""), v_value};
+    assembly(cg, "st.release.cta.shared.u32 [$0], $1;", "r,r,~{memory}", types, v_args, 2);
+}
+
+// The warp goes on together: assemblers before Hopper take it to part where each lane decides.
+static void await(zf_cg *cg, LLVMValueRef v_counter, LLVMValueRef v_value) {
+    static const char text[] = "ld.acquire.cta.shared.u32 $0, [$1];", constraints[] = "=r,r,~{memory}";
+    LLVMBasicBlockRef bb_wait = zf_cg_block(cg, "await"), bb_done = zf_cg_block(cg, "awaited");
+    LLVMTypeRef ty = LLVMFunctionType(cg->ty_i32, &cg->ty_i32, 1, 0);
+    LLVMValueRef v_asm =
+        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef v_at = LLVMBuildPtrToInt(cg->builder, v_counter, cg->ty_i32, "");
+    zf_cg_br(cg, bb_wait);
+    zf_cg_enter(cg, bb_wait);
+    LLVMValueRef v_seen = LLVMBuildCall2(cg->builder, ty, v_asm, &v_at, 1, "");
+    LLVMValueRef v_waits = ballot(cg, zf_cg_icmp(cg, LLVMIntULT, v_seen, v_value));
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_waits, zf_cg_i32(cg, 0)), bb_wait, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
 static void copy_ahead(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from) {
     LLVMTypeRef types[2] = {cg->ty_i32, cg->ty_i64};
     LLVMValueRef v_args[2] = {LLVMBuildPtrToInt(cg->builder, v_to, cg->ty_i32, ""),
@@ -182,6 +204,8 @@ static const zf_simt_ops operations = {
     .shared = shared,
     .barrier = barrier,
     .warp_barrier = warp_barrier,
+    .publish = publish,
+    .await = await,
     .shuffle = shuffle,
     .funnel = funnel,
     .ballot = ballot,
