@@ -16,6 +16,7 @@ typedef struct look {
     bool fits;
     // ---- of what a term takes
     zf_record_site *site;
+    uint32_t emits;  ///< statements that emit, also of functions
     bool adds_inner; ///< the sites that are added belong to `inner`
     // ---- of guesses
     const zf_local *declared[STEP_VARIABLES]; ///< variables of the step
@@ -53,6 +54,8 @@ static bool see_output(zf_visitor *visitor, zf_expr *expr) {
 }
 
 static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
+    look *l = visitor->user;
+    l->emits += emits_here(stmt);
     if (!is_copy_back(stmt)) return true;
     zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
     zf_visit_expr(visitor, (zf_expr *)(uintptr_t)zf_region_form_of(stmt->reduce).distance); // only looks
@@ -369,6 +372,7 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     zf_visitor visitor = {.user = &l, .expr = see_output, .stmt = pass_copies};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
     out->most = add_sites(&l, out->loop->body, true);
+    if (l.emits != out->site_count) refuse(&l, "it emits in a function");
     if (l.fits && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
     if (!l.fits) return false;
     look_at_step(&l);
