@@ -16,9 +16,11 @@ typedef struct zf_codegen_form_info {
     uint32_t node;    ///< graph node that keeps the kernel from being parallel; the kernel's root where it is parallel
     const char
         *why; ///< not parallel: the reason, with the algorithm of `node` as its subject ("adds floats in order, ..."); else NULL
-    const char *hint;     ///< a rewrite that would make it parallel, in the imperative mood; NULL: none is known
-    const char *walk;     ///< of chunks without lanes that a warp walks: how it does; else NULL
-    const char *walk_why; ///< why it does not in the fastest way; NULL: it does, or nothing is known
+    const char *hint;      ///< a rewrite that would make it parallel, in the imperative mood; NULL: none is known
+    const char *walk;      ///< of chunks without lanes that a warp walks: how it does; else NULL
+    const char *walk_why;  ///< why it does not in the fastest way; NULL: it does, or nothing is known
+    uint32_t warps;        ///< of a chunk with records: 1, or one that walks it and others that make its elements; else 0
+    const char *warps_why; ///< why so many; NULL where `warps` is 0
 } zf_codegen_form_info;
 
 /// Describes how a kernel of a plan for a GPU runs. Returns false for a plan of the host, whose kernels are loops over tiles.
@@ -85,6 +87,7 @@ enum { ZF_CHOICE_VALUES = 16 };
 typedef struct zf_choice_space {
     uint32_t kernel;                  ///< number in its plan
     const char *form;                 ///< name of the form that the kernel has by default; static
+    uint32_t warp;                    ///< threads of a warp
     uint32_t counts[ZF_CHOICE_KINDS]; ///< 0: the form has no such choice
     uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
     uint32_t least_tile;     ///< outputs of a tile, at least; 0: any number

@@ -26,6 +26,23 @@ static bool is_allowed(const zf_choice_space *space, zf_choice_kind kind, uint32
     return false;
 }
 
+// Returns the choice that several warps of a chunk cannot be beside, in words; NULL: nothing is wrong.
+static const char *against_warps(const zf_choice *choice, const zf_choice *all) {
+    if (!zf_is_chosen(choice, ZF_CHOICE_WARPS) || choice->values[ZF_CHOICE_WARPS] == 1) return NULL;
+    if (all->values[ZF_CHOICE_WALK] == 1) return "a thread that walks alone (WALK=1) has no other";
+    if (zf_is_chosen(choice, ZF_CHOICE_RECORDS) && choice->values[ZF_CHOICE_RECORDS] == 0)
+        return "without records (RECORDS=0) a chunk has no other";
+    return zf_is_chosen(choice, ZF_CHOICE_THREADS) ? "the warps of a chunk are a thread block, whose THREADS are no choice beside"
+                                                   : NULL;
+}
+
+// Threads of a thread block: where they are chosen, and not the warps of a chunk, a chunk has one.
+static uint32_t threads_of(const zf_choice_space *space, const zf_choice *choice, const zf_choice *all) {
+    uint32_t warps = space->counts[ZF_CHOICE_WARPS] > 0 ? all->values[ZF_CHOICE_WARPS] : 1;
+    bool one = warps == 1 || zf_is_chosen(choice, ZF_CHOICE_THREADS);
+    return one ? all->values[ZF_CHOICE_THREADS] : warps * space->warp;
+}
+
 bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choice, zf_text *reason) {
     zf_choice all = space->defaults;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
@@ -33,7 +50,7 @@ bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choic
         if (!is_allowed(space, (zf_choice_kind)k, choice->values[k], reason)) return false;
         zf_choose(&all, (zf_choice_kind)k, choice->values[k]);
     }
-    uint32_t threads = all.values[ZF_CHOICE_THREADS], registers = all.values[ZF_CHOICE_REGISTERS];
+    uint32_t threads = threads_of(space, choice, &all), registers = all.values[ZF_CHOICE_REGISTERS];
     uint32_t tile = all.values[ZF_CHOICE_L] * threads * all.values[ZF_CHOICE_C];
     if (tile < space->least_tile) {
         if (reason != NULL) {
@@ -48,6 +65,13 @@ bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choic
             zf_text_printf(reason, "kernel %u (%s): a thread that walks alone (WALK=1) has one chunk, not %u", space->kernel,
                            space->form, chunks);
         }
+        return false;
+    }
+    const char *against = space->counts[ZF_CHOICE_WARPS] > 0 ? against_warps(choice, &all) : NULL;
+    if (against != NULL) {
+        if (reason != NULL)
+            zf_text_printf(reason, "kernel %u (%s): %s WARPS=%u", space->kernel, space->form, against,
+                           choice->values[ZF_CHOICE_WARPS]);
         return false;
     }
     uint32_t way = all.values[ZF_CHOICE_STAGE], together = way == ZF_STAGE_STEPS ? tile / all.values[ZF_CHOICE_L] : tile;

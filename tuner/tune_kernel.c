@@ -19,6 +19,7 @@ static const struct {
     [ZF_CHOICE_PREFETCH] = {ZF_SEARCH_WAY, "prefetching or not"},
     [ZF_CHOICE_TABLE] = {ZF_SEARCH_WAY, "another size of tables in shared memory"},
     [ZF_CHOICE_RECORDS] = {ZF_SEARCH_WAY, "another way to emit"},
+    [ZF_CHOICE_WARPS] = {ZF_SEARCH_WAY, "other warps for a chunk"},
 };
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");
@@ -100,11 +101,20 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
     }
 }
 
-// How many chunks one thread walks is no choice: one, whatever is usual where a warp does.
+static bool is_value(const zf_search_space *space, const zf_search_point *point, zf_choice_kind kind, uint32_t value) {
+    const zf_search_axis *axis = &space->axes[kind];
+    return axis->count > 0 && axis->values[point->at[kind]] == value;
+}
+
+// A default that the kernel has not, beside others, is not chosen. How many chunks one thread walks: one, whatever is usual where
+// a warp does; how many warps a chunk has that one thread walks, or one warp without records; how many threads a thread block
+// has that is the warps of a chunk.
 static bool is_no_choice(const zf_search_space *space, const zf_search_point *point, unsigned kind) {
-    const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
-    bool alone = walk->count > 0 && walk->values[point->at[ZF_CHOICE_WALK]] == 1;
-    return kind == ZF_CHOICE_L && alone && point->at[kind] == space->axes[kind].default_index;
+    bool alone = is_value(space, point, ZF_CHOICE_WALK, 1), usual = point->at[kind] == space->axes[kind].default_index;
+    bool several = space->axes[ZF_CHOICE_WARPS].count > 0 && !is_value(space, point, ZF_CHOICE_WARPS, 1);
+    bool without = alone || is_value(space, point, ZF_CHOICE_RECORDS, 0);
+    if (!usual) return false;
+    return kind == ZF_CHOICE_L ? alone : kind == ZF_CHOICE_WARPS ? without : kind == ZF_CHOICE_THREADS && several && !without;
 }
 
 // `all`: also what is so by default.
@@ -120,9 +130,11 @@ static zf_choice choice_of(const zf_search_space *space, const zf_search_point *
     return choice;
 }
 
+// Where threads are chosen a chunk has one warp, so that several must be said.
 zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point) {
-    const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
-    return choice_of(space, point, walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->default_index);
+    const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK], *warps = &space->axes[ZF_CHOICE_WARPS];
+    bool walks = walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->default_index;
+    return choice_of(space, point, walks || (warps->count > 0 && warps->values[warps->default_index] > 1));
 }
 
 zf_choice zf_tune_choice_kept(const zf_search_space *space, const zf_search_point *point) {

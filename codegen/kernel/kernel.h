@@ -97,8 +97,11 @@ struct zf_kernel_build {
     struct zf_chunk *chunk; ///< that is being walked (kernel_chunks.h): a check that fails leaves it; NULL: failures are noted
     bool one_by_one;        ///< one thread walks a tile, element by element: no strips
     LLVMValueRef
-        v_is_leader;  ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: a thread walks it alone
-    uint32_t unpacks; ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
+        v_is_leader; ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: a thread walks it alone
+    /// Several warps make a tile: returns what v (i1), which they see at different times, is for the first of them. NULL: one
+    /// does.
+    LLVMValueRef (*agree)(zf_kernel_build *lower, LLVMValueRef v);
+    uint32_t unpacks;        ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
     LLVMValueRef v_unpacked; ///< i64: the bits of the one that is being made of it
 };
 

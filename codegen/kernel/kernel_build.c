@@ -137,6 +137,7 @@ void zf_lower_tiles_begin(zf_kernel_build *lower, zf_lower_tiles *tiles, uint32_
     LLVMValueRef v_end = lower->v_end;
     if (lower->v_is_leader != NULL) { // a warp asks once for its few tiles
         LLVMValueRef v_failed = failed_before(lower, begin_of_tile(lower, tiles, lower->v_begin));
+        if (lower->agree != NULL) v_failed = lower->agree(lower, v_failed);
         v_end = zf_cg_select(cg, v_failed, lower->v_begin, v_end);
     }
     zf_cg_loop_begin(cg, &tiles->loop, lower->v_begin, v_end, "tile");

@@ -66,7 +66,7 @@ zf_choice_space zf_codegen_space(const zf_plan *plan, const zf_kernel *kernel) {
     if (zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK)) bare.by_warp = zf_kernel_is_shared_by_default(plan, kernel);
     bare.geometry = zf_kernel_default_geometry(plan, kernel);
     zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
-    zf_choice_space space = {.kernel = kernel->index, .form = zf_form_of(shape.form)->name};
+    zf_choice_space space = {.kernel = kernel->index, .form = zf_form_of(shape.form)->name, .warp = plan->target->wave};
     zf_choose(&space.defaults, ZF_CHOICE_THREADS, shape.threads);
     for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) {
         if (registers[k] <= plan->target->registers) zf_choice_allow(&space, ZF_CHOICE_REGISTERS, registers[k]);

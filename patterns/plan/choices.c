@@ -4,7 +4,7 @@
 #include <strings.h>
 
 const char *const zf_choice_names[ZF_CHOICE_KINDS] = {"L",     "C",        "THREADS", "REGISTERS", "WALK",
-                                                      "STAGE", "PREFETCH", "TABLE",   "RECORDS"};
+                                                      "STAGE", "PREFETCH", "TABLE",   "RECORDS",   "WARPS"};
 
 bool zf_is_chosen(const zf_choice *choice, zf_choice_kind kind) { return (choice->chosen >> kind & 1) != 0; }
 

@@ -18,6 +18,7 @@ typedef enum zf_choice_kind {
     ZF_CHOICE_PREFETCH,  ///< 1: a tile prefetches the elements that it reads; a map of packed bits prefetches for a later tile
     ZF_CHOICE_TABLE,     ///< KiB of shared memory for streams that are gathered from
     ZF_CHOICE_RECORDS,   ///< 0: none; a walk notes what it emits in records: 1: all lanes walk together, 2: they guess steps
+    ZF_CHOICE_WARPS,     ///< of a chunk with records: 1, or one that walks it and others that make its elements: 2, 4, 8
     ZF_CHOICE_KINDS
 } zf_choice_kind;
 

@@ -7,14 +7,16 @@
 
 /// How a kernel runs on a GPU, as code generation reports it.
 typedef struct zf_explain_form {
-    const char *name; ///< "scan"
-    const char *tile; ///< who makes a tile
-    bool parallel;    ///< false: one thread makes a whole tile or chunk
-    uint32_t node;    ///< the graph node that keeps the kernel from being parallel
-    const char *why;  ///< not parallel: the reason, with the algorithm of `node` as its subject; else NULL
-    const char *hint; ///< a rewrite that makes the kernel parallel; NULL: none is known
-    const char *walk; ///< of chunks that a warp walks: how it does; else NULL
-    const char *slow; ///< why it does not in the fastest way; NULL: it does, or nothing is known
+    const char *name;      ///< "scan"
+    const char *tile;      ///< who makes a tile
+    bool parallel;         ///< false: one thread makes a whole tile or chunk
+    uint32_t node;         ///< the graph node that keeps the kernel from being parallel
+    const char *why;       ///< not parallel: the reason, with the algorithm of `node` as its subject; else NULL
+    const char *hint;      ///< a rewrite that makes the kernel parallel; NULL: none is known
+    const char *walk;      ///< of chunks that a warp walks: how it does; else NULL
+    const char *slow;      ///< why it does not in the fastest way; NULL: it does, or nothing is known
+    uint32_t warps;        ///< of such a chunk, if its elements are made from records: 1, or one that walks and others; else 0
+    const char *warps_why; ///< why so many
 } zf_explain_form;
 
 /// A column and the plans that are shown of it. Forms are arrays of one entry per kernel.

@@ -19,6 +19,9 @@ void zf_explain_form_text(const zf_plan *plan, const zf_explain_form *form, unsi
     if (form->walk != NULL)
         zf_text_printf(out, "%*swalks   %s%s%s\n", (int)indent, "", form->walk, form->slow != NULL ? ": " : "",
                        form->slow != NULL ? form->slow : "");
+    if (form->warps == 1) zf_text_printf(out, "%*swarps   1 a chunk: %s\n", (int)indent, "", form->warps_why);
+    if (form->warps > 1)
+        zf_text_printf(out, "%*swarps   %u a chunk, of which one walks it: %s\n", (int)indent, "", form->warps, form->warps_why);
     if (form->parallel) return;
     zf_text_printf(out, "%*swhy     ", (int)indent, "");
     put_subject(plan->graph, form->node, out);
@@ -45,6 +48,11 @@ void zf_explain_form_json(const zf_plan *plan, const zf_explain_form *form, zf_t
     zf_text_json_pair(out, "walks", form->walk);
     zf_text_puts(out, ", ");
     zf_text_json_pair(out, "walks_why", form->slow);
+    if (form->warps > 0)
+        zf_text_printf(out, ", \"warps\": %u, ", form->warps);
+    else
+        zf_text_puts(out, ", \"warps\": null, ");
+    zf_text_json_pair(out, "warps_why", form->warps_why);
     zf_text_puts(out, "}");
 }
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    ZF_SEARCH_AXES = 9,
+    ZF_SEARCH_AXES = 10,
     ZF_SEARCH_VALUES = 18,
     ZF_SEARCH_PROBES_MOST = 64, ///< probes of a search
     ZF_SEARCH_READINGS = 5,     ///< readings of one probe

@@ -97,6 +97,19 @@ class Forms(Case):
         text = self.good("explain", f"{program}:t.c0", "--target", "nvptx", "--choose", "0:RECORDS=1")
         self.assertIn("all lanes walk each step, and records say what it emits: as RECORDS says", text)
 
+    def test_warps_of_chunks_are_told_with_a_reason(self):
+        codecs = {"lz4": (1, "enough for a warp each"), "lz4(chunk: 524288)": (2, "too few"), "lz4(chunk: 4194304)": (4, "too few"),
+                  "huffman": (None, None)}
+        program = self.file("w.zf", "table t {" + "".join(f" c{k}: u8 = {codec};" for k, codec in enumerate(codecs)) + " }\n")
+        for k, (codec, (warps, why)) in enumerate(codecs.items()):
+            form = self.forms(program, f"c{k}")[-1]
+            self.assertEqual(form["warps"], warps, codec)
+            self.assertIn(why, form["warps_why"]) if why else self.assertIsNone(form["warps_why"], codec)
+        words = ("explain", f"{program}:t.c0", "--target", "nvptx", "--choose")
+        self.assertIn("\n    warps   8 a chunk, of which one walks it: as WARPS says\n", self.good(*words, "0:WARPS=8"))
+        self.assertIn("\n    warps   1 a chunk: as THREADS says\n", self.good(*words, "0:THREADS=64"))
+        self.assertNotIn("    warps ", self.good(*words, "0:RECORDS=0"))
+
     def test_a_sum_over_each_nth_element_is_parallel(self):
         program = self.sums()
         for name in SUMS:

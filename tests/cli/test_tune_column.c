@@ -288,6 +288,45 @@ static void test_copies(const zf_tune_options *options) {
     zf_container_close(block.container);
 }
 
+/// Whether points of a space are choices of their own: what is kept of one that may be measured is found again, and no two are
+/// alike.
+static void check_points(const zf_choice_space *choices) {
+    zf_search_space space = {0};
+    zf_tune_axes(choices, &space);
+    zf_search_point point, other, again;
+    unsigned several = 0;
+    for (uint32_t a = 0; zf_search_combination(&space, a, &point); a++) {
+        zf_choice choice = zf_tune_choice(&space, &point), kept = zf_tune_choice_kept(&space, &point);
+        if (!zf_choice_space_allows(choices, &choice, NULL)) continue;
+        several += choice.values[ZF_CHOICE_WARPS] > 1;
+        CHECK(zf_choice_space_allows(choices, &kept, NULL) && zf_tune_point(&space, &kept, &again), "point %u cannot be kept", a);
+        CHECK(zf_search_same(&again, &point), "point %u is kept as another", a);
+        for (uint32_t b = 0; b < a && zf_search_combination(&space, b, &other); b++) {
+            zf_choice before = zf_tune_choice(&space, &other);
+            if (zf_choice_space_allows(choices, &before, NULL))
+                CHECK(memcmp(&before, &choice, sizeof choice) != 0, "points %u and %u are one", b, a);
+        }
+    }
+    CHECK(several > 0, "no point has several warps");
+}
+
+/// Chunks with records, which by default have one warp, or several.
+static void test_warps(uint32_t by_default) {
+    zf_choice_space chunks = {.form = "records", .warp = 32};
+    static const uint32_t values[][5] = {[ZF_CHOICE_THREADS] = {2, 64, 128},
+                                         [ZF_CHOICE_WALK] = {2, 32, 1},
+                                         [ZF_CHOICE_RECORDS] = {3, 2, 1, 0},
+                                         [ZF_CHOICE_WARPS] = {4, 1, 2, 4, 8}};
+    for (unsigned k = 0; k <= ZF_CHOICE_WARPS; k++) {
+        chunks.counts[k] = values[k][0];
+        for (uint32_t v = 0; v < values[k][0]; v++) chunks.values[k][v] = values[k][v + 1];
+        if (values[k][0] > 0) zf_choose(&chunks.defaults, (zf_choice_kind)k, chunks.values[k][0]);
+    }
+    zf_choose(&chunks.defaults, ZF_CHOICE_WARPS, by_default);
+    zf_choose(&chunks.defaults, ZF_CHOICE_THREADS, by_default > 1 ? 32 * by_default : 128);
+    check_points(&chunks);
+}
+
 /// A space of chunks, by default walked by one thread, or by a warp four at a time: whatever may be measured is another choice
 /// at each point, and what is kept of one says all that it has.
 static void test_choices(bool by_warp) {
@@ -329,6 +368,8 @@ static void test_choices(bool by_warp) {
 int main(void) {
     test_choices(false);
     test_choices(true);
+    test_warps(1);
+    test_warps(4);
     zf_error error = {0};
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;

@@ -53,6 +53,7 @@ CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREA
           (("gpu_for_i32", "gpu_dfor_i32"), ("0:PREFETCH=0",)),
           (("gpu_rfor_i32",), ("0:L=1,THREADS=128", "0:L=8")),
           (("lz4_u8", "snappy_u8"), ("0:RECORDS=0", "0:RECORDS=1,THREADS=256")),
+          (("lz4_u8",), ("0:WARPS=2", "0:WARPS=4", "0:WARPS=8,RECORDS=1")),
           (("delta_bitpack_i64",), ("0:PREFETCH=1", "0:PREFETCH=1,THREADS=64")),
           (("delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:PREFETCH=0", "0:PREFETCH=1,THREADS=32")),
           (("delta_bitpack_i32", "delta_bitpack_i64"), ("0:STAGE=0", "0:STAGE=1,L=2,THREADS=256"))]

@@ -9,8 +9,8 @@ const zf_explain_form *zf_kernel_forms(const zf_plan *plan) {
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         zf_codegen_form_info info;
         if (!zf_codegen_form(plan, &plan->kernels[k], &info)) return NULL;
-        forms[k] =
-            (zf_explain_form){info.name, info.tile, info.parallel, info.node, info.why, info.hint, info.walk, info.walk_why};
+        forms[k] = (zf_explain_form){info.name, info.tile, info.parallel, info.node,  info.why,
+                                     info.hint, info.walk, info.walk_why, info.warps, info.warps_why};
     }
     return forms;
 }

@@ -11,40 +11,63 @@ enum {
     ALIGNMENT = 16,
 };
 
+static LLVMValueRef load_i32(const zf_records *r, LLVMValueRef v_slot) {
+    return LLVMBuildLoad2(r->cg->builder, r->cg->ty_i32, v_slot, "");
+}
+
+static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
+
 static uint32_t rounded(uint32_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static uint32_t ring_of(const zf_plan *plan, const zf_record_program *program, bool guesses) {
-    uint32_t least = guesses ? 2 * plan->target->wave * program->most : 2 * plan->target->wave, ring = 64;
+static uint32_t tile_of(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
+
+// Several warps have one batch in the making and one that is executed, and behind them what was left of the one before.
+static uint32_t ring_of(const zf_plan *plan, const zf_record_program *program, bool guesses, uint32_t warps) {
+    uint32_t wave = plan->target->wave, room = guesses ? wave * program->most : program->most, ring = 64;
+    uint32_t least = guesses ? 2 * room : 2 * wave;
+    if (warps > 1) least = tile_of(wave) + 1 + 2 * (room + wave);
     while (ring < least) ring *= 2;
     return ring;
 }
-
-static uint32_t tile_of(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
 
 static uint32_t element_size(const zf_plan *plan, const zf_kernel *kernel) {
     return zf_kind_size(zf_simt_type_of(plan, kernel).kind);
 }
 
-uint32_t zf_records_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses) {
-    uint32_t ring = ring_of(plan, program, guesses), size = element_size(plan, kernel), tile = tile_of(plan->target->wave);
-    uint32_t bytes = rounded(ring * 8 * program->words) + rounded(ring * 4);
-    if (program->copies_back) bytes += rounded(tile * 2) + (size > 1 ? rounded(tile * size) : 0);
-    return bytes + (guesses ? zf_records_guess_bytes(plan->target->wave) : 0);
+zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses,
+                                   uint32_t warps) {
+    zf_record_places p = {.ring = ring_of(plan, program, guesses, warps)};
+    uint32_t size = element_size(plan, kernel), tile = tile_of(plan->target->wave), executors = warps > 1 ? warps - 1 : 1;
+    p.begins = rounded(p.ring * 8 * program->words);
+    p.state = p.begins + rounded(p.ring * 4);
+    p.window = p.state + (warps > 1 ? ZF_RECORD_STATE : 0);
+    p.links = p.window + (guesses ? zf_records_guess_bytes(plan->target->wave) : 0);
+    p.values = p.links + rounded(tile * 2);
+    if (program->copies_back) p.tile = rounded(tile * 2) + (size > 1 ? rounded(tile * size) : 0);
+    p.all = p.links + executors * p.tile;
+    return p;
 }
 
 void zf_records_begin(zf_records *r) {
     zf_kernel_build *lower = r->lower;
     zf_cg *cg = r->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
-    uint32_t each = shape.shared_bytes / shape.tiles, tile = tile_of(cg->wave);
-    r->ring = ring_of(lower->plan, &r->program, r->guesses);
-    LLVMValueRef v_all = cg->target->simt->shared(cg, 0, shape.shared_bytes);
-    v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
+    zf_record_places p = zf_records_places(lower->plan, lower->kernel, &r->program, r->guesses, r->warps);
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_all = cg->target->simt->shared(cg, 0, shape.shared_bytes);
+    r->ring = p.ring;
+    if (r->warps == 1) v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, p.all)));
     r->v_data = v_all;
-    r->v_begins = zf_cg_byte_at(cg, r->v_data, rounded(r->ring * 8 * r->program.words));
-    r->v_links = zf_cg_byte_at(cg, r->v_begins, rounded(r->ring * 4));
-    r->v_values = zf_cg_byte_at(cg, r->v_links, rounded(tile * 2));
-    r->v_window = zf_cg_byte_at(cg, v_all, each - zf_records_guess_bytes(cg->wave));
+    r->v_begins = zf_cg_byte_at(cg, v_all, p.begins);
+    r->v_window = zf_cg_byte_at(cg, v_all, p.window);
+    LLVMValueRef v_tiles = zf_cg_byte_at(cg, v_all, p.links); // of the executor
+    if (r->warps > 2) {
+        LLVMValueRef v_number = zf_cg_sub(cg, zf_cg_resize(cg, v_warp, cg->ty_i32, false), zf_cg_i32(cg, 1));
+        v_number = zf_cg_umin(cg, v_number, zf_cg_i32(cg, r->warps - 2)); // the walker has none
+        v_tiles = zf_cg_at(cg, LLVMArrayType2(LLVMInt8TypeInContext(cg->context), p.tile), v_tiles, wide(cg, v_number));
+    }
+    r->v_links = v_tiles;
+    r->v_values = zf_cg_byte_at(cg, v_tiles, p.values - p.links);
+    if (r->warps > 1) r->v_state = zf_cg_byte_at(cg, v_all, p.state);
     r->v_lane = zf_simt_lane(lower);
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
     LLVMValueRef v_two = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 2, 0), zf_cg_resize(cg, r->v_lane, ty_set, false), "");
@@ -62,13 +85,7 @@ void zf_records_begin(zf_records *r) {
 
 // ---- Appending ------------------------------------------------------------------------------------------------
 
-static LLVMValueRef load_i32(const zf_records *r, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(r->cg->builder, r->cg->ty_i32, v_slot, "");
-}
-
-static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
-
-static LLVMValueRef begin_at(const zf_records *r, LLVMValueRef v_number) {
+LLVMValueRef zf_records_begin_at(const zf_records *r, LLVMValueRef v_number) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_place = zf_cg_and(cg, v_number, zf_cg_i32(cg, r->ring - 1));
     return zf_cg_at(cg, cg->ty_i32, r->v_begins, wide(cg, v_place));
@@ -110,7 +127,7 @@ void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, 
     zf_cg *cg = r->cg;
     const zf_record_site *site = &r->program.sites[number];
     LLVMValueRef v_head;
-    zf_cg_store(cg, v_begin, begin_at(r, v_number), 4);
+    zf_cg_store(cg, v_begin, zf_records_begin_at(r, v_number), 4);
     if (is_copy(site)) {
         bool back = site->form.kind == ZF_REGION_BACK;
         v_head = back ? what->v_distance : zf_cg_i64(cg, NEVER);
@@ -134,7 +151,7 @@ void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
     zf_cg_enter(cg, bb_wait);
     zf_cg_cond_br(cg, r->lower->v_is_leader, bb_put, bb_noted);
     zf_cg_enter(cg, bb_put);
-    zf_cg_store(cg, v_end, begin_at(r, v_made), 4);
+    zf_cg_store(cg, v_end, zf_records_begin_at(r, v_made), 4);
     zf_cg_store(cg, zf_cg_i64(cg, (uint64_t)STORED_SITE << 32 | NEVER), word_at(r, v_made, 0), 8);
     zf_cg_br(cg, bb_noted);
     zf_cg_enter(cg, bb_noted);
@@ -270,11 +287,13 @@ static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     LLVMValueRef v_mine = zf_cg_add(cg, v_next, r->v_lane), v_wave = zf_cg_i32(cg, cg->wave);
     LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, r->v_lane, v_waiting);
     v_is = zf_cg_within(cg, v_is, "records that were appended");
-    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, begin_at(r, zf_cg_select(cg, v_is, v_mine, v_last)), 4);
+    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, zf_cg_select(cg, v_is, v_mine, v_last)), 4);
+    if (r->warps == 2) // the next tile begins where the batch ends, and takes its records from there
+        v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, load_i32(r, r->v_end)));
     LLVMValueRef v_away = zf_cg_select(cg, v_is, zf_cg_sub(cg, v_begin, t->v_first), zf_cg_i32(cg, UINT32_MAX));
     LLVMValueRef v_beyond = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntUGT, v_waiting, v_wave), "records beyond the lanes");
     LLVMValueRef v_limit = zf_cg_select(cg, v_beyond, zf_cg_add(cg, v_next, v_wave), v_last);
-    v_limit = zf_cg_load(cg, cg->ty_i32, begin_at(r, v_limit), 4);
+    v_limit = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, v_limit), 4);
     LLVMValueRef v_end = zf_cg_umin(cg, load_i32(r, r->v_end), zf_cg_add(cg, t->v_first, zf_cg_i32(cg, tile_of(cg->wave))));
     t->v_end = zf_cg_select(cg, v_beyond, zf_cg_umin(cg, v_end, v_limit), v_end);
     LLVMValueRef v_row = LLVMBuildLShr(cg->builder, v_away, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
@@ -298,11 +317,42 @@ static LLVMValueRef harmless(const zf_records *r) {
     return zf_lower_pointer(r->lower, s->edge);
 }
 
+// Loads elements that other warps make of the same batch, once they have. v_source: i32.
+static void copy_recent(zf_records *r, tile *t, const LLVMValueRef *v_recent, const LLVMValueRef *v_source,
+                        const LLVMValueRef *v_from, LLVMValueRef v_harmless) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty = element_type(r);
+    LLVMValueRef v_some = zf_cg_i1(cg, false), v_last = zf_cg_i32(cg, 0);
+    LLVMBasicBlockRef bb_recent = zf_cg_block(cg, "recent"), bb_copied = zf_cg_block(cg, "copied");
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_behind = zf_cg_umin(cg, zf_cg_add(cg, v_source[u], zf_cg_i32(cg, 1)), r->v_waits_for);
+        LLVMValueRef v_later = zf_cg_icmp(cg, LLVMIntUGT, v_behind, v_last);
+        v_last = zf_cg_select(cg, zf_cg_and(cg, v_recent[u], v_later), v_behind, v_last);
+        v_some = zf_cg_or(cg, v_some, v_recent[u]);
+    }
+    zf_cg_cond_br(cg, zf_simt_any(r->lower, v_some), bb_recent, bb_copied);
+    zf_cg_enter(cg, bb_recent);
+    zf_records_await(r, v_last);
+    LLVMValueRef v_loaded[ZF_RECORD_ROWS];
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        v_loaded[u] = LLVMBuildLoad2(cg->builder, ty, zf_cg_select(cg, v_recent[u], v_from[u], v_harmless), "");
+        LLVMSetAlignment(v_loaded[u], zf_kind_size(r->lower->type.kind));
+    }
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, ty, t->v_value[u], "");
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_recent[u], v_loaded[u], v_before), t->v_value[u]);
+    }
+    zf_cg_br(cg, bb_copied);
+    LLVMMoveBasicBlockAfter(bb_copied, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_copied);
+}
+
 // Loads what is copied from outside of the tile: of all rows, before any of them is used.
 static void copy_far(zf_records *r, tile *t) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty = element_type(r);
-    LLVMValueRef v_size = zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)), v_from[ZF_RECORD_ROWS];
+    LLVMValueRef v_size = zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)), v_from[ZF_RECORD_ROWS], v_at[ZF_RECORD_ROWS],
+                 v_recent[ZF_RECORD_ROWS], v_source[ZF_RECORD_ROWS];
     LLVMValueRef v_harmless = r->program.copies ? harmless(r) : NULL;
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
         LLVMValueRef v_head = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 0), 8), v_far = t->v_in[u];
@@ -314,13 +364,19 @@ static void copy_far(zf_records *r, tile *t) {
             t->v_near[u] = zf_cg_icmp(cg, LLVMIntULE, v_distance, v_place);
             t->v_link[u] = zf_cg_sub(cg, v_place, v_distance);
             v_far = zf_cg_and(cg, v_far, zf_cg_not(cg, t->v_near[u]));
+            if (r->v_waits_for != NULL) { // its source is of the same batch
+                LLVMValueRef v_most = zf_cg_sub(cg, t->v_at[u], load_i32(r, r->v_batch));
+                v_source[u] = zf_cg_sub(cg, t->v_at[u], v_distance);
+                v_recent[u] = zf_cg_and(cg, v_far, zf_cg_icmp(cg, LLVMIntULE, v_distance, v_most));
+                v_far = zf_cg_and(cg, v_far, zf_cg_not(cg, v_recent[u]));
+            }
         }
         if (!r->program.copies) continue;
         if (r->program.has_terms) v_far = zf_cg_and(cg, v_far, zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, 0)));
         LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1), 8);
         v_offset = zf_cg_add(cg, v_offset, zf_cg_mul(cg, wide(cg, t->v_at[u]), v_size));
-        v_from[u] = zf_cg_at_sink(cg, cg->ty_i8, r->v_out, v_offset);
-        v_from[u] = zf_cg_select(cg, v_far, v_from[u], v_harmless);
+        v_at[u] = zf_cg_at_sink(cg, cg->ty_i8, r->v_out, v_offset);
+        v_from[u] = zf_cg_select(cg, v_far, v_at[u], v_harmless);
     }
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
         LLVMValueRef v = LLVMConstNull(ty);
@@ -330,6 +386,7 @@ static void copy_far(zf_records *r, tile *t) {
         }
         LLVMBuildStore(cg->builder, v, t->v_value[u]);
     }
+    if (r->v_waits_for != NULL) copy_recent(r, t, v_recent, v_source, v_at, v_harmless);
 }
 
 // The value of an expression's record, for the element of row u.
@@ -349,7 +406,7 @@ static void make_term(zf_records *r, const tile *t, uint32_t number, uint32_t u)
         value = zf_cg_scalar(type, zf_cg_from_word(cg, type, v_words[0]));
     } else {
         const zf_binder *binder = &site->stmt->reduce->binders[0];
-        LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, begin_at(r, t->v_record[u]), 4);
+        LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, t->v_record[u]), 4);
         LLVMValueRef v_k = wide(cg, zf_cg_sub(cg, t->v_at[u], v_begin));
         zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, site->local_count + 1);
         for (uint32_t k = 0; k < site->local_count; k++) {
@@ -458,7 +515,7 @@ static void store_rows(zf_records *r, const tile *t) {
     }
 }
 
-static void make_tile(zf_records *r) {
+void zf_records_make_tile(zf_records *r) {
     zf_cg *cg = r->cg;
     tile t = {.v_first = load_i32(r, r->v_tile)};
     LLVMValueRef v_taken;
@@ -491,7 +548,7 @@ void zf_records_drain(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     v_more = zf_cg_or(cg, zf_cg_or(cg, v_more, v_rest), v_full);
     zf_cg_cond_br(cg, v_more, bb_tile, bb_end);
     zf_cg_enter(cg, bb_tile);
-    make_tile(r);
+    zf_records_make_tile(r);
     zf_cg_br(cg, bb_head);
     zf_simt_keep_loop(cg, zf_cg_here(cg));
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));

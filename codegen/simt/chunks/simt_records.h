@@ -17,6 +17,7 @@ enum {
     ZF_RECORD_SITES = 6, ///< statements that emit, at most
     ZF_RECORD_WORDS = 4, ///< words that an expression takes from the walk, at most
     ZF_RECORD_ROWS = 4,  ///< elements of a tile that each lane makes
+    ZF_RECORD_STATE = 48 ///< bytes of the state that several warps of a chunk share
 };
 
 /// A statement that emits.
@@ -62,7 +63,15 @@ typedef struct zf_record_what {
     LLVMValueRef v_words[ZF_RECORD_WORDS]; ///< of an expression (i64)
 } zf_record_what;
 
-/// The records of a warp's chunk.
+/// Where the parts of a chunk's records lie in shared memory, in bytes from their begin.
+typedef struct zf_record_places {
+    uint32_t begins, state, window; ///< the data begin at 0; `state` of several warps, `window` of guesses
+    uint32_t links, values, tile;   ///< of the first executor, and how far the next one's are
+    uint32_t all;                   ///< bytes
+    uint32_t ring;                  ///< records that have a place, a power of two
+} zf_record_places;
+
+/// The records of a chunk.
 typedef struct zf_records {
     zf_record_program program;
     zf_chunk *chunk;
@@ -70,8 +79,9 @@ typedef struct zf_records {
     zf_cg *cg;
     zf_cg_frame *frame; ///< of the body
     bool guesses;
+    uint32_t warps;                                   ///< of the chunk
     uint32_t ring;                                    ///< records that have a place, a power of two
-    LLVMValueRef v_begins, v_data, v_links, v_values; ///< the warp's in shared memory
+    LLVMValueRef v_begins, v_data, v_links, v_values; ///< in shared memory; the latter two are of each executor
     LLVMValueRef v_window;                            ///< of the guesses, in shared memory
     LLVMValueRef v_loaded;       ///< slot (i32): the half of the stream that is in the window, with the next,
     LLVMValueRef v_windows;      ///< slot (i32): windows so far
@@ -84,10 +94,21 @@ typedef struct zf_records {
     LLVMValueRef v_taken;        ///< slot (i32): the record of the element before the next tile
     LLVMValueRef v_end;          ///< slot (i32): elements of all records
     LLVMValueRef v_tile;         ///< slot (i32): the next tile's first element
+    // ---- of several warps (simt_record_warps.c), of which the first walks. In the others' slots are their own tile and its end
+    LLVMValueRef v_is_walker;         ///< i1
+    LLVMValueRef v_state, v_progress; ///< in shared memory: two batches, and elements that are made
+    LLVMValueRef v_turn;              ///< slot (i32): which of the two is written
+    LLVMValueRef v_before;            ///< slot (i32): the walker's records before this batch
+    LLVMValueRef v_batch;             ///< slot (i32): the first element of the batch that is executed,
+    LLVMValueRef v_batch_end;         ///< slot (i32): and the one behind it
+    LLVMValueRef v_batch_made;        ///< slot (i32): its records and all before,
+    LLVMValueRef v_batch_low;         ///< slot (i32): and one of the first that have a place still
+    LLVMValueRef v_waits_for;         ///< i32: first element of the tile that is made, where others make those before it; or NULL
 } zf_records;
 
-/// Bytes of shared memory that a warp needs.
-uint32_t zf_records_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses);
+/// Lays out the records of a chunk that so many warps make.
+zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses,
+                                   uint32_t warps);
 /// Begins the records of a chunk.
 void zf_records_begin(zf_records *records);
 /// Appends a record of v_count (i32) elements that begin at v_begin (i32), as number v_number (i32).
@@ -110,6 +131,28 @@ void zf_records_store(zf_records *records, const zf_record_site *site, LLVMValue
 /// Makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than v_room (i32) records have a
 /// place.
 void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
+/// Where a record's begin is; v_number: i32.
+LLVMValueRef zf_records_begin_at(const zf_records *records, LLVMValueRef v_number);
+/// Makes the tile of a warp that begins at v_tile, and ends at v_end at the latest.
+void zf_records_make_tile(zf_records *records);
+
+// ---- simt_record_warps.c ----
+/// Begins a chunk of several warps: clears their state in shared memory. Returns what v (i1) is in the block's first thread.
+LLVMValueRef zf_records_meet_first(zf_kernel_build *lower, LLVMValueRef v_state, LLVMValueRef v);
+/// Begins their batches, behind zf_records_begin.
+void zf_records_warps_begin(zf_records *records);
+/// Walker: whether the batch should end (i1), where a step appends up to `room` records.
+LLVMValueRef zf_records_is_batch(zf_records *records, uint32_t room);
+/// Walker: hands over the tiles that are whole or, if v_last (i1), all elements that there are.
+void zf_records_publish(zf_records *records, LLVMValueRef v_last);
+/// Any warp: the chunk has failed (by one lane).
+void zf_records_fail(zf_records *records);
+/// Executors: make the batch.
+void zf_records_execute(zf_records *records);
+/// All warps end a batch together. *v_failed, *v_last (i1): what happened in it.
+void zf_records_meet(zf_records *records, LLVMValueRef *v_failed, LLVMValueRef *v_last);
+/// Waits until the elements of the batch before v_made (i32, each lane's own) are made.
+void zf_records_await(zf_records *records, LLVMValueRef v_made);
 
 // ---- simt_guess.c ----
 /// Bytes of shared memory that a warp's guesses need.

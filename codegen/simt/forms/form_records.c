@@ -10,7 +10,11 @@
 
 enum {
     THREADS = 128,
-    REGISTERS = 64, // so that 32 warps of a multiprocessor run at once
+    REGISTERS = 64,         // so that 32 warps of a multiprocessor run at once
+    REGISTERS_SEVERAL = 96, // few chunks have fewer: their code spills nothing
+    MOST_WARPS = 8,         // of a chunk
+    USUAL_WARPS = 4,        // at most: the walker is what the others wait for then
+    BYTES_EACH = 256 << 10, // of a chunk, for each warp: a column of 1 GiB has 4,096 of them, which fill a GPU
 };
 
 // Values of the choice RECORDS.
@@ -24,11 +28,37 @@ static uint32_t default_of(const zf_record_program *program) {
     return program->copies ? TOGETHER : NONE;
 }
 
+static uint32_t bytes_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, uint32_t way,
+                         uint32_t warps) {
+    return zf_records_places(plan, kernel, program, way == GUESSED, warps).all;
+}
+
 static uint32_t way_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
-    uint32_t most = most_of(program), way = zf_choice_value(&kernel->choice, ZF_CHOICE_RECORDS, default_of(program));
+    uint32_t usual = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, 1) > 1 ? most_of(program) : default_of(program);
+    uint32_t most = most_of(program), way = zf_choice_value(&kernel->choice, ZF_CHOICE_RECORDS, usual);
     if (way > most) way = most;
-    while (way != NONE && zf_records_bytes(plan, kernel, program, way == GUESSED) > plan->target->shared_bytes) way--;
+    while (way != NONE && bytes_of(plan, kernel, program, way, 1) > plan->target->shared_bytes) way--;
     return way;
+}
+
+static uint64_t chunk_bytes(const zf_plan *plan, const zf_kernel *kernel) {
+    return plan->graph->nodes[kernel->root].codec->chunk_size * zf_kind_size(zf_simt_type_of(plan, kernel).kind);
+}
+
+// Long chunks are few. How many a launch has is not known here; of chunks as long as this, 1 GiB has too few for a warp each.
+static uint32_t default_warps(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t warps = 1;
+    while (warps < USUAL_WARPS && 2 * (uint64_t)warps * BYTES_EACH <= chunk_bytes(plan, kernel)) warps *= 2;
+    return warps;
+}
+
+// The warps of a chunk, as many as there is shared memory for.
+static uint32_t warps_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
+    uint32_t way = way_of(plan, kernel, program);
+    uint32_t usual = zf_is_chosen(&kernel->choice, ZF_CHOICE_THREADS) ? 1 : default_warps(plan, kernel);
+    uint32_t warps = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, usual);
+    while (warps > 1 && bytes_of(plan, kernel, program, way, warps) > plan->target->shared_bytes) warps /= 2;
+    return warps;
 }
 
 bool zf_form_records_fits(const zf_plan *plan, const zf_kernel *kernel) {
@@ -36,28 +66,59 @@ bool zf_form_records_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->by_warp && zf_record_program_of(plan, kernel, &program) && way_of(plan, kernel, &program) != NONE;
 }
 
+// Returns `threads`, or as many as there is shared memory for, where each warp has a chunk that needs `each` bytes.
+static uint32_t threads_within(const zf_plan *plan, uint32_t threads, uint32_t each) {
+    while (threads > plan->target->wave && threads / plan->target->wave * each > plan->target->shared_bytes) threads /= 2;
+    return threads;
+}
+
 zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel) {
     zf_record_program program;
     zf_record_program_of(plan, kernel, &program);
-    uint32_t each = zf_records_bytes(plan, kernel, &program, way_of(plan, kernel, &program) == GUESSED);
-    uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, THREADS);
-    while (threads > plan->target->wave && threads / plan->target->wave * each > plan->target->shared_bytes) threads /= 2;
-    uint32_t tiles = threads / plan->target->wave;
-    return (zf_simt_shape){
-        .threads = threads, .tiles = tiles, .span = 1, .shared_bytes = tiles * each, .registers = REGISTERS, .slow = true};
+    uint32_t warps = warps_of(plan, kernel, &program), wave = plan->target->wave;
+    uint32_t each = bytes_of(plan, kernel, &program, way_of(plan, kernel, &program), warps);
+    zf_simt_shape shape = {.threads = warps * wave, .tiles = 1, .span = 1, .shared_bytes = each, .slow = true};
+    shape.registers = warps > 1 ? REGISTERS_SEVERAL : REGISTERS;
+    if (warps > 1) return shape;
+    shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, THREADS), each);
+    shape.tiles = shape.threads / wave;
+    shape.shared_bytes = shape.tiles * each;
+    return shape;
 }
 
 void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *space) {
     zf_record_program program;
     if (!zf_record_program_of(plan, kernel, &program)) return;
-    zf_choice_allow_up_to(space, ZF_CHOICE_RECORDS, most_of(&program));
+    uint32_t most = most_of(&program);
+    zf_choice_allow_up_to(space, ZF_CHOICE_RECORDS, most);
     zf_choose(&space->defaults, ZF_CHOICE_RECORDS, default_of(&program));
+    for (uint32_t warps = 1; warps <= MOST_WARPS; warps *= 2) {
+        if (warps > 1 && bytes_of(plan, kernel, &program, most, warps) > plan->target->shared_bytes) break;
+        zf_choice_allow(space, ZF_CHOICE_WARPS, warps);
+    }
+    zf_choose(&space->defaults, ZF_CHOICE_WARPS, default_of(&program) == NONE ? 1 : warps_of(plan, kernel, &program));
 }
 
 void zf_form_records_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
-    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
+    zf_record_program program;
+    zf_record_program_of(plan, kernel, &program);
+    uint32_t each = bytes_of(plan, kernel, &program, way_of(plan, kernel, &program), 1);
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, threads_within(plan, plan->target->threads, each));
     zf_form_allow_records(plan, kernel, space);
     zf_form_allow_walk(plan, kernel, shape, space);
+}
+
+static void tell_warps(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program,
+                       zf_codegen_form_info *out) {
+    out->warps = warps_of(plan, kernel, program);
+    if (zf_is_chosen(&kernel->choice, ZF_CHOICE_WARPS))
+        out->warps_why = "as WARPS says";
+    else if (zf_is_chosen(&kernel->choice, ZF_CHOICE_THREADS))
+        out->warps_why = "as THREADS says";
+    else if (out->warps > 1)
+        out->warps_why = "chunks of 512 KiB and more are too few for a warp each";
+    else
+        out->warps_why = "chunks below 512 KiB are enough for a warp each";
 }
 
 void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out) {
@@ -71,6 +132,7 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
                     : way == most_of(&program) || !fits ? program.why
                                                         : "ranges of expressions are faster so";
     if (fits && zf_is_chosen(&kernel->choice, ZF_CHOICE_RECORDS) && way != most_of(&program)) out->walk_why = "as RECORDS says";
+    if (way != NONE) tell_warps(plan, kernel, &program, out);
 }
 
 // ---- The walk -------------------------------------------------------------------------------------------------
@@ -80,6 +142,7 @@ typedef struct walk {
     zf_chunk chunk; ///< first: callbacks get a pointer to its environment
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
+    LLVMBasicBlockRef bb_none;                                             ///< behind the chunk
 } walk;
 
 static const char walked[] = "a walked step";
@@ -147,20 +210,11 @@ static void enter_turns(zf_records *r, const zf_stmt *loop) {
     LLVMBuildStore(cg->builder, v_turns, r->v_turns);
 }
 
-static void walk_loop(zf_records *r) {
+// Guesses steps, or all lanes walk one. Goes on at bb_next, or at bb_done behind the last step.
+static void walk_step(zf_records *r, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done) {
     zf_cg *cg = r->cg;
     const zf_stmt *loop = r->program.loop;
-    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "steps"), bb_walk = zf_cg_block(cg, "step"), bb_body = zf_cg_block(cg, "walk"),
-                      bb_next = zf_cg_block(cg, "step_done"), bb_done = zf_cg_block(cg, "steps_done"),
-                      bb_drain = zf_cg_block(cg, "tiles"), bb_end = zf_cg_block(cg, "walked");
-    LLVMValueRef v_last = zf_cg_alloca(cg, cg->ty_i1, "last");
-    if (r->guesses) zf_records_guess_begin(r);
-    if (r->program.inner != NULL) {
-        r->v_turns = zf_cg_alloca(cg, cg->ty_i32, "turns");
-        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_turns);
-    }
-    zf_cg_br(cg, bb_head);
-    zf_cg_enter(cg, bb_head);
+    LLVMBasicBlockRef bb_walk = zf_cg_block(cg, "step"), bb_body = zf_cg_block(cg, "walk");
     if (r->program.inner != NULL) walk_turns(r, bb_next);
     if (r->guesses)
         zf_records_guess(r, false, bb_walk, bb_next, bb_done);
@@ -175,6 +229,21 @@ static void walk_loop(zf_records *r) {
     zf_cg_loop_body(cg, r->frame, loop, bb_done, bb_next);
     cg->sites_in = NULL;
     zf_cg_br(cg, bb_next);
+}
+
+// Records that a step appends, at most.
+static uint32_t room_of(const zf_records *r) { return r->guesses ? r->cg->wave * r->program.most : r->program.most; }
+
+// One warp walks, and makes the elements.
+static void walk_alone(zf_records *r) {
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "steps"), bb_next = zf_cg_block(cg, "step_done"),
+                      bb_done = zf_cg_block(cg, "steps_done"), bb_drain = zf_cg_block(cg, "tiles"),
+                      bb_end = zf_cg_block(cg, "walked");
+    LLVMValueRef v_last = zf_cg_alloca(cg, cg->ty_i1, "last");
+    zf_cg_br(cg, bb_head);
+    zf_cg_enter(cg, bb_head);
+    walk_step(r, bb_next, bb_done);
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_last);
@@ -186,7 +255,7 @@ static void walk_loop(zf_records *r) {
     LLVMMoveBasicBlockAfter(bb_drain, bb_done);
     zf_cg_enter(cg, bb_drain);
     v_last = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_last, "");
-    zf_records_drain(r, v_last, r->guesses ? cg->wave * r->program.most : r->program.most);
+    zf_records_drain(r, v_last, room_of(r));
     if (r->program.has_terms) { // a failed element only ended that element
         LLVMBasicBlockRef bb_well = zf_cg_block(cg, "tiles_well");
         LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
@@ -196,6 +265,78 @@ static void walk_loop(zf_records *r) {
     zf_cg_cond_br(cg, v_last, bb_end, bb_head);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
+}
+
+// The first warp walks, the others make the elements of the batch before (simt_record_warps.c). Only the walker goes on behind
+// the loop.
+static void walk_apart(walk *w) {
+    zf_records *r = &w->records;
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_stop = r->chunk->bb_stop, bb_batch = zf_cg_block(cg, "batch"), bb_begin = zf_cg_block(cg, "walk_batch"),
+                      bb_head = zf_cg_block(cg, "steps"), bb_next = zf_cg_block(cg, "step_done"),
+                      bb_done = zf_cg_block(cg, "steps_done"), bb_publish = zf_cg_block(cg, "batch_walked"),
+                      bb_failed = zf_cg_block(cg, "walk_failed"), bb_execute = zf_cg_block(cg, "execute"),
+                      bb_meet = zf_cg_block(cg, "meet"), bb_well = zf_cg_block(cg, "batches_well"),
+                      bb_end = zf_cg_block(cg, "batches_done"), bb_rest = zf_cg_block(cg, "walked");
+    LLVMValueRef v_ends = zf_cg_alloca(cg, cg->ty_i1, "ends"), v_over = zf_cg_alloca(cg, cg->ty_i1, "over");
+    zf_records_warps_begin(r);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_over); // the walker is done: this batch is executed alone
+    zf_cg_br(cg, bb_batch);
+    zf_cg_enter(cg, bb_batch);
+    zf_cg_cond_br(cg, r->v_is_walker, bb_begin, bb_execute);
+    zf_cg_enter(cg, bb_begin);
+    zf_cg_cond_br(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, v_over, ""), bb_meet, bb_head);
+    zf_cg_enter(cg, bb_head);
+    r->chunk->bb_stop = bb_failed;
+    walk_step(r, bb_next, bb_done);
+    r->chunk->bb_stop = bb_stop;
+    LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_next);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_ends);
+    zf_cg_cond_br(cg, zf_records_is_batch(r, room_of(r)), bb_publish, bb_head);
+    LLVMMoveBasicBlockAfter(bb_done, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_done);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ends);
+    zf_cg_br(cg, bb_publish);
+    LLVMMoveBasicBlockAfter(bb_publish, bb_done);
+    zf_cg_enter(cg, bb_publish);
+    zf_records_publish(r, LLVMBuildLoad2(cg->builder, cg->ty_i1, v_ends, ""));
+    zf_cg_br(cg, bb_meet);
+    LLVMMoveBasicBlockAfter(bb_failed, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_failed);
+    zf_records_fail(r);
+    zf_cg_br(cg, bb_meet);
+    LLVMMoveBasicBlockAfter(bb_execute, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_execute);
+    zf_records_execute(r);
+    zf_cg_br(cg, bb_meet);
+    LLVMMoveBasicBlockAfter(bb_meet, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_meet);
+    LLVMValueRef v_failed, v_last, v_was;
+    zf_records_meet(r, &v_failed, &v_last);
+    zf_cg_cond_br(cg, v_failed, bb_stop, bb_well);
+    zf_cg_enter(cg, bb_well);
+    v_was = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_over, "");
+    LLVMBuildStore(cg->builder, v_last, v_over);
+    zf_cg_cond_br(cg, v_was, bb_end, bb_batch);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+    zf_cg_cond_br(cg, r->v_is_walker, bb_rest, w->bb_none);
+    zf_cg_enter(cg, bb_rest);
+}
+
+static void walk_loop(walk *w) {
+    zf_records *r = &w->records;
+    zf_cg *cg = r->cg;
+    if (r->guesses) zf_records_guess_begin(r);
+    if (r->program.inner != NULL) {
+        r->v_turns = zf_cg_alloca(cg, cg->ty_i32, "turns");
+        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_turns);
+    }
+    if (r->warps > 1)
+        walk_apart(w);
+    else
+        walk_alone(r);
     if (r->guesses) zf_records_guess_end(r);
 }
 
@@ -204,7 +345,7 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_records *r = &w->records;
     if (stmt == r->program.loop) {
         r->frame = frame;
-        walk_loop(r);
+        walk_loop(w);
         return true;
     }
     if (r->guess == NULL && r->program.inner != NULL && stmt == r->program.inner) {
@@ -216,6 +357,18 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (site < 0) return w->statement(cg, frame, stmt);
     append(r, (uint32_t)site);
     return true;
+}
+
+// Whether a failure of other thread blocks is seen already must be the same for all warps of a chunk.
+static LLVMValueRef agree(zf_kernel_build *lower, LLVMValueRef v) {
+    const zf_plan *plan = lower->plan;
+    zf_record_program program;
+    zf_record_program_of(plan, lower->kernel, &program);
+    zf_simt_shape shape = zf_simt_shape_of(plan, lower->kernel);
+    bool guesses = way_of(plan, lower->kernel, &program) == GUESSED;
+    zf_record_places places = zf_records_places(plan, lower->kernel, &program, guesses, warps_of(plan, lower->kernel, &program));
+    LLVMValueRef v_all = lower->cg->target->simt->shared(lower->cg, 0, shape.shared_bytes);
+    return zf_records_meet_first(lower, zf_cg_byte_at(lower->cg, v_all, places.state), v);
 }
 
 static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry, .prefetch = zf_simt_prefetch_chunk};
@@ -232,11 +385,13 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     w.records = (zf_records){.chunk = chunk, .lower = lower, .cg = cg};
     zf_record_program_of(lower->plan, lower->kernel, &w.records.program);
     w.records.guesses = way_of(lower->plan, lower->kernel, &w.records.program) == GUESSED;
+    w.records.warps = warps_of(lower->plan, lower->kernel, &w.records.program);
+    if (w.records.warps > 1) lower->agree = agree;
     lower->chunk = chunk;
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     LLVMValueRef v_chunks = zf_lower_chunk_count(lower, lower->kernel->root);
-    LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk"), bb_none = zf_cg_block(cg, "chunk_done"),
+    LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk"), bb_none = w.bb_none = zf_cg_block(cg, "chunk_done"),
                       bb_slow = zf_cg_block(cg, "slow");
     chunk->v_number = tiles.v_tile;
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, chunk->v_number, v_chunks), bb_chunk, bb_none);
@@ -255,6 +410,13 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg_br(cg, bb_none);
     LLVMMoveBasicBlockAfter(bb_slow, zf_cg_here(cg));
     zf_cg_enter(cg, bb_slow);
+    if (w.records.warps > 1) { // the first warp makes it; nobody waits for the others
+        LLVMBasicBlockRef bb_first = zf_cg_block(cg, "slow_first");
+        LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_warp(lower), zf_cg_i64(cg, 0));
+        zf_cg_cond_br(cg, v_first, bb_first, lower->simt->bb_leave);
+        LLVMMoveBasicBlockAfter(bb_first, bb_slow);
+        zf_cg_enter(cg, bb_first);
+    }
     if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of chunks that fail")) {
         zf_simt_call_slow(lower);
     } else { // whatever failed is reported, also of a chunk whose elements are right
@@ -262,7 +424,7 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_lower_report(lower, chunk->v_start);
     }
     zf_cg_br(cg, lower->simt->bb_leave);
-    LLVMMoveBasicBlockAfter(bb_none, bb_slow);
+    LLVMMoveBasicBlockAfter(bb_none, zf_cg_here(cg));
     zf_cg_enter(cg, bb_none);
     zf_lower_tiles_end(lower, &tiles);
     lower->chunk = NULL;

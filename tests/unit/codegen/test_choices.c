@@ -45,7 +45,8 @@ static void check_texts(void) {
         {"4097:L=8", "begins with no number"},
         {"99999999999999999999:L=8", "begins with no number"},
         {"0:", "`0:` is not a choice"},
-        {"0:L", "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, PREFETCH, TABLE or RECORDS"},
+        {"0:L",
+         "is not a choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, PREFETCH, TABLE, RECORDS or WARPS"},
         {"0:=8", "is not a choice"},
         {"0:LL=8", "is not a choice"},
         {"0: L=8", "is not a choice"},
@@ -169,6 +170,15 @@ static const refused answers[] = {
     {"copied", "0:WALK=1,L=2", "kernel 0 (warp): a thread that walks alone (WALK=1) has one chunk, not 2"},
     {"copied", "0:WALK=1,L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
     {"copied", "0:L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
+    {"climbs", "0:RECORDS=1", "kernel 0 (warp): RECORDS cannot be 1, there is nothing to choose"}, // it emits in a function
+    {"noted", "0:WARPS=8", NULL},
+    {"noted", "0:WARPS=4,RECORDS=1", NULL},
+    {"noted", "0:WARPS=1,THREADS=64", NULL},
+    {"noted", "0:WARPS=3", "kernel 0 (records): WARPS cannot be 3, only 1, 2, 4 or 8"},
+    {"noted", "0:WARPS=2,THREADS=64", "the warps of a chunk are a thread block, whose THREADS are no choice beside WARPS=2"},
+    {"noted", "0:WARPS=2,RECORDS=0", "without records (RECORDS=0) a chunk has no other WARPS=2"},
+    {"noted", "0:WARPS=2,WALK=1", "a thread that walks alone (WALK=1) has no other WARPS=2"},
+    {"fewer", "0:THREADS=64", NULL},
     {"lanes", "0:THREADS=256", NULL},
     {"lanes", "0:THREADS=128", "kernel 0 (lanes): THREADS cannot be 128, only 256"},
 };
@@ -339,6 +349,31 @@ static void check_staged(const zf_spec *spec) {
     }
 }
 
+// Long chunks are few: they have several warps by default, which are a thread block; where THREADS are chosen they have one.
+static void check_warps(const zf_spec *spec) {
+    static const struct {
+        const char *column, *text;
+        uint32_t warps, threads, tiles;
+    } wanted[] = {
+        {"noted", NULL, 1, 128, 4},        {"few", NULL, 2, 64, 1},           {"fewer", NULL, 4, 128, 1},
+        {"noted", "0:WARPS=8", 8, 256, 1}, {"fewer", "0:WARPS=1", 1, 128, 4}, {"fewer", "0:THREADS=64", 1, 64, 2},
+    };
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+        const zf_column *column = find_column(spec, "choices", wanted[k].column);
+        if (column == NULL) return;
+        planned p = make_plan(column, "nvptx", wanted[k].text);
+        zf_codegen_form_info info;
+        zf_simt_shape shape = zf_simt_shape_of(p.plan, &p.plan->kernels[0]);
+        CHECK(zf_codegen_form(p.plan, &p.plan->kernels[0], &info) && info.warps == wanted[k].warps && info.warps_why != NULL,
+              "%s, %s: %u warps", wanted[k].column, wanted[k].text, info.warps);
+        CHECK(shape.threads == wanted[k].threads && shape.tiles == wanted[k].tiles, "%s, %s: %u threads, %u chunks",
+              wanted[k].column, wanted[k].text, shape.threads, shape.tiles);
+        zf_choice_space space = zf_codegen_space(p.plan, &p.plan->kernels[0]);
+        CHECK(zf_choice_space_allows(&space, &(zf_choice){0}, NULL), "%s: the default is not legal", wanted[k].column);
+        zf_arena_destroy(p.arena);
+    }
+}
+
 int main(void) {
     check_texts();
     zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/codegen/choices.zf", ZF_STD);
@@ -354,6 +389,7 @@ int main(void) {
         check_listing(packed);
     }
     check_staged(spec);
+    check_warps(spec);
     for (const zf_column *c = zf_spec_find_table(spec, "choices")->columns; c != NULL; c = c->next) check_combinations(c);
     zf_spec_destroy(spec);
     return check_result();
