@@ -33,9 +33,12 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     zf_compiler *compiler = diff_compiler(c->machine, level);
     zf_plan_request request = {.target = diff_target(c->machine, level), .states = c->states, .sites = c->sites};
     if (zf_decoder_create(compiler, c->column, branches, branch_count, &request, &decoder, error) != ZF_OK) return NULL;
-    if (level == DIFF_GPU && c->machine->choosing != NULL) { // again, with choices that its kernels may have
+    if (level == DIFF_GPU && (c->machine->choosing != NULL || c->machine->warps > 0)) { // again, as its kernels may be
         zf_choices choices;
-        diff_choose(c->machine->choosing, decoder->plan, &choices);
+        if (c->machine->choosing != NULL)
+            diff_choose(c->machine->choosing, decoder->plan, &choices);
+        else
+            diff_choose_warps(decoder->plan, c->machine->warps, &choices);
         zf_decoder_free(decoder);
         request.choices = &choices;
         if (zf_decoder_create(compiler, c->column, branches, branch_count, &request, &decoder, error) != ZF_OK) return NULL;

@@ -30,11 +30,27 @@ void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out) 
                 uint32_t count = space.counts[c], turn = c == ZF_CHOICE_THREADS ? number : number + number / threads * (c + 1);
                 if (count > 0 && c != ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)c, space.values[c][turn % count]);
             }
+            if (choice.values[ZF_CHOICE_WARPS] > 1) { // the warps of a chunk are a thread block
+                choice.chosen &= ~(UINT32_C(1) << ZF_CHOICE_THREADS);
+                choice.values[ZF_CHOICE_THREADS] = 0;
+            }
         } while (!zf_choice_space_allows(&space, &choice, NULL));
         for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
             if (!zf_is_chosen(&choice, (zf_choice_kind)c) || space.counts[c] == 1) continue;
             choosing->chosen[form][c][choice.values[c]]++;
         }
+        out->kernels[out->count] = k;
+        out->of[out->count++] = choice;
+    }
+}
+
+void diff_choose_warps(const zf_plan *plan, uint32_t warps, zf_choices *out) {
+    *out = (zf_choices){0};
+    for (uint32_t k = 0; k < plan->kernel_count && k < ZF_CHOICES_KERNELS; k++) {
+        zf_choice_space space = zf_codegen_space(plan, &plan->kernels[k]);
+        zf_choice choice = {0};
+        zf_choose(&choice, ZF_CHOICE_WARPS, warps);
+        if (!zf_choice_space_allows(&space, &choice, NULL)) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
     }

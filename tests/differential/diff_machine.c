@@ -71,6 +71,8 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         return false;
     }
     if (getenv("ZF_TEST_CHOICES") != NULL) m->choosing = diff_choosing_make(strtoull(getenv("ZF_TEST_CHOICES"), NULL, 10));
+    const char *warps = getenv("ZF_TEST_CHUNK_WARPS");
+    if (warps != NULL) m->warps = (uint32_t)strtoul(warps, NULL, 10);
     zf_error error = {0};
     if (open_gpu(m, &error) == ZF_OK) return true;
     zf_text_printf(message, "%s: %s", error.code, error.message);

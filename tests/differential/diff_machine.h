@@ -18,6 +18,7 @@ typedef struct diff_machine {
     zf_accelerator *gpu;
     bool emulated;                  ///< the machine's own; else the first context's
     struct diff_choosing *choosing; ///< NULL: GPU kernels are as they are by default (diff_choose.c)
+    uint32_t warps;                 ///< of chunks that may have as many; 0: the default
 } diff_machine;
 
 /// The compiler and the target of a form.
@@ -25,7 +26,8 @@ zf_compiler *diff_compiler(const diff_machine *m, unsigned form);
 zf_abi_target diff_target(const diff_machine *m, unsigned form);
 
 /// With the library of `std_dir`; NULL: the source tree's. ZF_TEST_CHUNK_THREADS is its zf_compiler_options.chunk_threads.
-/// ZF_TEST_CHOICES, a number: GPU kernels have choices, others for each number.
+/// ZF_TEST_CHOICES, a number: GPU kernels have choices, others for each number. Else ZF_TEST_CHUNK_WARPS is the warps of chunks
+/// that may have as many.
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message);
 void diff_machine_close(diff_machine *m);
 const char *diff_level_name(unsigned form); ///< "-O0"

@@ -106,7 +106,7 @@ static void run_file(run *r, const zf_column *column, data_shape shape) {
     interp_destroy(in);
 }
 
-/// Whether a warp walks chunks of the column on the machine's GPU.
+/// Whether a warp walks chunks of the column on the machine's GPU, or as many as are asked for make them.
 static bool has_warps(diff_case *c) {
     static const uint8_t first[64]; // of all alternatives
     zf_error error = {0};
@@ -115,7 +115,8 @@ static bool has_warps(diff_case *c) {
     CHECK(decoder != NULL || error.status == ZF_ERR_UNSUPPORTED, "%s: %s", c->column->table->name, error.message);
     bool some = false;
     for (uint32_t k = 0; decoder != NULL && k < decoder->plan->kernel_count; k++)
-        some = some || decoder->plan->kernels[k].by_warp;
+        some = some || (c->machine->warps > 0 ? zf_is_chosen(&decoder->plan->kernels[k].choice, ZF_CHOICE_WARPS)
+                                              : decoder->plan->kernels[k].by_warp);
     return some;
 }
 

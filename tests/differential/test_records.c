@@ -33,15 +33,18 @@ typedef struct code {
     const zf_abi_code *code;
 } code;
 
-// `records`: the choice RECORDS of the only kernel; 0: the default.
-static bool make_code(run *r, const zf_column *column, const interp_block *like, const char *without, uint32_t records,
-                      code *out) {
+// How the only kernel is lowered: choices. 0: the default.
+typedef struct way {
+    uint32_t records, warps;
+} way;
+
+static bool make_code(run *r, const zf_column *column, const interp_block *like, const char *without, way chosen, code *out) {
     zf_error error = {0};
     zf_choices choices = {.count = 1};
-    zf_choose(&choices.of[0], ZF_CHOICE_RECORDS, records);
+    if (chosen.records > 0) zf_choose(&choices.of[0], ZF_CHOICE_RECORDS, chosen.records);
+    if (chosen.warps > 0) zf_choose(&choices.of[0], ZF_CHOICE_WARPS, chosen.warps);
     *out = (code){.column = column, .sites = {.all_of = without}};
-    zf_plan_request request = {
-        .target = diff_target(&r->machine, DIFF_GPU), .sites = &out->sites, .choices = records > 0 ? &choices : NULL};
+    zf_plan_request request = {.target = diff_target(&r->machine, DIFF_GPU), .sites = &out->sites, .choices = &choices};
     bool made = zf_decoder_create(diff_compiler(&r->machine, DIFF_GPU), column, like->branches, like->branch_count, &request,
                                   &out->decoder, &error) == ZF_OK &&
                 zf_decoder_code_for(out->decoder, NULL, &out->code, &error) == ZF_OK;
@@ -108,7 +111,7 @@ static bool encode(interp *in, const zf_column *column, const interp_stream *pla
     return interp_encode(in, column, plain, &tree, &report) == INTERP_OK && interp_flatten(in, column, tree, block) == INTERP_OK;
 }
 
-static void check_ways(run *r, const char *table, unsigned number) {
+static void check_ways(run *r, const char *table, unsigned number, way chosen) {
     const zf_column *column = find_column(r, table, "c");
     interp *in = interp_create(&(interp_options){.no_verify = true});
     code c = {0};
@@ -118,7 +121,7 @@ static void check_ways(run *r, const char *table, unsigned number) {
         interp_stream *plain = data_stream(in, column->type, shapes[(s + number) % SHAPES], s + number, rows);
         interp_block block;
         if (!encode(in, column, plain, &block)) continue;
-        if (c.code == NULL && !make_code(r, column, &block, slow_path, 0, &c)) break;
+        if (c.code == NULL && !make_code(r, column, &block, slow_path, chosen, &c)) break;
         const uint8_t *wanted = interp_stream_bytes(plain);
         check_rows(r, &c, &block, 0, rows, wanted, data_shape_name(shapes[(s + number) % SHAPES]));
         check_rows(r, &c, &block, rows / 3, rows - rows / 4, wanted, data_shape_name(shapes[(s + number) % SHAPES]));
@@ -132,11 +135,13 @@ static void check_ways(run *r, const char *table, unsigned number) {
 static void run_ways(run *r) {
     // `copies` is not of them: it copies nothing from before its chunk, which is left to the slow path.
     static const char *const records[] = {"on_std_lz4",     "on_std_snappy",   "on_std_packbits", "on_std_byte_rle",
-                                          "on_std_rle1",    "on_std_lz_split", "on_std_lz_coded", "on_window",
-                                          "on_window_deep", "on_mixed_turns",  "on_plain_turns",  "on_packbits"};
-    static const char *const sums[] = {"on_std_delta", "on_short_sums", "on_long_sums"}; // rle2: check_deltas
-    for (unsigned k = 0; k < sizeof records / sizeof *records; k++) check_ways(r, records[k], k);
-    for (unsigned k = 0; k < sizeof sums / sizeof *sums; k++) check_ways(r, sums[k], k);
+                                          "on_std_rle1",    "on_std_lz_split", "on_window",       "on_mixed_turns",
+                                          "on_plain_turns", "on_packbits"};
+    // Sums, which have one warp, and columns of several kernels. rle2: check_deltas
+    static const char *const others[] = {"on_std_delta", "on_short_sums", "on_long_sums", "on_std_lz_coded", "on_window_deep"};
+    for (unsigned k = 0; k < sizeof records / sizeof *records; k++)
+        for (uint32_t warps = 1; warps <= 8; warps *= 2) check_ways(r, records[k], k, (way){.warps = warps});
+    for (unsigned k = 0; k < sizeof others / sizeof *others; k++) check_ways(r, others[k], k, (way){0});
 }
 
 // ---- Edges ----------------------------------------------------------------------------------------------------
@@ -396,7 +401,7 @@ static void check_cut(run *r, interp *in, const code *whole, const interp_block 
 
 enum { CUTS = 12, CUT_FROM = 9, CUT_STEPS = 90 };
 
-static void check_edges(run *r, const char *name, uint32_t records) {
+static void check_edges(run *r, const char *name, way chosen) {
     const zf_column *column = find_column(r, "edges", name);
     uint32_t wave = diff_target(&r->machine, DIFF_GPU).arch == 64 ? 64 : 32;
     interp *in = interp_create(&(interp_options){.no_verify = true});
@@ -405,10 +410,10 @@ static void check_edges(run *r, const char *name, uint32_t records) {
     interp_block one;
     const char *what;
     bool made = column != NULL && encode(in, column, data_stream(in, column->type, DATA_CONSTANT, 1, 1), &one) &&
-                make_code(r, column, &one, slow_path, records, &fast) && make_code(r, column, &one, NULL, records, &whole);
+                make_code(r, column, &one, slow_path, chosen, &fast) && make_code(r, column, &one, NULL, chosen, &whole);
     CHECK(made, "%s is not made", name);
     for (unsigned number = 0; made && (what = make_steps(k, number, wave)) != NULL; number++) {
-        if (!fits(k, column) || (records == 1 && number % 2 != 0)) continue;
+        if (!fits(k, column) || (chosen.records == 1 && number % 2 != 0)) continue;
         write_chunk(k, column);
         interp_block block = block_of(in, column, &one, k, k->size);
         check_rows(r, &fast, &block, 0, k->rows, k->plain, what);
@@ -462,7 +467,7 @@ static void check_deltas(run *r) {
     code fast = {0};
     interp_block one;
     bool made = column != NULL && encode(in, column, data_stream(in, column->type, DATA_CONSTANT, 1, 1), &one) &&
-                make_code(r, column, &one, slow_path, 0, &fast);
+                make_code(r, column, &one, slow_path, (way){0}, &fast);
     CHECK(made, "rle2 is not made");
     if (made) {
         write_deltas(k);
@@ -480,7 +485,9 @@ static void run_edges(run *r) {
 
     static const char *const names[] = {"lz4", "snappy", "behind", "back16", "back32", "back64"};
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
-        for (uint32_t records = 1; records <= 2; records++) check_edges(r, names[k], records); // walked together, and guessed
+        for (uint32_t warps = 1; warps <= 8; warps *= 2)
+            for (uint32_t records = 1; records <= 2; records++)
+                check_edges(r, names[k], (way){records, warps}); // walked together, and guessed
 }
 
 int main(int count, char **arguments) {
