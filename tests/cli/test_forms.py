@@ -81,6 +81,7 @@ class Forms(Case):
             "u8 = lz4": ("its lanes guess steps", None),
             "i64 = orc_rle1": ("its lanes guess steps", None),
             "u8 = deflate": ("without records", "outside of one loop"),
+            "u8 = zstd": ("without records", "outside of one loop"),
             "u8 = lz_split": ("all lanes walk each step, and records", "more than one cursor"),
             "i64 = orc_rle2": ("without records", "in a loop within a step"),
             "i64 = delta_binary_packed": ("without records", "outside of one loop"),

@@ -56,6 +56,7 @@ static const struct {
     {{"u8", "snappy(chunk: %u)"}, SMALL},
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
     {{"u8", "gzip(check: 1, chunk: %u)"}, SMALL},
+    {{"u8", "zstd(check: 1, chunk: %u)"}, SMALL},
     {{"i32", "orc_rle1(chunk: %u)"}, SMALL},
     {{"u64", "orc_rle2(chunk: %u)"}, SMALL},
     {{"u8", "orc_byte_rle(chunk: %u)"}, SMALL},

@@ -1,0 +1,251 @@
+"""Frames of Zstandard: what we store is theirs, what others store decodes on every device, and what libzstd refuses is refused.
+
+Usage: test_zstd.py ZFC INTERPRETER. libzstd, in pyarrow, is the judge where Python has it. With ZF_TEST_DATA, a directory that has
+bytes/ and strings/, files decode, too."""
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import unittest
+
+from zfc_case import Case, cache_of_module, sample
+from zstd_frames import COPIES, LITERALS, OWN, Bits, made_chunk, put_before, rows_of, symbol_of, xxh64
+
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
+
+INTERPRETER = pathlib.Path(sys.argv[2])
+GIVEN = pathlib.Path(os.environ.get("ZF_TEST_DATA") or "/nonexistent")
+MOST = 65536  # rows of a chunk
+MAGIC = b"\x28\xb5\x2f\xfd"
+
+# Faults that libzstd leaves, or finds by how much room it has.
+LEFT = ("end of one of four", "block larger than its window")
+
+
+def setUpModule():
+    cache_of_module()
+
+
+def packed(plain, level=3):
+    return pyarrow.Codec("zstd", level).compress(plain, asbytes=True)
+
+
+def judged(data, rows):
+    """The bytes that libzstd makes of a chunk, as many as the rows, or None where it refuses."""
+    try:
+        return pyarrow.Codec("zstd").decompress(data, rows, asbytes=True)
+    except OSError:
+        return None
+
+
+def texts(chosen):
+    words = [chosen.randbytes(chosen.randrange(1, 9)) for _ in range(40)]
+    yield b"x"
+    yield bytes(3000)
+    yield chosen.randbytes(900)
+    yield b"".join(chosen.choice(words) for _ in range(800))
+    yield bytes(min(chosen.getrandbits(8), chosen.getrandbits(8), chosen.getrandbits(8)) for _ in range(4000))
+    yield bytes(min(chosen.getrandbits(8), chosen.getrandbits(8)) // 3 for _ in range(130))
+    yield bytes(k % 251 for k in range(3000)) + b"".join(bytes([k]) * 300 for k in range(10))
+    yield b"".join(b"%d, " % (k * k) for k in range(9000))
+
+
+def frame(blocks, size, check=b""):
+    """A frame of whole blocks (kind, size, bytes), which tells its size."""
+    head = MAGIC + bytes([0xa0 | 4 * (check != b"")]) + size.to_bytes(4, "little")
+    return head + b"".join((kind << 1 | n << 3 | (k == len(blocks) - 1)).to_bytes(3, "little") + data
+                           for k, (kind, n, data) in enumerate(blocks)) + check
+
+
+class Zstd(Case):
+    def program(self, most, check=1):
+        return self.file("f.zf", f"table t {{ c: u8 = zstd(check: {check}, chunk: {most}); }}\n")
+
+    def stored(self, plain, check=1):
+        (self.dir / "streams").mkdir(exist_ok=True)
+        run = subprocess.run([INTERPRETER, f"{self.program(max(len(plain), MOST), check)}:t.c", self.file("in", plain), self.dir / "streams"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        return (self.dir / "streams" / "src").read_bytes()
+
+    def wrap(self, chunks, check=1):
+        most = max([MOST] + [rows for _, rows in chunks])
+        self.program(1 << (most - 1).bit_length(), check)  # two or three programs for all
+        self.file("c", b"".join(data for data, _ in chunks))
+        self.file("c.sizes", "".join(f"{len(data)} {rows}\n" for data, rows in chunks))
+        return self.zfc("wrap", "-c", self.dir / "f.zf", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", "-q")
+
+    def decodes(self, pairs, devices=("cpu", "emu"), check=1):
+        run = self.wrap([(data, len(plain)) for data, plain in pairs], check)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        plain = b"".join(plain for _, plain in pairs)
+        for device in devices:
+            self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-f", "-q", "--device", device)
+            found = (self.dir / "out" / "c.u8").read_bytes()
+            self.assertTrue(found == plain, f"{device}: {len(found)} and {len(plain)} bytes")
+
+    def refuses(self, name, data, rows, check=1):
+        run = self.wrap([(data, rows)], check)
+        self.assertEqual(run.returncode, 1, f"{name}: {run.stderr}")
+        self.assertRegex(run.stderr, r"ZF13\d\d[\s\S]*chunk 0", name)
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_ours(self):
+        self.assertEqual(self.stored(b"abc" * 100, 0), bytes.fromhex("28b52ffd602c005d000018616263015403022c2606"))
+        for plain in texts(random.Random("ours")):
+            for check in (0, 1):
+                data = self.stored(plain, check)
+                self.assertEqual(data[4] & 4, 4 * check)
+                self.assertTrue(judged(data, len(plain)) == plain, f"{len(plain)} bytes")
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_ours_are_small(self):
+        """Blocks behind each other, with tables and codes: about as small as those of level 3."""
+        plain = b"".join(b"%d, %d; " % (k * k, k) for k in range(10000))
+        data = self.stored(plain)
+        self.assertGreater(len(plain), 2 * MOST)
+        self.assertTrue(judged(data, len(plain)) == plain)
+        self.assertLess(len(data), len(packed(plain)))
+        self.decodes([(data, plain)], ("cpu",))
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_theirs(self):
+        chosen = random.Random("theirs")
+        pairs = [(packed(plain, level), plain) for plain in texts(chosen) for level in chosen.sample([*range(-5, 0), *range(1, 23)], 5)]
+        self.decodes(pairs)
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_far(self):
+        """Several blocks of 128 KiB, copies from before them, and windows that are smaller than the frame."""
+        once = random.Random(2).randbytes(3000)
+        plain = once + b"".join(b"%d, " % (k * k) for k in range(40000)) + once + bytes(300000) + once[::-1] + once
+        self.decodes([(packed(plain, level), plain) for level in (-5, 1, 6, 19)], ("cpu",))
+
+    def test_made(self):
+        """Frames of every kind of block, literals, tables and sequences, and with each fault."""
+        pairs, faults = [], {}
+        for k in range(500):
+            data, plain, fault = made_chunk(random.Random(f"made {k}"), 60)
+            well = judged(data, max(len(plain), 1)) if pyarrow else plain if fault is None else None
+            if fault is None:
+                self.assertTrue(well == plain or not plain, f"{k}: libzstd does not read it")
+                pairs += [(data, plain)] if plain else []
+            else:
+                if fault not in LEFT:
+                    self.assertIsNone(well, f"{k}: libzstd does not find: {fault}")
+                faults.setdefault(fault, []).append((data, max(len(plain), 1)))
+        self.decodes(pairs)
+        self.assertTrue(150 < len(pairs) < 350, len(pairs))
+        self.assertGreater(len(faults), 25)
+        every, turn = sample()
+        for k, fault in enumerate(sorted(faults)):
+            if (k + turn) % min(every, 2) == 0:
+                for data, rows in faults[fault][:3]:
+                    self.refuses(fault, data, rows)
+
+    def test_checksums(self):
+        """Every length up to the loop of 32 bytes and beyond; checksums are unread without `check`."""
+        chosen, wrong = random.Random("sums"), []
+        texts_of = [chosen.randbytes(n) for n in (*range(1, 41), 63, 64, 100, 1000)]
+        frames = [frame([(0, len(text), text)], len(text), (xxh64(text) & 0xffffffff).to_bytes(4, "little")) for text in texts_of]
+        self.decodes(list(zip(frames, texts_of)))
+        for at in (-4, -1, -6):
+            wrong.append(bytearray(frames[33]))
+            wrong[-1][at] ^= 0x80
+        for data in wrong:
+            self.refuses("sum", bytes(data), 34)
+        self.decodes([(bytes(data), bytes(data[-38:-4])) for data in wrong], check=0)
+
+    def test_large_numbers(self):
+        """Literals and copies near the most that symbols reach, many sequences, distances of many bits: by the format's own tables."""
+        tables = [rows_of(counts, log) for log, counts in OWN]
+
+        def block(literals, sequences):
+            """Sequences: of the literals, the coded distance and the copy, each the symbol, what follows it and in how many bits."""
+            bits, now = Bits(), [None] * 3
+            for parts in reversed(sequences):
+                for t in (1, 2, 0):
+                    now[t] = put_before(bits, tables[t], parts[t][0], now[t])
+                for t in (0, 2, 1):
+                    bits.put(*parts[t][1:])
+            for t in (2, 1, 0):
+                bits.put(now[t], OWN[t][0])
+            n = len(sequences)
+            count = bytes([n]) if n < 128 else bytes([128 + (n >> 8), n & 255]) if n < 0x7f00 else b"\xff" + (n - 0x7f00).to_bytes(2, "little")
+            data = (len(literals) << 4 | 12).to_bytes(3, "little") + literals + count + b"\x00" + bits.ended()
+            return 2, len(data), data
+
+        for n in (60000, 65434):  # 131072 bytes are the most, 1 byte more is too many
+            for more in (0, 1):
+                plain = bytearray(random.Random(n).randbytes(n + more))
+                for _ in range(65638):
+                    plain.append(plain[-50000])
+                sequence = symbol_of(LITERALS, n + more), (15, 50003 - 32768, 15), symbol_of(COPIES, 65638)
+                data = frame([block(bytes(plain[:n + more]), [sequence])], len(plain))
+                if len(plain) > 131072:
+                    self.refuses("too many", data, len(plain))
+                else:
+                    self.decodes([(data, bytes(plain))])
+        for n in (127, 128, 0x7eff, 0x7f00, 40000):
+            sequences = [((10 if k == 0 else 0, 0, 0), (2, 1, 2), (0, 0, 0)) for k in range(n)]  # three bytes from two before
+            plain = (b"ab" * 70000)[:10 + 3 * n]
+            self.decodes([(frame([block(plain[:10], sequences)], len(plain)), plain)], ("cpu",))
+
+    def test_codes(self):
+        """Codes of literals from weights: whole ones up to 11 bits, and those that are none, though their streams could be read."""
+        def block(weights, value, bits, byte, n):  # n times the same byte
+            listed = weights + [0] * (len(weights) % 2)
+            tree = bytes([127 + len(weights)]) + bytes(16 * a + b for a, b in zip(listed[::2], listed[1::2]))
+            stream = Bits()
+            for _ in range(n):
+                stream.put(value, bits)
+            data = tree + stream.ended()
+            return 2, 4 + len(data), (2 | n << 4 | len(data) << 14).to_bytes(3, "little") + data + b"\x00"
+
+        def framed(*code):
+            return frame([(1, 200, b"z"), block(*code)], 260)
+
+        long = [*range(10, 0, -1), 1]  # of 2 to 11 bits; that of 1 bit is not listed
+        self.decodes([(framed(*code, 60), b"z" * 200 + bytes([code[3]]) * 60) for code in (
+            ([1], 0, 1, 0), ([1], 1, 1, 1), (long, 1, 2, 0), (long, 0, 11, 9), (long, 1, 11, 10), (long, 1, 1, 11), ([0, 1, 0, 1], 1, 1, 4))])
+        for name, *code in (("not whole", [4, 1, 1], 0, 4, 1), ("none of weight 1", [2], 0, 1, 0), ("12 bits", [11, *long], 0, 12, 10),
+                            ("weights of 0", [0, 0], 0, 1, 2)):
+            self.refuses(name, framed(*code, 60), 260)
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_damaged(self):
+        """Bytes of frames changed at random: the verdict and the bytes are libzstd's. Literals are in one stream at most: the ends of
+        four are not all read by it."""
+        chosen = random.Random("damaged")
+        sources = [plain[:250] for plain in texts(chosen)]
+        good = bad = 0
+        pairs = []
+        for _ in range(160 // min(sample()[0], 2)):
+            data = bytearray(packed(chosen.choice(sources), chosen.choice((-3, 1, 19))))
+            rows = judged(bytes(data), data[5]) and data[5]
+            data[chosen.randrange(len(data))] ^= 1 << chosen.randrange(8)
+            plain = judged(bytes(data), rows)
+            if plain is None:
+                self.refuses(data.hex(), bytes(data), rows)
+                bad += 1
+            else:
+                pairs.append((bytes(data), plain))
+                good += 1
+        self.decodes(pairs, ("cpu",))
+        self.assertTrue(good > 10 and bad > 10, (good, bad))
+
+    @unittest.skipUnless(pyarrow and GIVEN.exists(), "pyarrow, ZF_TEST_DATA")
+    def test_given(self):
+        every, turn = sample()
+        files = sorted([*(GIVEN / "bytes").iterdir(), *(GIVEN / "strings").iterdir()])[turn % every::every]
+        plains = [file.read_bytes()[:400_000] for file in files]
+        self.decodes([(packed(plain, 1 + 7 * k % 22), plain) for k, plain in enumerate(plains)], ("cpu",))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
