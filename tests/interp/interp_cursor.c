@@ -11,8 +11,6 @@ typedef struct cursor_state {
     uint64_t *at;
 } cursor_state;
 
-static interp_value of_bits(uint64_t bits) { return (interp_value){.bits = bits}; }
-
 static uint64_t round_up(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 // Moves over `bits` from the next multiple of `to`; gives where they begin. V02 when they are not there.
@@ -72,7 +70,7 @@ interp_value interp_eval_cursor(interp_env *env, const zf_expr *expr) {
     cursor_state c = {.env = env, .expr = expr, .seq = interp_env_stream(env, expr->port), .at = &env->cursor[expr->port->slot]};
     c.width = c.seq.base->width;
     c.total = c.seq.length * c.width;
-    uint64_t argument = expr->a ? interp_eval(env, expr->a).bits : 0;
+    uint64_t argument = expr->a ? interp_eval_bits(env, expr->a) : 0;
     switch (expr->cursor) {
     case ZF_C_NEXT: {
         uint64_t from = take(&c, c.width, c.width);

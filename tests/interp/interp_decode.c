@@ -65,8 +65,8 @@ static interp_range range_of(interp_env *env, const zf_port *port) {
     if (!port->has_range) return range;
     range.has_lo = port->lo != NULL;
     range.has_hi = port->hi != NULL;
-    if (port->lo) range.lo = number_of(port->lo, interp_eval(env, port->lo).bits);
-    if (port->hi) range.hi = number_of(port->hi, interp_eval(env, port->hi).bits);
+    if (port->lo) range.lo = number_of(port->lo, interp_eval_bits(env, port->lo));
+    if (port->hi) range.hi = number_of(port->hi, interp_eval_bits(env, port->hi));
     return range;
 }
 
@@ -108,7 +108,7 @@ static void check_streams(decoding *d, const interp_node *node) {
         const zf_port *port = inst->streams[s];
         uint32_t edge = node->inputs[s];
         if (port->fixed) {
-            zf_int128 want = (zf_int128)interp_eval(&env, port->length).bits * (port->per_chunk ? chunks : 1);
+            zf_int128 want = (zf_int128)interp_eval_bits(&env, port->length) * (port->per_chunk ? chunks : 1);
             if (want != (zf_int128)d->block->counts[edge]) block_violation(d, 21, d->graph->paths[edge], port->span, port->name);
         } else if (port->per_chunk)
             check_directory(d, node, port, edge, chunks);

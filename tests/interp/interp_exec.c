@@ -47,8 +47,8 @@ static void assign(interp_env *env, const zf_stmt *stmt) {
     }
     case ZF_X_INDEX: {
         // The place comes first, once; then the value, which may not change the array (it is an expression).
-        interp_seq seq = interp_eval(env, place->a).seq;
-        uint64_t index = interp_eval(env, place->b).bits;
+        interp_seq seq = interp_eval_seq(env, place->a);
+        uint64_t index = interp_eval_bits(env, place->b);
         if (index >= seq.length) interp_env_violate_at(env, 1, place, "index");
         interp_value value = interp_eval(env, stmt->value);
         interp_stream_set(seq.base, seq.start + index, operate(env, stmt, interp_stream_get(seq.base, seq.start + index), value));
@@ -76,7 +76,7 @@ static bool leaves(interp_flow *flow) {
 
 static interp_flow run_while(interp_env *env, const zf_stmt *stmt) {
     interp_flow flow = FLOW_ON;
-    while (stmt->kind == ZF_S_LOOP || interp_eval(env, stmt->value).bits) {
+    while (stmt->kind == ZF_S_LOOP || interp_eval_bits(env, stmt->value)) {
         count_iteration(env, stmt);
         flow = interp_exec(env, stmt->body);
         if (leaves(&flow)) break;
@@ -142,7 +142,7 @@ static interp_flow run_for_each(interp_env *env, const zf_stmt *stmt) {
     if (stmt->value->kind == ZF_X_CHUNKS) return run_for_chunks(env, stmt);
     if (stmt->value->kind == ZF_X_PARTS) return run_for_parts(env, stmt);
     interp_flow flow = FLOW_ON;
-    interp_seq seq = interp_eval(env, stmt->value).seq;
+    interp_seq seq = interp_eval_seq(env, stmt->value);
     for (uint64_t k = 0; k < seq.length; k++) {
         count_iteration(env, stmt);
         interp_value value = interp_seq_get(env, seq, k, stmt->span, NULL);
@@ -157,7 +157,7 @@ static interp_flow run_for_each(interp_env *env, const zf_stmt *stmt) {
 
 static interp_stream *target_of(interp_env *env, const zf_stmt *stmt) {
     if (stmt->target->kind == ZF_X_STREAM) return env->streams[stmt->target->port->slot];
-    return interp_eval(env, stmt->target).seq.base;
+    return interp_eval_seq(env, stmt->target).base;
 }
 
 static uint64_t target_start(interp_env *env, const zf_stmt *stmt) {
@@ -165,23 +165,23 @@ static uint64_t target_start(interp_env *env, const zf_stmt *stmt) {
 }
 
 static void push_bits(interp_env *env, const zf_stmt *stmt) {
-    uint64_t value = interp_eval(env, stmt->value).bits, count = interp_eval(env, stmt->count).bits;
+    uint64_t value = interp_eval_bits(env, stmt->value), count = interp_eval_bits(env, stmt->count);
     if (count > 64) interp_env_violate(env, 1, stmt->span, "push_bits of more than 64 bits");
     interp_push_bits(target_of(env, stmt), value, (unsigned)count);
 }
 
 static void push_varint(interp_env *env, const zf_stmt *stmt) {
     interp_stream *target = target_of(env, stmt);
-    uint64_t value = interp_eval(env, stmt->value).bits;
+    uint64_t value = interp_eval_bits(env, stmt->value);
     for (; value >= 128; value >>= 7) interp_stream_push(target, (value & 127) | 128);
     interp_stream_push(target, value);
 }
 
 static void set_code_lengths(interp_env *env, const zf_stmt *stmt) {
     interp *in = env->in;
-    interp_seq counts = interp_eval(env, stmt->value).seq;
+    interp_seq counts = interp_eval_seq(env, stmt->value);
     interp_stream *lengths = target_of(env, stmt);
-    uint64_t limit = interp_eval(env, stmt->count).bits;
+    uint64_t limit = interp_eval_bits(env, stmt->count);
     if (counts.length != lengths->count) interp_env_violate(env, 1, stmt->span, "code_lengths of arrays of unequal length");
     uint64_t *numbers = ZF_NEW_ARRAY(in->arena, uint64_t, (size_t)counts.length);
     uint8_t *bytes = ZF_NEW_ARRAY(in->arena, uint8_t, (size_t)counts.length);
@@ -192,7 +192,7 @@ static void set_code_lengths(interp_env *env, const zf_stmt *stmt) {
 
 // A string appended to bytes is their piece; otherwise elements of a sequence are.
 static void append(interp_env *env, const zf_stmt *stmt) {
-    interp_seq seq = interp_eval(env, stmt->value).seq;
+    interp_seq seq = interp_eval_seq(env, stmt->value);
     interp_stream_append(target_of(env, stmt), seq);
 }
 
@@ -215,7 +215,7 @@ static interp_flow exec_one(interp_env *env, const zf_stmt *stmt) {
     case ZF_S_VAR: declare(env, stmt->local); return FLOW_ON;
     case ZF_S_ASSIGN: assign(env, stmt); return FLOW_ON;
     case ZF_S_EXPR: interp_eval(env, stmt->value); return FLOW_ON;
-    case ZF_S_IF: return interp_exec(env, interp_eval(env, stmt->value).bits ? stmt->body : stmt->else_part);
+    case ZF_S_IF: return interp_exec(env, interp_eval_bits(env, stmt->value) ? stmt->body : stmt->else_part);
     case ZF_S_WHILE:
     case ZF_S_LOOP: return run_while(env, stmt);
     case ZF_S_FOR_RANGE: return run_for_range(env, stmt);
@@ -226,7 +226,7 @@ static interp_flow exec_one(interp_env *env, const zf_stmt *stmt) {
     case ZF_S_EMIT: emit_one(env, stmt); return FLOW_ON;
     case ZF_S_EMIT_REGION: interp_exec_emit_region(env, stmt); return FLOW_ON;
     case ZF_S_REQUIRE:
-        if (!interp_eval(env, stmt->value).bits) interp_env_violate(env, 6, stmt->span, "require");
+        if (!interp_eval_bits(env, stmt->value)) interp_env_violate(env, 6, stmt->span, "require");
         return FLOW_ON;
     case ZF_S_REFUSE: interp_refuse(env->in, stmt->text);
     case ZF_S_PUSH: {

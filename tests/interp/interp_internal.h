@@ -48,6 +48,8 @@ typedef struct interp_value {
     interp_seq seq;
 } interp_value;
 
+static inline interp_value of_bits(uint64_t bits) { return (interp_value){.bits = bits}; }
+
 typedef struct interp_table_cache {
     const zf_table_const *table;
     interp_stream *stream;
@@ -173,13 +175,15 @@ _Noreturn void interp_env_violate_at(interp_env *env, unsigned number, const zf_
 void interp_env_work(interp_env *env, uint64_t amount, zf_span span);
 interp_slot *interp_env_slot(interp_env *env, const zf_local *local);
 
-interp_value interp_eval(interp_env *env, const zf_expr *expr); // interp_eval.c
+interp_value interp_eval(interp_env *env, const zf_expr *expr);   // interp_eval.c
+uint64_t interp_eval_bits(interp_env *env, const zf_expr *expr);  ///< its bits alone: of a number, a bool
+interp_seq interp_eval_seq(interp_env *env, const zf_expr *expr); ///< of a sequence, a string
 interp_value interp_seq_get(interp_env *env, interp_seq seq, uint64_t index, zf_span span, const zf_expr *expr);
 void interp_seq_check_range(interp_env *env, interp_seq seq, uint64_t from, uint64_t count);
 interp_seq interp_env_stream(interp_env *env, const zf_port *port);
-void interp_env_check_port(interp_env *env, const zf_port *port, interp_value value, zf_span span);
-interp_value interp_eval_cursor(interp_env *env, const zf_expr *expr); // interp_cursor.c
-interp_value interp_eval_reduce(interp_env *env, const zf_expr *expr); // interp_reduce.c
+void interp_env_check_port(interp_env *env, const zf_port *port, uint64_t bits, zf_span span); ///< of an element that is no null
+interp_value interp_eval_cursor(interp_env *env, const zf_expr *expr);                         // interp_cursor.c
+interp_value interp_eval_reduce(interp_env *env, const zf_expr *expr);                         // interp_reduce.c
 bool interp_binder_bounds(interp_env *env, const zf_binder *binder, uint64_t *lo,
                           uint64_t *count); ///< false: 2^64 values
 interp_memo *interp_memo_of(interp_env *env, const zf_expr *expr);

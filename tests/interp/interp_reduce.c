@@ -7,8 +7,8 @@
 enum { MEMO_STEP = 1 << 22 }; // a jump beyond this is evaluated directly: its prefixes may not be worth their memory
 
 bool interp_binder_bounds(interp_env *env, const zf_binder *binder, uint64_t *lo, uint64_t *count) {
-    *lo = interp_eval(env, binder->lo).bits;
-    uint64_t hi = interp_eval(env, binder->hi).bits;
+    *lo = interp_eval_bits(env, binder->lo);
+    uint64_t hi = interp_eval_bits(env, binder->hi);
     *count = hi < *lo ? 0 : hi - *lo;
     if (!binder->inclusive || hi < *lo) return true;
     *count += 1;
@@ -40,7 +40,7 @@ static uint64_t join(const zf_reduce *reduce, zf_kind kind, uint64_t before, uin
 
 static uint64_t term_at(interp_env *env, const zf_reduce *reduce, uint64_t k) {
     interp_env_slot(env, reduce->binders[0].local)->value = (interp_value){.bits = k};
-    return interp_eval(env, reduce->term).bits;
+    return interp_eval_bits(env, reduce->term);
 }
 
 // ---- Directly -------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ static uint64_t direct(interp_env *env, const zf_expr *expr) {
         step_work(env, expr);
         interp_env_slot(env, reduce->binders[0].local)->value = (interp_value){.bits = lo + k};
         if (reduce->binder_count == 1) {
-            total = join(reduce, kind, total, interp_eval(env, reduce->term).bits, is_first);
+            total = join(reduce, kind, total, interp_eval_bits(env, reduce->term), is_first);
             is_first = false;
             continue;
         }
@@ -68,7 +68,7 @@ static uint64_t direct(interp_env *env, const zf_expr *expr) {
         for (uint64_t j = 0; !inner_bounded || j < inner; j++) {
             step_work(env, expr);
             interp_env_slot(env, reduce->binders[1].local)->value = (interp_value){.bits = from + j};
-            total = join(reduce, kind, total, interp_eval(env, reduce->term).bits, is_first);
+            total = join(reduce, kind, total, interp_eval_bits(env, reduce->term), is_first);
             is_first = false;
         }
     }

@@ -29,39 +29,39 @@ static bool is_string(const interp_stream *stream) { return stream->type.kind ==
 
 // ---- Bits -----------------------------------------------------------------------------------------------------
 
+// Bits of one byte at a time. `at` is a position in bits, `left` how many are wanted from there.
+static unsigned in_byte(uint64_t at, unsigned left) {
+    unsigned there = 8 - (unsigned)(at % 8);
+    return there < left ? there : left;
+}
+
 uint64_t interp_stream_bit_read(const interp_stream *stream, uint64_t bit, unsigned count) {
     uint64_t value = 0;
-    for (unsigned k = 0; k < count;) { // whole bytes where possible, a bit at a time at the ends
+    for (unsigned k = 0, n; k < count; k += n) {
         uint64_t at = bit + k;
-        if (at % 8 == 0 && count - k >= 8) {
-            value |= (uint64_t)stream->bytes[at / 8] << k;
-            k += 8;
-        } else {
-            value |= (uint64_t)(stream->bytes[at / 8] >> (at % 8) & 1) << k;
-            k += 1;
-        }
+        n = in_byte(at, count - k);
+        value |= (uint64_t)(stream->bytes[at / 8] >> (at % 8) & ((1u << n) - 1)) << k;
     }
     return value;
 }
 
 uint64_t interp_stream_bit_read_msb(const interp_stream *stream, uint64_t bit, unsigned count) {
     uint64_t value = 0;
-    for (unsigned k = 0; k < count; k++) {
+    for (unsigned k = 0, n; k < count; k += n) {
         uint64_t at = bit + k;
-        value = value << 1 | (stream->bytes[at / 8] >> (7 - at % 8) & 1);
+        n = in_byte(at, count - k);
+        value = value << n | (stream->bytes[at / 8] >> (8 - at % 8 - n) & ((1u << n) - 1));
     }
     return value;
 }
 
 static void bit_write(interp_stream *stream, uint64_t bit, unsigned count, uint64_t value) {
-    for (unsigned k = 0; k < count; k++) {
-        uint8_t mask = (uint8_t)(1u << ((bit + k) % 8));
-        uint8_t *byte = &stream->bytes[(bit + k) / 8];
-        if (mask == 1 && count - k >= 8) { // a whole one
-            *byte = (uint8_t)(value >> k);
-            k += 7;
-        } else
-            *byte = (uint8_t)(value >> k & 1 ? *byte | mask : *byte & ~mask);
+    for (unsigned k = 0, n; k < count; k += n) {
+        uint64_t at = bit + k;
+        n = in_byte(at, count - k);
+        uint8_t *byte = &stream->bytes[at / 8];
+        unsigned mask = ((1u << n) - 1) << (at % 8);
+        *byte = (uint8_t)((*byte & ~mask) | ((unsigned)(value >> k) << (at % 8) & mask));
     }
 }
 
