@@ -167,10 +167,9 @@ uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t ca
     zf_emu_thread_state *self = thread;
     uint32_t wave = self->block->launch->wave, warp = self->block->launch->kernel->warp;
     if (lane >= wave) FAULT(self, line, "a shuffle asks for lane %u of %u", lane, wave);
-    uint32_t begin = self->number % wave / warp * warp; // of its half of the wave
-    if (lane - begin >= warp)                           // the other half may not be here
-        FAULT(self, line, "a shuffle asks for lane %u, where its half of the wave has the lanes %u to %u", lane, begin,
-              begin + warp - 1);
+    if (lane - self->half >= warp) // the other half may not be here
+        FAULT(self, line, "a shuffle asks for lane %u, where its half of the wave has the lanes %u to %u", lane, self->half,
+              self->half + warp - 1);
     self->value = value;
     self->lane = lane;
     wait_at(self, ZF_EMU_AT_SHUFFLE, call, line);
@@ -285,7 +284,7 @@ static void shuffle_order(zf_emu_block *block, uint32_t count) {
 
 zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     const zf_abi_simt_kernel *kernel = block->launch->kernel;
-    uint32_t count = kernel->threads, waves = count / block->launch->wave, left = count;
+    uint32_t count = kernel->threads, waves = count / block->launch->wave, warp = kernel->warp, left = count;
     block->group = group;
     block->fault = ZF_OK;
     block->time = 1;
@@ -299,7 +298,8 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     memset(block->shadow, 0, kernel->shared_bytes * sizeof *block->shadow);
     for (uint32_t i = 0; i < count; i++) {
         block->order[i] = (uint16_t)i;
-        block->threads[i] = (zf_emu_thread_state){.block = block, .number = i};
+        block->threads[i] =
+            (zf_emu_thread_state){.block = block, .number = i, .warp = i / warp, .half = i % block->launch->wave / warp * warp};
         block->copies[i].count = block->copies[i].turn = 0;
         zf_fiber_start(&block->fibers[i], enter, &block->threads[i]);
     }
@@ -329,8 +329,17 @@ static const char *verb_of(uint32_t access) {
 
 static zf_emu_when now_of(const zf_emu_thread_state *thread) {
     const zf_emu_block *block = thread->block;
-    uint32_t warp = thread->number / block->launch->kernel->warp;
-    return (zf_emu_when){(uint16_t)thread->number, (uint16_t)warp, block->time, block->warp_times[warp]};
+    return (zf_emu_when){(uint16_t)thread->number, (uint16_t)thread->warp, block->time, block->warp_times[thread->warp]};
+}
+
+/// Word by word: a sanitizer intercepts memcmp, which is slow where it is called for each byte.
+static bool is_same(const zf_emu_shadow *a, const zf_emu_shadow *b) {
+    enum { WORDS = sizeof *a / sizeof(uint32_t) };
+    _Static_assert(sizeof *a % sizeof(uint32_t) == 0, "whole words");
+    const uint32_t *x = (const uint32_t *)(const void *)a, *y = (const uint32_t *)(const void *)b;
+    uint32_t differs = 0;
+    for (unsigned k = 0; k < WORDS; k++) differs |= x[k] ^ y[k];
+    return differs == 0;
 }
 
 static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
@@ -339,7 +348,7 @@ static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t b
     zf_emu_shadow *first = &block->shadow[begin], *before = &block->before; // see zf_emu_race about locals in memory
     for (uint32_t i = 0; i < bytes; i++) {
         zf_emu_shadow *byte = &first[i];
-        if (i > 0 && memcmp(byte, before, sizeof *before) == 0) { // as the first byte was, which did not race
+        if (i > 0 && is_same(byte, before)) { // as the first byte was, which did not race
             *byte = *first;
             continue;
         }

@@ -129,6 +129,7 @@ typedef struct zf_emu_stored {
 typedef struct zf_emu_thread_state {
     struct zf_emu_block *block;
     uint32_t number;
+    uint32_t warp, half; ///< its warp in the block; the first lane of its half of the wave
     zf_emu_state state;
     uint32_t call, line;  ///< where it waits
     uint32_t value, lane; ///< what it brings to an operation of its warp
