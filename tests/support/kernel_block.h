@@ -21,19 +21,43 @@ typedef struct kb_memory {
     uint8_t *data;
 } kb_memory;
 
+enum { KB_KEPT = 8, KB_KEPT_BYTES = 1 << 20 };
+
+/// Small memory that was released, to be used again: tests of ranges take a few pages half a million times, and the kernel's
+/// calls and page faults took most of their time.
+static _Thread_local struct {
+    kb_memory of[KB_KEPT];
+    unsigned next;
+} kb_kept;
+
+static inline kb_memory kb_mapped(size_t mapped, size_t page) {
+    for (unsigned k = 0; k < KB_KEPT; k++) {
+        kb_memory m = kb_kept.of[k];
+        if (m.map == NULL || m.mapped != mapped) continue;
+        kb_kept.of[k].map = NULL;
+        return m;
+    }
+    kb_memory m = {.mapped = mapped};
+    m.map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m.map == MAP_FAILED || mprotect((uint8_t *)m.map + mapped - page, page, PROT_NONE) != 0) abort();
+    return m;
+}
+
 static inline kb_memory kb_guarded(size_t bytes, size_t align) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = bytes / page + 2;
-    kb_memory m = {.mapped = (pages + 1) * page};
-    m.map = mmap(NULL, m.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m.map == MAP_FAILED) abort();
+    kb_memory m = kb_mapped((pages + 1) * page, page);
     uint8_t *end = (uint8_t *)m.map + pages * page;
-    if (mprotect(end, page, PROT_NONE) != 0) abort();
     m.data = (uint8_t *)((uintptr_t)(end - bytes) & ~(uintptr_t)(align - 1));
     memset(m.map, 0xa5, pages * page);
     return m;
 }
 
 static inline void kb_release(kb_memory *m) {
+    if (m->map != NULL && m->mapped <= KB_KEPT_BYTES) {
+        kb_memory *kept = &kb_kept.of[kb_kept.next++ % KB_KEPT], old = *kept;
+        *kept = *m;
+        *m = old;
+    }
     if (m->map != NULL) munmap(m->map, m->mapped);
     *m = (kb_memory){0};
 }
