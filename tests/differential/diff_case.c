@@ -269,6 +269,25 @@ diff_call diff_call_of(diff_comparing *k, const diff_laid *laid) {
                        .search = k->order / 2 % 2 == 1};
 }
 
+// Where a check of the whole block failed. Kernels do not run then.
+static const char whole_block[] = ", the whole block, ";
+
+/// Runs rows of the block. A check that is made once per block fails for all rows and in every form, or for none: else *out is a
+/// fault.
+static void run_rows(diff_comparing *k, const diff_call *call, diff_result *out) {
+    diff_run(call, out);
+    bool whole = out->kind == DIFF_VIOLATED && strstr(out->text, whole_block) != NULL;
+    bool in_kernel = out->kind == DIFF_BYTES || (out->kind == DIFF_VIOLATED && out->at_row);
+    if ((!whole && !in_kernel) || call->begin >= call->end) return;
+    if (k->block_error == NULL) k->block_error = strdup(whole ? out->text : "");
+    if (strcmp(k->block_error, whole ? out->text : "") == 0) return;
+    char got[sizeof out->text];
+    snprintf(got, sizeof got, "%s", whole ? out->text : "no check of the whole block failed");
+    diff_result_free(out);
+    out->kind = DIFF_FAULT;
+    snprintf(out->text, sizeof out->text, "%.400s; before: %.400s", got, k->block_error[0] != 0 ? k->block_error : "none did");
+}
+
 // Some rows of the block, which may cut tiles and bytes.
 static diff_verdict check_range(diff_comparing *k, const diff_laid *laid, uint64_t begin, uint64_t end) {
     diff_call call = diff_call_of(k, laid);
@@ -277,7 +296,7 @@ static diff_verdict check_range(diff_comparing *k, const diff_laid *laid, uint64
     call.begin = begin;
     call.end = end;
     snprintf(what, sizeof what, "rows %llu..%llu decoded", (ull)begin, (ull)end);
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     diff_verdict verdict = DIFF_SAME_VIOLATION;
     k->c->tally->runs++;
     k->c->tally->ranges++;
@@ -329,7 +348,7 @@ static diff_verdict check_beside(diff_comparing *k, const diff_laid *laid, uint6
     diff_result got;
     call.begin = begin;
     call.end = begin + tile < rows ? begin + tile : rows;
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     k->c->tally->runs++;
     k->c->tally->ranges++;
     bool same = got.kind == DIFF_VIOLATED && got.violation == k->report->violation.number && got.at_row;
@@ -348,7 +367,7 @@ static diff_verdict check_neighbour(diff_comparing *k, const diff_laid *laid, ui
         diff_result got;
         call.begin = (n == 0 ? innocent : guilty) == bound ? bound : bound - tile;
         call.end = call.begin + tile < rows ? call.begin + tile : rows;
-        diff_run(&call, &got);
+        run_rows(k, &call, &got);
         k->c->tally->runs++;
         k->c->tally->ranges++;
         diff_verdict verdict = DIFF_SAME_VIOLATION;
@@ -368,7 +387,7 @@ static diff_verdict check_cut_failure(diff_comparing *k, const diff_laid *laid, 
     diff_result got;
     call.begin = begin + data_below(&k->random, end - begin);
     call.end = call.begin + 1;
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     k->c->tally->runs++;
     k->c->tally->ranges++;
     diff_verdict verdict =
@@ -402,7 +421,7 @@ static diff_verdict check_last(diff_comparing *k, uint64_t rows) {
         call.end = rows;
         call.decoder = decoder;
         call.code = n == 0 ? k->code : k->recorder_code;
-        diff_run(&call, &got[n]);
+        run_rows(k, &call, &got[n]);
         free(laid.bytes);
         k->c->tally->runs++;
     }
@@ -414,7 +433,8 @@ static diff_verdict check_last(diff_comparing *k, uint64_t rows) {
     return verdict;
 }
 
-// The tile before the chunk that fails has nothing of the failure, and is made.
+// The tile before the chunk that fails has nothing of the failure, and is made: unless a check of the whole block fails as well,
+// which the interpreter meets later.
 static diff_verdict check_before(diff_comparing *k, const diff_laid *laid, uint64_t at) {
     uint64_t tile = tile_of(k), end = at / tile * tile;
     if (k->decoder->abi.kernel_count != 1 || end == 0) return DIFF_SAME_VIOLATION;
@@ -422,13 +442,14 @@ static diff_verdict check_before(diff_comparing *k, const diff_laid *laid, uint6
     diff_result got;
     call.begin = end - tile;
     call.end = end;
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     k->c->tally->runs++;
     k->c->tally->ranges++;
     diff_verdict verdict = DIFF_SAME_VIOLATION;
     char what[96];
     snprintf(what, sizeof what, "rows %llu..%llu, before the chunk that fails", (ull)call.begin, (ull)call.end);
-    if (got.kind != DIFF_BYTES) verdict = diff_differ(k, what, got.text);
+    bool refused = k->block_error != NULL && k->block_error[0] != 0;
+    if (got.kind != (refused ? DIFF_VIOLATED : DIFF_BYTES)) verdict = diff_differ(k, what, got.text);
     diff_result_free(&got);
     return verdict;
 }
@@ -450,7 +471,7 @@ static diff_verdict check_stray(diff_comparing *k, const diff_laid *laid, uint64
     if (at >= rows) return DIFF_SAME_VIOLATION;
     call.begin = at;
     call.end = at + 1;
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     k->c->tally->runs++;
     k->c->tally->ranges++;
     diff_verdict verdict = got.kind == DIFF_FAULT ? diff_differ(k, "a row of several", got.text) : DIFF_SAME_VIOLATION;
@@ -524,7 +545,7 @@ static diff_verdict compare_states(diff_comparing *k, diff_call call, const diff
     diff_result got;
     call.record = &alone;
     call.states_alone = true;
-    diff_run(&call, &got);
+    run_rows(k, &call, &got);
     bool same = got.kind == DIFF_BYTES;
     for (uint32_t t = 0; t < alone.trees && same; t++) {
         uint64_t words = alone.entries[t] * call.decoder->abi.trees[t].field_count;
@@ -551,7 +572,7 @@ static diff_verdict run_form(diff_comparing *k) {
             call.record = &records;
             call.decoder = k->recorder;
             call.code = k->recorder_code;
-            diff_run(&call, &got);
+            run_rows(k, &call, &got);
             verdict = judge(k, &got, "recorded");
             recorded = got.kind == DIFF_BYTES;
             diff_result_free(&got);
@@ -571,7 +592,7 @@ static diff_verdict run_form(diff_comparing *k) {
     }
     if (verdict != DIFF_DISAGREE && laid.bytes != NULL) {
         call.threads = data_below(&k->random, 16) == 0 ? 2 : 1;
-        diff_run(&call, &got);
+        run_rows(k, &call, &got);
         verdict = judge(k, &got, "decoded");
         diff_result_free(&got);
     }
@@ -673,6 +694,7 @@ diff_verdict diff_check_form(diff_case *c, const diff_expected *e, const diff_fo
     uint64_t *shaping = form->special ? shaping_of(&k) : NULL;
     diff_verdict verdict = run_code(&k, shaping);
     free(shaping);
+    free(k.block_error);
     return k.may_violate && verdict != DIFF_DISAGREE && verdict != DIFF_UNSUPPORTED ? DIFF_UNREACHED : verdict;
 }
 
@@ -699,6 +721,7 @@ diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *bloc
                             .message = message,
                             .same_number = true};
         verdict = run_forms(&k);
+        free(k.block_error);
         if (verdict == DIFF_SAME_VIOLATION) {
             tally->violations[report.violation.number % 32]++;
             tally->same_number += k.same_number;

@@ -15,6 +15,7 @@ typedef struct diff_comparing {
     zf_text *message;
     // what the forms did
     bool same_number, reported;
+    char *block_error; // of a check that is made once per block, "" where none fails; NULL: no form has run yet
     // the form at hand
     unsigned level;
     bool general;
