@@ -57,8 +57,7 @@ static void run_column(const zf_column *column, bool whole, unsigned number) {
     tally all = {0};
     for (unsigned k = 0; k < 6; k++)
         for (unsigned s = 0; s < 4; s++) run_case(column, (data_shape)((s * 6 + k) % DATA_SHAPES), small[k], whole, &all);
-    for (unsigned s = (number + turn) % STEP; s < DATA_SHAPES;
-         s += STEP) // each column begins at another one, and at another size
+    for (unsigned s = (number + turn) % STEP; s < DATA_SHAPES; s += STEP) // each column begins at another one, with another size
         run_case(column, (data_shape)s, large[(s + number / STEP + turn / STEP) % 3], whole, &all);
     CHECK(all.taken > 0, "%s took nothing at all", column->name);
     CHECK(whole || all.refused > 0, "%s refused nothing at all", column->name);
