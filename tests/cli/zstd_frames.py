@@ -1,11 +1,17 @@
-"""Frames of Zstandard with every kind of block, literals, tables and sequences, by chance: most good, some with one fault.
-
-`made_chunk(chosen)` returns a chunk, its bytes if it is good, and the name of its fault if it has one."""
+"""Frames of Zstandard with every kind of block, literals, tables and sequences, by chance: `made_chunk`."""
 
 OWN = (  # the format's tables: of the lengths of literals, of distances, of the lengths of copies
     (6, [4, 3] + [2] * 11 + [1] * 3 + [2] * 9 + [3, 2] + [1] * 5 + [-1] * 4),
     (5, [1] * 6 + [2] * 3 + [1] * 15 + [-1] * 5),
     (6, [1, 4, 3] + [2] * 6 + [1] * 37 + [-1] * 7),
+)
+FAULTS = (
+    "block larger than its frame", "reserved bit", "block larger than its window", "window", "dictionary",
+    "content size", "checksum", "magic", "kind of block", "size of a block", "no whole code", "log of weights",
+    "no code before", "few literals in four", "end of one of four", "no end of one of four", "end of literals",
+    "too many literals", "copy of nothing", "copy from too far", "distance 0", "number of sequences",
+    "more than no sequences", "no table before", "symbol of a run", "log of a table", "symbol of a table",
+    "reserved kinds", "end of sequences", "frame to be skipped", "cut", "more",
 )
 MOST = (35, 31, 52)
 MOST_LOG = (9, 8, 9)
@@ -173,14 +179,14 @@ def whole_code(chosen, symbols, most):
 
 
 class Maker:
-    """A chunk that grows. `fault` is the one that it has; `rare` says how seldom one is made."""
+    """A chunk that grows, perhaps with a fault at one of the places where it can have the one that is wanted."""
 
-    def __init__(self, chosen, rare):
-        self.chosen, self.rare = chosen, rare
+    def __init__(self, chosen, wanted):
+        self.chosen, self.wanted = chosen, wanted
         self.fault = None
 
-    def at_fault(self, name, seldom=1):
-        if self.fault is None and self.chosen.randrange(self.rare * seldom or 4) == 0:
+    def at_fault(self, name):
+        if name == self.wanted and self.fault is None and self.chosen.randrange(3) == 0:
             self.fault = name
             return True
         return False
@@ -197,7 +203,7 @@ class Maker:
             body += ((k == len(blocks) - 1) | kind << 1 | size << 3).to_bytes(3, "little") + data
         whole = chosen.randrange(2)
         if whole and self.largest > len(self.plain):
-            whole = self.at_fault("block larger than its frame", 0)
+            whole = self.at_fault("block larger than its frame")
         forms = [f for f, (low, high) in enumerate(((0 if whole else 1 << 70, 255), (256, 65791), (0, 1 << 32), (0, 1 << 64)))
                  if low <= len(self.plain) <= high] + ([] if whole else [0])
         form, identity = chosen.choice(forms), chosen.choice((0, 0, 1, 2, 3))
@@ -205,7 +211,7 @@ class Maker:
         head = bytes([form << 6 | whole << 5 | check << 2 | identity | chosen.choice((0, 16)) | (8 if self.at_fault("reserved bit") else 0)])
         if not whole:
             window = chosen.choice((0, 0x07, 0x35, 0xaf))
-            if self.largest > (1920 if window else 1024) and window < 0x35 and not self.at_fault("block larger than its window", 0):
+            if self.largest > (1920 if window else 1024) and window < 0x35 and not self.at_fault("block larger than its window"):
                 window = 0x35
             head += bytes([chosen.choice((0xb0, 0xff)) if self.at_fault("window") else window])
         told = bytearray(bytes((0, 1, 2, 4)[identity]))
@@ -367,7 +373,7 @@ class Maker:
         chosen, found, at = self.chosen, [], 0
         for _ in range(chosen.choice((0, 1, 2, 10, 60, 200))):
             n = min(max(len(text) - at, 0), chosen.choice((0, 0, 1, 3, 18, 70)))
-            if self.plain and self.at_fault("too many literals", 20):
+            if self.plain and self.at_fault("too many literals"):
                 n = len(text) - at + 1
             self.plain += text[at:at + n]
             at += n
@@ -378,11 +384,11 @@ class Maker:
             if chosen.randrange(2) == 0 or not 1 <= back <= reach:
                 which, back = 4, chosen.choice((1, min(2, reach), reach, chosen.randint(1, max(reach, 1))))
             if reach == 0:
-                if not self.at_fault("copy of nothing", 4):
+                if not self.at_fault("copy of nothing"):
                     continue
-            elif self.at_fault("copy from too far", 20):
+            elif self.at_fault("copy from too far"):
                 which, back = 4, reach + chosen.choice((1, 2, 70000))
-            elif n == 0 and self.recent[0] == 1 and self.at_fault("distance 0", 4):
+            elif n == 0 and self.recent[0] == 1 and self.at_fault("distance 0"):
                 which, back = 3, 0
             coded = back + 3 if which == 4 else which + (n > 0)
             if which > 1:
@@ -457,18 +463,21 @@ class Maker:
         return section + bits.ended()
 
 
-def made_chunk(chosen, rare=150):
-    maker = Maker(chosen, rare)
-    data = plain = b""
-    for _ in range(chosen.choice((1, 1, 1, 2))):
-        if chosen.randrange(8) == 0:
-            skipped = chosen.randbytes(chosen.choice((0, 5)))
-            told = len(skipped) + (100 if maker.at_fault("frame to be skipped") else 0)
-            data += (0x184d2a50 + chosen.randrange(16)).to_bytes(4, "little") + told.to_bytes(4, "little") + skipped
-        data += maker.frame()
-        plain += maker.plain
-    if maker.at_fault("cut"):
-        data = data[:chosen.randrange(1, len(data))]
-    elif maker.at_fault("more"):
-        data += chosen.randbytes(chosen.randrange(1, 5))
-    return data, plain, maker.fault
+def made_chunk(chosen, wanted=None):
+    """A chunk with the fault that is wanted, one of FAULTS, or a good one; and its bytes."""
+    while True:
+        maker = Maker(chosen, wanted)
+        data = plain = b""
+        for _ in range(chosen.choice((1, 1, 1, 2))):
+            if chosen.randrange(8) == 0:
+                skipped = chosen.randbytes(chosen.choice((0, 5)))
+                told = len(skipped) + (1000000 if maker.at_fault("frame to be skipped") else 0)
+                data += (0x184d2a50 + chosen.randrange(16)).to_bytes(4, "little") + told.to_bytes(4, "little") + skipped
+            data += maker.frame()
+            plain += maker.plain
+        if maker.at_fault("cut"):
+            data = data[:chosen.randrange(1, len(data))]
+        elif maker.at_fault("more"):
+            data += chosen.randbytes(chosen.randrange(1, 5))
+        if plain and maker.fault == wanted:
+            return data, plain
