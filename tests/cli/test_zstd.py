@@ -104,6 +104,17 @@ class Zstd(Case):
                 self.assertTrue(judged(data, len(plain)) == plain, f"{len(plain)} bytes")
 
     @unittest.skipUnless(pyarrow, "pyarrow")
+    def test_ours_of_lengths(self):
+        """Lengths of frames in one, two and four bytes; a second block whose first distance was in no block before."""
+        chosen = random.Random("lengths")
+        words = [chosen.randbytes(chosen.randrange(2, 6)) for _ in range(300)]
+        plain = b"".join(chosen.choice(words) for _ in range(20000))
+        for rows in (255, 256, 65791, 65792):
+            self.assertTrue(judged(self.stored(plain[:rows]), rows) == plain[:rows], rows)
+        plain = plain[:65536] + bytes(300) + b"end"
+        self.assertTrue(judged(self.stored(plain), len(plain)) == plain)
+
+    @unittest.skipUnless(pyarrow, "pyarrow")
     def test_ours_are_small(self):
         """Blocks behind each other, with tables and codes: about as small as those of level 3."""
         plain = b"".join(b"%d, %d; " % (k * k, k) for k in range(10000))
