@@ -271,8 +271,8 @@ class Zstd(Case):
         good = bad = 0
         pairs = []
         for _ in range(160 // min(sample()[0], 2)):
-            data = bytearray(packed(chosen.choice(sources), chosen.choice((-3, 1, 19))))
-            rows = judged(bytes(data), data[5]) and data[5]
+            source = chosen.choice(sources)
+            data, rows = bytearray(packed(source, chosen.choice((-3, 1, 19)))), len(source)
             data[chosen.randrange(len(data))] ^= 1 << chosen.randrange(8)
             plain = judged(bytes(data), rows)
             if plain is None:
