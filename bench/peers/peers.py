@@ -573,13 +573,26 @@ def blocks_data(s):
     return {name: array[:s.options.made // array.itemsize] for name, array in found.items()}
 
 
-def compressed(plain, library, chunk):
-    """Chunks of bytes that a library of pyarrow's compressed, and a list of their sizes as `zfc wrap` reads it."""
+def compressor(library):
+    """A function from bytes to those that zlib, at its level 6, or a library of pyarrow's makes of them."""
+    if library in ("deflate", "gzip"):
+        import zlib
+
+        def compress(piece):
+            maker = zlib.compressobj(6, zlib.DEFLATED, -15 if library == "deflate" else 31)
+            return maker.compress(piece) + maker.flush()
+        return compress
     import pyarrow
     codec = pyarrow.Codec(library)
+    return lambda piece: codec.compress(piece, asbytes=True)
+
+
+def compressed(plain, library, chunk):
+    """Chunks of bytes that a library compressed, and a list of their sizes as `zfc wrap` reads it."""
+    compress = compressor(library)
     pieces = [plain[at:at + chunk] for at in range(0, len(plain), chunk)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        blocks = list(pool.map(lambda piece: codec.compress(piece, asbytes=True), pieces))
+        blocks = list(pool.map(compress, pieces))
     return b"".join(blocks), "".join(f"{len(block)} {len(piece)}\n" for block, piece in zip(blocks, pieces))
 
 
@@ -612,9 +625,9 @@ def block_cases(s, plains):
 
 
 def part_blocks(s, report):
-    """Blocks of LZ4 and Snappy and runs of ORC's and Parquet's formats; nvCOMP has the first two, compressed by itself."""
+    """Blocks of LZ4, Snappy and Deflate and runs of ORC's and Parquet's formats; nvCOMP has the former, compressed by itself."""
     report.head |= {"scale": s.options.scale, "made_bytes": s.options.made, "counted": {
-        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's, in pyarrow (`pyarrow.Codec`); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
+        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
         "gb_per_second_at_least": "the target of a row", "missed": "rows that were measured and do not reach their target. The exit status does not say so"}}
     plains, made = blocks_data(s), []
     (s.tree / "programs").mkdir()  # where nothing of ours has their names
