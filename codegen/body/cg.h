@@ -48,6 +48,7 @@ struct zf_cg {
     uint64_t unrolled;       ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
     uint64_t stack;          ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
     struct zf_cg_array *arrays;         ///< SIMT: the function's local arrays, which bodies use one after the other
+    struct zf_cg_together *together;    ///< SIMT: local arrays of a warp's lanes together (cg_together.h); NULL: each has its own
     uint32_t nested;                    ///< bodies that are being evaluated, one within the other
     struct zf_cg_table_entry *tables;   ///< constant tables of the module (zf_cg_table)
     uint32_t meetings;                  ///< emulator: barriers and shuffles emitted into the module; each has its number
@@ -79,6 +80,7 @@ typedef struct zf_cg_seq {
                              ///< bytes (simt_handles.h); NULL: any other
     bool constant;           ///< a constant table: loads from it do not change
     bool padded;             ///< MEMORY: 16 bytes behind the last element can be read
+    bool together;           ///< MEMORY: a local array that a warp's lanes have together
     bool column_rows;        ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
 } zf_cg_seq;
 

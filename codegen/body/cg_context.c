@@ -169,6 +169,7 @@ void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function) {
     cg->v_guard = cg->v_required = NULL;
     cg->stack = 0;
     cg->arrays = NULL;
+    cg->together = NULL;
     cg->neighbours = NULL;
     cg->nested = 0;
 }

@@ -234,6 +234,7 @@ static zf_cg_value local_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *exp
             return sequence_value(local->type, (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY,
                                                            .type = local->type,
                                                            .padded = true,
+                                                           .together = slot->together,
                                                            .v_data = slot->variable.v_slot,
                                                            .v_validity = slot->variable.v_valid_slot,
                                                            .v_length = zf_cg_i64(cg, local->length)});

@@ -8,7 +8,7 @@ typedef enum zf_cg_slot_kind {
     ZF_CG_UNBOUND, ///< not reached yet: an immutable local is looked through
     ZF_CG_VALUE,   ///< `value`, which dominates every use (or was computed in block `bb`, when `looked_through`)
     ZF_CG_SCALAR,  ///< a variable: v_slot, and what a nullable value or a string needs beside it
-    ZF_CG_ARRAY,   ///< v_slot: the elements
+    ZF_CG_ARRAY,   ///< v_slot: the elements; `together`: those of a warp's lanes
     ZF_CG_GROWING, ///< `growing`: an encoder's buffer
 } zf_cg_slot_kind;
 
@@ -20,7 +20,7 @@ typedef struct zf_cg_variable {
 
 typedef struct zf_cg_slot {
     zf_cg_slot_kind kind;
-    bool looked_through;
+    bool looked_through, together;
     LLVMBasicBlockRef bb;
     LLVMValueRef v_guard;
     zf_cg_value value;

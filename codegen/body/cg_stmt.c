@@ -4,6 +4,7 @@
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
+#include "codegen/body/cg_together.h"
 #include "codegen/target/codegen_target.h"
 
 enum {
@@ -113,6 +114,7 @@ struct zf_cg_array {
     LLVMValueRef v_slot;
     uint64_t bytes;
     uint32_t owner; // of the nested bodies the one that uses it; 0: none
+    bool together;  // of a warp's lanes
     struct zf_cg_array *next;
 };
 
@@ -127,19 +129,35 @@ void zf_cg_arrays_end(zf_cg *cg) {
     cg->nested--;
 }
 
-static LLVMValueRef find_array(zf_cg *cg, uint64_t bytes) {
+static struct zf_cg_array *find_array(zf_cg *cg, uint64_t bytes, bool together) {
     for (struct zf_cg_array *a = cg->arrays; a != NULL; a = a->next) {
-        if (a->owner != 0 || a->bytes != bytes) continue;
+        if (a->owner != 0 || a->bytes != bytes || a->together != together) continue;
         a->owner = cg->nested;
-        return a->v_slot;
+        return a;
     }
     return NULL;
 }
 
+static struct zf_cg_array *add_array(zf_cg *cg, LLVMValueRef v_slot, uint64_t bytes, bool together) {
+    struct zf_cg_array *a = ZF_NEW(cg->arena, struct zf_cg_array);
+    *a = (struct zf_cg_array){v_slot, bytes, cg->nested, together, cg->arrays};
+    cg->arrays = a;
+    return a;
+}
+
+// An array that the lanes have together, or NULL.
+static struct zf_cg_array *array_together(zf_cg *cg, uint64_t bytes) {
+    if (cg->together == NULL) return NULL;
+    struct zf_cg_array *found = find_array(cg, bytes, true);
+    if (found != NULL) return found;
+    LLVMValueRef v_slot = cg->together->memory(cg, cg->together, bytes + 16);
+    return v_slot != NULL ? add_array(cg, v_slot, bytes, true) : NULL;
+}
+
 // Memory for a local array and 16 bytes behind it, or NULL: reported.
 static LLVMValueRef array_memory(zf_cg *cg, const zf_stmt *stmt, uint64_t bytes) {
-    LLVMValueRef v_slot = find_array(cg, bytes);
-    if (v_slot != NULL) return v_slot;
+    struct zf_cg_array *found = find_array(cg, bytes, false);
+    if (found != NULL) return found->v_slot;
     int limit = is_simt(cg) ? STACK_LIMIT_SIMT : STACK_LIMIT;
     cg->stack += bytes;
     if (cg->stack > (uint64_t)limit) {
@@ -147,13 +165,10 @@ static LLVMValueRef array_memory(zf_cg *cg, const zf_stmt *stmt, uint64_t bytes)
                           is_simt(cg) ? ", which is what a thread of a GPU may have" : "");
         return NULL;
     }
-    v_slot = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_i8, bytes + 16), stmt->local->name); // bits may be read 16 bytes on
+    LLVMValueRef v_slot =
+        zf_cg_alloca(cg, LLVMArrayType2(cg->ty_i8, bytes + 16), stmt->local->name); // bits may be read 16 bytes on
     LLVMSetAlignment(v_slot, 16);
-    if (is_simt(cg)) {
-        struct zf_cg_array *a = ZF_NEW(cg->arena, struct zf_cg_array);
-        *a = (struct zf_cg_array){v_slot, bytes, cg->nested, cg->arrays};
-        cg->arrays = a;
-    }
+    if (is_simt(cg)) add_array(cg, v_slot, bytes, false);
     return v_slot;
 }
 
@@ -165,14 +180,20 @@ static void declare_array(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         zf_cg_unsupported(cg, stmt->span, "an array of this type or size is not lowered");
         return;
     }
-    if (slot->kind != ZF_CG_ARRAY) { // a body that is unrolled meets the declaration again
-        LLVMValueRef v_slot = array_memory(cg, stmt, bytes);
+    if (slot->kind != ZF_CG_ARRAY || (slot->together && cg->together == NULL)) { // else one met again, in a body that is unrolled
+        const struct zf_cg_array *found = array_together(cg, bytes);
+        LLVMValueRef v_slot = found != NULL ? found->v_slot : array_memory(cg, stmt, bytes);
         if (v_slot == NULL) return;
         memset(slot, 0, sizeof *slot);
         slot->kind = ZF_CG_ARRAY;
+        slot->together = found != NULL;
         slot->variable.v_slot = v_slot;
     }
     zf_cg_bytes_work(cg, frame, zf_cg_i64(cg, bytes), stmt->span);
+    if (slot->together) {
+        cg->together->clear(cg, cg->together, slot->variable.v_slot, bytes + 16);
+        return;
+    }
     LLVMBuildMemSet(cg->builder, slot->variable.v_slot, LLVMConstNull(cg->ty_i8), zf_cg_i64(cg, bytes + 16), 16);
 }
 
@@ -215,7 +236,8 @@ static void assign_element(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_expr(cg, frame, place->b).v, cg->ty_i64, false);
     zf_cg_value value = zf_cg_expr(cg, frame, stmt->value);
     zf_cg_value base = zf_cg_expr(cg, frame, place->a);
-    if (base.seq.kind != ZF_CG_SEQ_MEMORY || base.seq.constant || base.seq.type.nullable || value.v == NULL) {
+    bool apart = base.seq.together && cg->together == NULL;
+    if (base.seq.kind != ZF_CG_SEQ_MEMORY || base.seq.constant || base.seq.type.nullable || value.v == NULL || apart) {
         zf_cg_unsupported(cg, stmt->span, "an assignment to this sequence is not lowered");
         return;
     }
@@ -237,7 +259,10 @@ static void assign_element(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     }
     LLVMValueRef v = base.seq.type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, ty, false) : value.v;
     if (v_held != NULL) v = zf_cg_select(cg, v_held, v, v_old); // element 0 stands in for a place that is not there
-    zf_cg_store(cg, v, v_at, size);
+    if (base.seq.together)
+        cg->together->store(cg, cg->together, v, v_at, size);
+    else
+        zf_cg_store(cg, v, v_at, size);
 }
 
 void zf_cg_assign(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {

@@ -194,20 +194,27 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
     }
 }
 
-static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+// Statements whose elements lanes may make apart, each with local arrays of its own.
+static bool statement_apart(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    struct zf_cg_together *together = cg->together;
     zf_chunk_sum sum;
-    if (chunk->ops != NULL && chunk->ops->share_sums != NULL && !chunk->walks_sums && zf_chunk_sum_of(stmt, &sum)) {
+    bool sums = chunk->ops != NULL && chunk->ops->share_sums != NULL && !chunk->walks_sums && zf_chunk_sum_of(stmt, &sum);
+    if (!sums && stmt->kind != ZF_S_EMIT_REGION) return false;
+    cg->together = NULL;
+    if (sums)
         chunk->ops->share_sums(chunk, frame, stmt, &sum);
-        return true;
-    }
-    if (stmt->kind == ZF_S_IF) return zf_chunk_row_reads(cg, frame, stmt) || zf_chunk_light_if(cg, frame, stmt);
-    if (stmt->kind == ZF_S_EMIT)
-        zf_chunk_emit(cg, frame, stmt);
-    else if (stmt->kind == ZF_S_EMIT_REGION)
-        zf_chunk_emit_region(cg, frame, stmt);
     else
-        return false;
+        zf_chunk_emit_region(cg, frame, stmt);
+    cg->together = together;
+    return true;
+}
+
+static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (statement_apart(cg, frame, stmt)) return true;
+    if (stmt->kind == ZF_S_IF) return zf_chunk_row_reads(cg, frame, stmt) || zf_chunk_light_if(cg, frame, stmt);
+    if (stmt->kind != ZF_S_EMIT) return false;
+    zf_chunk_emit(cg, frame, stmt);
     return true;
 }
 
@@ -356,9 +363,9 @@ static void make_slots(zf_chunk *chunk) {
         if (!port->per_chunk) continue;
         chunk->streams[s] = (zf_chunk_stream){.port = port, .edge = lower->graph->nodes[chunk->env.node].inputs[s]};
         chunk->streams[s].by_bits = zf_chunk_reads_bits(inst, port);
-        // A block's streams have at most 2^32 elements.
-        bool narrow = (chunk->together || chunk->narrow) && !chunk->streams[s].by_bits;
-        chunk->streams[s].narrow = chunk->narrow && narrow;
+        // A block's streams have at most 2^32 elements; of bits `narrow` promises as few.
+        bool narrow = chunk->narrow || (chunk->together && !chunk->streams[s].by_bits);
+        chunk->streams[s].narrow = chunk->narrow;
         chunk->streams[s].v_at = zf_cg_alloca(cg, narrow ? cg->ty_i32 : cg->ty_i64, port->name);
     }
     chunk->v_states = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->state_count + 1);

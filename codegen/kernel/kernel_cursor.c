@@ -71,6 +71,10 @@ static LLVMValueRef take_narrow(const cursor *c, LLVMValueRef v_from, LLVMValueR
     return v_ok;
 }
 
+static void move(const cursor *c, LLVMValueRef v_to) {
+    LLVMBuildStore(c->cg->builder, zf_cg_resize(c->cg, v_to, LLVMGetAllocatedType(c->s->v_at), false), c->s->v_at);
+}
+
 /// V02 unless v_amount more is left behind v_from, which is not behind the end; moves over it.
 static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
     zf_cg *cg = c->cg;
@@ -107,6 +111,14 @@ static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
 /// Bits in memory from bit `v_at` of the chunk on.
 static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t limit, bool msb) {
     zf_cg *cg = c->cg;
+    if (c->s->narrow && c->s->by_bits && c->s->v_bit != NULL &&
+        c->s->v_bytes != NULL) { // from the word that has the chunk's begin
+        LLVMValueRef v_word = LLVMBuildLShr(cg->builder, c->s->v_bit, zf_cg_i64(cg, 3), "");
+        LLVMValueRef v_bytes = zf_cg_at(cg, cg->ty_i8, c->s->v_bytes, zf_cg_and(cg, v_word, zf_cg_i64(cg, ~UINT64_C(3))));
+        LLVMValueRef v_skew = zf_cg_and(cg, zf_cg_resize(cg, c->s->v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+        v_at = zf_cg_add(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), v_skew);
+        return zf_cg_load_bits(cg, v_bytes, zf_cg_resize(cg, v_at, cg->ty_i64, false), v_count, limit, msb);
+    }
     if (c->s->v_bit != NULL) v_at = zf_cg_add(cg, v_at, c->s->v_bit);
     if (c->s->v_bytes != NULL) return zf_cg_load_bits(cg, c->s->v_bytes, v_at, v_count, limit, msb);
     zf_cg_unsupported(cg, c->expr->span, "bits of a stream that is not in memory");
@@ -175,7 +187,8 @@ static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
     uint64_t few = LLVMIsAConstantInt(v_count) ? LLVMConstIntGetZExtValue(v_count) : UINT64_MAX;
     uint64_t most = c->s->v_window != NULL ? FEW_OF_WINDOW : FEW;
-    if (few <= most && c->s->narrow && c->s->v_bytes != NULL && c->s->v_bit != NULL) return few_bytes(c, v_from, few, big);
+    if (few <= most && c->s->narrow && !c->s->by_bits && c->s->v_bytes != NULL && c->s->v_bit != NULL)
+        return few_bytes(c, v_from, few, big);
     if (c->s->v_window != NULL && !big && c->expr->a != NULL && c->expr->a->range.lo >= 0 &&
         c->expr->a->range.hi <= FEW_OF_WINDOW) {
         uint64_t all = (uint64_t)c->expr->a->range.hi;
@@ -219,19 +232,28 @@ static LLVMValueRef read(const cursor *c, LLVMValueRef v_count, bool msb) {
 
 /// Bits behind the chunk's last are 0.
 static LLVMValueRef peek(const cursor *c, LLVMValueRef v_count) {
-    LLVMValueRef v_at = here(c), v_have = zf_cg_umin(c->cg, v_count, zf_cg_sub(c->cg, c->s->v_total, v_at));
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_at = here(c), v_total = c->s->v_total, v_have;
+    if (c->s->narrow && LLVMIsAConstantInt(v_count)) { // of 32 bits, as the position is
+        v_total = zf_cg_resize(cg, v_total, cg->ty_i32, false);
+        v_have = zf_cg_sub(cg, v_total, zf_cg_resize(cg, v_at, cg->ty_i32, false));
+        v_have = zf_cg_umin(cg, zf_cg_resize(cg, v_count, cg->ty_i32, false), v_have);
+        v_have = zf_cg_resize(cg, v_have, cg->ty_i64, false);
+    } else {
+        v_have = zf_cg_umin(cg, v_count, zf_cg_sub(cg, v_total, v_at));
+    }
     return load(c, v_at, v_have, most_bits(c->expr->a), false);
 }
 
 static void skip(const cursor *c, LLVMValueRef v_count) {
     zf_cg *cg = c->cg;
-    if (c->s->narrow) {
+    if (c->s->narrow && !c->s->by_bits) {
         take_narrow(c, here(c), v_count);
         return;
     }
     LLVMValueRef v_from = aligned(c), v_left = in_elements(c, zf_cg_sub(cg, c->s->v_total, v_from));
     zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_icmp(cg, LLVMIntULE, v_count, v_left), 2, c->expr->span, c->expr);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, in_units(c, v_count)), c->s->v_at);
+    move(c, zf_cg_add(cg, v_from, in_units(c, v_count)));
 }
 
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
@@ -257,7 +279,7 @@ zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
     case ZF_C_READ_MSB: v = read(&c, v_count, true); break;
     case ZF_C_PEEK: v = peek(&c, v_count); break;
     case ZF_C_SKIP: skip(&c, v_count); break;
-    case ZF_C_ALIGN: LLVMBuildStore(cg->builder, aligned(&c), c.s->v_at); break;
+    case ZF_C_ALIGN: move(&c, aligned(&c)); break;
     case ZF_C_AT_END:
         if (c.s->narrow) { // both halves above are 0
             v = LLVMBuildLoad2(cg->builder, cg->ty_i32, c.s->v_at, "");

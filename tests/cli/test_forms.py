@@ -80,8 +80,8 @@ class Forms(Case):
         walks = {
             "u8 = lz4": ("its lanes guess steps", None),
             "i64 = orc_rle1": ("its lanes guess steps", None),
-            "u8 = deflate": ("without records", "outside of one loop"),
-            "u8 = zstd": ("without records", "outside of one loop"),
+            "u8 = deflate": ("all lanes walk each step, and records", "outside of one loop"),
+            "u8 = zstd": ("without records", "too many statements that emit"),
             "u8 = lz_split": ("all lanes walk each step, and records", "more than one cursor"),
             "i64 = orc_rle2": ("without records", "in a loop within a step"),
             "i64 = delta_binary_packed": ("without records", "outside of one loop"),
@@ -99,7 +99,7 @@ class Forms(Case):
         self.assertIn("all lanes walk each step, and records say what it emits: as RECORDS says", text)
 
     def test_warps_of_chunks_are_told_with_a_reason(self):
-        codecs = {"lz4": (1, "enough for a warp each"), "lz4(chunk: 524288)": (2, "too few"), "lz4(chunk: 4194304)": (4, "too few"),
+        codecs = {"lz4": (1, "enough for a warp each"), "lz4(chunk: 524288)": (1, "enough"), "lz4(chunk: 4194304)": (2, "too few"),
                   "huffman": (None, None)}
         program = self.file("w.zf", "table t {" + "".join(f" c{k}: u8 = {codec};" for k, codec in enumerate(codecs)) + " }\n")
         for k, (codec, (warps, why)) in enumerate(codecs.items()):

@@ -62,6 +62,80 @@ static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
     return false;
 }
 
+// Visits one statement, without those that follow it.
+static void visit_one(zf_visitor *visitor, const zf_stmt *stmt) {
+    zf_stmt *shown = (zf_stmt *)(uintptr_t)stmt; // only looks
+    if (visitor->stmt(visitor, shown)) zf_visit_stmt_children(visitor, shown);
+}
+
+static bool find_emit(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user;
+    *found = *found || emits_here(stmt);
+    return !*found;
+}
+
+// Whether a statement emits, or what it calls.
+static bool emits_within(const zf_stmt *stmt) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .stmt = find_emit};
+    visit_one(&visitor, stmt);
+    return found;
+}
+
+static bool find_output(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found = *found || expr->kind == ZF_X_OUT;
+    return !*found && !(expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT);
+}
+
+static bool pass_copy(zf_visitor *visitor, zf_stmt *stmt) {
+    if (!is_copy_back(stmt)) return true;
+    zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
+    zf_visit_expr(visitor, (zf_expr *)(uintptr_t)zf_region_form_of(stmt->reduce).distance); // only looks
+    return false;
+}
+
+bool zf_record_reads(const zf_stmt *stmt) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = find_output, .stmt = pass_copy};
+    visit_one(&visitor, stmt);
+    return found && !emits_within(stmt);
+}
+
+static bool find_stmt(zf_visitor *visitor, zf_stmt *stmt) {
+    const zf_stmt **wanted = visitor->user; // NULL once it was seen
+    if (stmt == *wanted) *wanted = NULL;
+    return *wanted != NULL;
+}
+
+bool zf_record_is_within(const zf_stmt *stmt, const zf_stmt *outer) {
+    zf_visitor visitor = {.user = &stmt, .stmt = find_stmt};
+    visit_one(&visitor, outer);
+    return stmt == NULL;
+}
+
+// The statements of a call are looked at by themselves; its arguments and its value are the caller's.
+static bool find_own_output(zf_visitor *visitor, zf_expr *expr) {
+    if (expr->kind != ZF_X_CALL) return find_output(visitor, expr);
+    for (uint32_t k = 0; k < expr->call->formal_count; k++) zf_visit_expr(visitor, expr->call->formals[k]->init);
+    zf_visit_expr(visitor, expr->call->value);
+    return false;
+}
+
+static bool pass_nothing(zf_visitor *visitor, zf_stmt *stmt) {
+    (void)visitor, (void)stmt;
+    return false;
+}
+
+// Elements that were emitted are records yet where a statement that emits reads them.
+static bool see_reader(zf_visitor *visitor, zf_stmt *stmt) {
+    bool found = false;
+    zf_visitor own = {.user = &found, .expr = find_own_output, .stmt = pass_nothing};
+    if (emits_within(stmt) && pass_copy(&own, stmt)) zf_visit_stmt_children(&own, stmt);
+    if (found) refuse(visitor->user, "it reads `out` by more than copies");
+    return true;
+}
+
 // ---- Sites ----------------------------------------------------------------------------------------------------
 
 static void take_local(look *l, const zf_local *local) {
@@ -76,6 +150,26 @@ static void take_local(look *l, const zf_local *local) {
         site->locals[site->local_count++] = local;
 }
 
+/// A search for the call within a term that binds a formal.
+typedef struct binding {
+    const zf_local *formal;
+    bool found;
+} binding;
+
+static bool see_call(zf_visitor *visitor, zf_expr *expr) {
+    binding *b = visitor->user;
+    if (expr->kind != ZF_X_CALL) return !b->found;
+    for (uint32_t k = 0; k < expr->call->formal_count; k++) b->found = b->found || expr->call->formals[k] == b->formal;
+    return !b->found;
+}
+
+static bool binds(zf_expr *term, const zf_local *formal) {
+    binding b = {.formal = formal};
+    zf_visitor visitor = {.user = &b, .expr = see_call};
+    zf_visit_expr(&visitor, term);
+    return b.found;
+}
+
 static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
     if (expr->effect || expr->kind == ZF_X_CURSOR || expr->kind == ZF_X_REDUCE ||
@@ -84,8 +178,10 @@ static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
     if (expr->kind == ZF_X_OUT_POS) l->site->takes_position = true;
     if (expr->kind == ZF_X_LOCAL && expr->local != l->site->stmt->reduce->binders[0].local) {
         switch (expr->local->kind) {
-        case ZF_L_CHUNK:
-        case ZF_L_FORMAL: break; // of a call within the term
+        case ZF_L_CHUNK: break;
+        case ZF_L_FORMAL: // of the function that emits, if no call within the term binds it
+            if (!binds(l->site->stmt->reduce->term, expr->local)) take_local(l, expr->local);
+            break;
         case ZF_L_LET:
         case ZF_L_VAR:
         case ZF_L_BINDER: take_local(l, expr->local); break;
@@ -150,6 +246,33 @@ static uint32_t add_sites(look *l, const zf_stmt *stmts, bool last) {
         }
     }
     return most;
+}
+
+static bool see_site(zf_visitor *visitor, zf_stmt *stmt) {
+    if (emits_here(stmt)) add_site(visitor->user, stmt);
+    return true;
+}
+
+static bool find_loop(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user;
+    bool loops =
+        stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
+    *found = *found || (loops && emits_within(stmt));
+    return !*found;
+}
+
+// A program that emits in several places: all lanes walk it, and the elements are made behind each record that ends a tile.
+static bool take_all_sites(look *l) {
+    zf_body *body = (zf_body *)(uintptr_t)&l->inst->decode; // only looks
+    bool in_loop = false;
+    zf_visitor sites = {.user = l, .stmt = see_site}, readers = {.user = l, .stmt = see_reader};
+    zf_visitor loops = {.user = &in_loop, .stmt = find_loop};
+    zf_visit_body(&loops, body);
+    if (!in_loop) refuse(l, "it emits in no loop"); // so a few ranges, which lanes share
+    zf_visit_body(&sites, body);
+    zf_visit_body(&readers, body);
+    l->program->most = 1;
+    return l->fits;
 }
 
 static bool see_position(zf_visitor *visitor, zf_expr *expr) {
@@ -346,6 +469,37 @@ static bool copies_from_memory(const zf_plan *plan, const zf_kernel *kernel, con
     return some;
 }
 
+// The one loop of the body's own statements that has all that emit, or NULL.
+static const zf_stmt *only_loop(const zf_inst *inst) {
+    const zf_stmt *loop = NULL;
+    for (const zf_stmt *stmt = inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
+        if (!emits_within(stmt)) continue;
+        if (loop != NULL || (stmt->kind != ZF_S_WHILE && stmt->kind != ZF_S_LOOP) || !emits(stmt->body)) return NULL;
+        loop = stmt;
+    }
+    return loop;
+}
+
+static bool take_one_loop(const zf_plan *plan, const zf_kernel *kernel, look *l) {
+    zf_record_program *out = l->program;
+    zf_visitor visitor = {.user = l, .expr = see_output, .stmt = pass_copies};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&l->inst->decode); // only looks
+    out->most = add_sites(l, out->loop->body, true);
+    if (l->emits != out->site_count) refuse(l, "it emits in a function");
+    if (l->fits && !copies_from_memory(plan, kernel, out)) refuse(l, "it copies from a stream that is not in memory");
+    if (!l->fits) return false;
+    look_at_step(l);
+    if (out->cursor != NULL && !is_in_memory(plan, kernel, out->cursor)) {
+        refuse(l, "a step reads a stream that is not in memory");
+        out->cursor = NULL;
+    }
+    bool direct = !out->copies_back;
+    for (uint32_t s = 0; s < out->site_count; s++)
+        direct = direct && (!out->sites[s].inner || out->sites[s].stmt->kind == ZF_S_EMIT);
+    for (uint32_t s = 0; s < out->site_count; s++) out->sites[s].direct = direct && out->sites[s].inner;
+    return out->inner == NULL || out->cursor != NULL;
+}
+
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out) {
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     const zf_inst *inst = node->inst;
@@ -360,29 +514,17 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     }
     out->why = "chunks are too long, or share bytes";
     if (node->codec->chunk_size > LONGEST_CHUNK || kernel->tile != node->codec->chunk_size) return false;
-    out->why = "it emits outside of one loop";
-    for (const zf_stmt *stmt = inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
-        if (emits_here(stmt)) return false;
-        if (!emits(stmt->body) && !emits(stmt->else_part)) continue;
-        if (out->loop != NULL || (stmt->kind != ZF_S_WHILE && stmt->kind != ZF_S_LOOP)) return false;
-        out->loop = stmt;
-    }
-    if (out->loop == NULL) return false;
+    const char *why = NULL;
     out->why = NULL;
-    zf_visitor visitor = {.user = &l, .expr = see_output, .stmt = pass_copies};
-    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
-    out->most = add_sites(&l, out->loop->body, true);
-    if (l.emits != out->site_count) refuse(&l, "it emits in a function");
-    if (l.fits && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
-    if (!l.fits) return false;
-    look_at_step(&l);
-    if (out->cursor != NULL && !is_in_memory(plan, kernel, out->cursor)) {
-        refuse(&l, "a step reads a stream that is not in memory");
-        out->cursor = NULL;
+    out->loop = only_loop(inst);
+    if (out->loop != NULL) {
+        if (take_one_loop(plan, kernel, &l)) return true;
+        why = out->why;
+        *out = (zf_record_program){.words = 1};
+        l = (look){.inst = inst, .program = out, .fits = true};
     }
-    bool direct = !out->copies_back;
-    for (uint32_t s = 0; s < out->site_count; s++)
-        direct = direct && (!out->sites[s].inner || out->sites[s].stmt->kind == ZF_S_EMIT);
-    for (uint32_t s = 0; s < out->site_count; s++) out->sites[s].direct = direct && out->sites[s].inner;
-    return out->inner == NULL || out->cursor != NULL;
+    if (take_all_sites(&l) && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
+    if (why != NULL) out->why = why;
+    if (out->why == NULL) out->why = "it emits outside of one loop";
+    return l.fits;
 }

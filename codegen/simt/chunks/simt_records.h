@@ -33,9 +33,9 @@ typedef struct zf_record_site {
     bool takes_low;      ///< the word behind that: the binder's first value, where it is no constant 0
 } zf_record_site;
 
-/// The sites of a program, and the one loop that has them.
+/// The sites of a program, and the one loop that has them, if there is one.
 typedef struct zf_record_program {
-    const zf_stmt *loop;  ///< of the body's own statements; a *step* is one turn of it
+    const zf_stmt *loop;  ///< of the body's own statements; a *step* is one turn of it; NULL: the sites are anywhere
     const zf_stmt *inner; ///< a FOR_RANGE with which a step may end, whose turns are steps, too; NULL: none
     zf_record_site sites[ZF_RECORD_SITES];
     uint32_t site_count;
@@ -51,6 +51,11 @@ typedef struct zf_record_program {
 
 /// Reads a kernel of chunks. False: records cannot make its elements.
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out);
+
+/// In a program whose sites are anywhere: whether a statement reads the output, not only by copies, and emits nothing.
+bool zf_record_reads(const zf_stmt *stmt);
+/// Whether a statement is another or within it, also in what that calls.
+bool zf_record_is_within(const zf_stmt *stmt, const zf_stmt *outer);
 
 /// Whether a statement requires something of `out.pos` that nothing but locals decides besides: a guess puts it off.
 bool zf_record_waits(const zf_stmt *stmt);

@@ -36,11 +36,11 @@ bool zf_simt_row_bitmap_begin(zf_simt_row_bitmap *m, zf_chunk *chunk) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
-    if (shape.shared_bytes == 0 || lower->unpacks > 0) return false;
-    uint32_t each = shape.shared_bytes / shape.tiles;
+    uint32_t all = shape.shared_bytes - shape.tiles * shape.array_bytes, each = all / shape.tiles;
+    if (all == 0 || lower->unpacks > 0) return false;
     *m = (zf_simt_row_bitmap){.chunk = chunk, .lower = lower, .v_lane = zf_simt_lane(lower)};
     m->places = (uint32_t)lower->graph->nodes[lower->kernel->root].codec->chunk_size;
-    LLVMValueRef v_all = cg->target->simt->shared(cg, 0, shape.shared_bytes);
+    LLVMValueRef v_all = cg->target->simt->shared(cg, 0, all);
     v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     m->v_values = v_all;
     uint32_t words = (m->places + WORD - 1) / WORD;

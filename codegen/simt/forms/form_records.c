@@ -5,6 +5,7 @@
 // thread finds, and reports it.
 #include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
+#include "codegen/simt/chunks/simt_arrays.h"
 #include "codegen/simt/chunks/simt_records.h"
 #include "codegen/simt/simt_choices.h"
 
@@ -13,8 +14,8 @@ enum {
     REGISTERS = 64,         // so that 32 warps of a multiprocessor run at once
     REGISTERS_SEVERAL = 96, // few chunks have fewer: their code spills nothing
     MOST_WARPS = 8,         // of a chunk
-    USUAL_WARPS = 4,        // at most: the walker is what the others wait for then
-    BYTES_EACH = 256 << 10, // of a chunk, for each warp: a column of 1 GiB has 4,096 of them, which fill a GPU
+    USUAL_WARPS = 2,        // at most: the walker is what one executor waits for, and more take room from other chunks
+    BYTES_EACH = 512 << 10, // of a chunk, for each warp: a column of 1 GiB has 2,048 of them
 };
 
 // Values of the choice RECORDS.
@@ -28,9 +29,14 @@ static uint32_t default_of(const zf_record_program *program) {
     return program->copies ? TOGETHER : NONE;
 }
 
+// Local arrays of a program without the one loop; in front of one loop few are ever read in it.
+static uint32_t array_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
+    return program->loop == NULL ? zf_simt_arrays_bytes(plan, kernel) : 0;
+}
+
 static uint32_t bytes_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, uint32_t way,
                          uint32_t warps) {
-    return zf_records_places(plan, kernel, program, way == GUESSED, warps).all;
+    return zf_records_places(plan, kernel, program, way == GUESSED, warps).all + array_bytes(plan, kernel, program);
 }
 
 static uint32_t way_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
@@ -54,6 +60,7 @@ static uint32_t default_warps(const zf_plan *plan, const zf_kernel *kernel) {
 
 // The warps of a chunk, as many as there is shared memory for.
 static uint32_t warps_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
+    if (program->loop == NULL) return 1;
     uint32_t way = way_of(plan, kernel, program);
     uint32_t usual = zf_is_chosen(&kernel->choice, ZF_CHOICE_THREADS) ? 1 : default_warps(plan, kernel);
     uint32_t warps = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, usual);
@@ -72,6 +79,12 @@ static uint32_t threads_within(const zf_plan *plan, uint32_t threads, uint32_t e
     return threads;
 }
 
+uint32_t zf_form_records_threads(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_record_program program;
+    if (!zf_record_program_of(plan, kernel, &program)) return plan->target->threads;
+    return threads_within(plan, plan->target->threads, bytes_of(plan, kernel, &program, most_of(&program), 1));
+}
+
 zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel) {
     zf_record_program program;
     zf_record_program_of(plan, kernel, &program);
@@ -80,7 +93,9 @@ zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel
     zf_simt_shape shape = {.threads = warps * wave, .tiles = 1, .span = 1, .shared_bytes = each, .slow = true};
     shape.registers = warps > 1 ? REGISTERS_SEVERAL : REGISTERS;
     if (warps > 1) return shape;
-    shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, THREADS), each);
+    shape.array_bytes = array_bytes(plan, kernel, &program);
+    uint32_t usual = shape.array_bytes > 0 ? wave : THREADS; // as many chunks as there is shared memory for
+    shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, usual), each);
     shape.tiles = shape.threads / wave;
     shape.shared_bytes = shape.tiles * each;
     return shape;
@@ -93,6 +108,7 @@ void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choi
     zf_choice_allow_up_to(space, ZF_CHOICE_RECORDS, most);
     zf_choose(&space->defaults, ZF_CHOICE_RECORDS, default_of(&program));
     for (uint32_t warps = 1; warps <= MOST_WARPS; warps *= 2) {
+        if (warps > 1 && program.loop == NULL) break;
         if (warps > 1 && bytes_of(plan, kernel, &program, most, warps) > plan->target->shared_bytes) break;
         zf_choice_allow(space, ZF_CHOICE_WARPS, warps);
     }
@@ -115,10 +131,12 @@ static void tell_warps(const zf_plan *plan, const zf_kernel *kernel, const zf_re
         out->warps_why = "as WARPS says";
     else if (zf_is_chosen(&kernel->choice, ZF_CHOICE_THREADS))
         out->warps_why = "as THREADS says";
+    else if (program->loop == NULL)
+        out->warps_why = "all lanes walk it and make its elements";
     else if (out->warps > 1)
-        out->warps_why = "chunks of 512 KiB and more are too few for a warp each";
+        out->warps_why = "chunks of 1 MiB and more are too few for a warp each";
     else
-        out->warps_why = "chunks below 512 KiB are enough for a warp each";
+        out->warps_why = "chunks below 1 MiB are enough for a warp each";
 }
 
 void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out) {
@@ -128,9 +146,9 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
     out->walk = way == GUESSED    ? "its lanes guess steps at consecutive bytes, and records say what they emit"
                 : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
                                   : "all lanes walk it, without records";
-    out->walk_why = way == GUESSED                      ? NULL
-                    : way == most_of(&program) || !fits ? program.why
-                                                        : "ranges of expressions are faster so";
+    out->walk_why = way == GUESSED                                              ? NULL
+                    : way == most_of(&program) || !fits || program.loop == NULL ? program.why
+                                                                                : "ranges of expressions are faster so";
     if (fits && zf_is_chosen(&kernel->choice, ZF_CHOICE_RECORDS) && way != most_of(&program)) out->walk_why = "as RECORDS says";
     if (way != NONE) tell_warps(plan, kernel, &program, out);
 }
@@ -143,6 +161,8 @@ typedef struct walk {
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
     LLVMBasicBlockRef bb_none;                                             ///< behind the chunk
+    zf_cg_frame frame;   ///< as the last statement had it, for the elements that are made behind it
+    const zf_stmt *read; ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
 } walk;
 
 static const char walked[] = "a walked step";
@@ -175,6 +195,36 @@ static void append(zf_records *r, uint32_t number) {
     zf_cg_enter(cg, bb_done);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_made, zf_cg_resize(cg, v_some, cg->ty_i32, false)), r->v_made);
     zf_records_end(r, zf_cg_add(cg, v_end, zf_cg_resize(cg, what.v_count, cg->ty_i32, false)));
+}
+
+// Makes the tiles that are whole, or, if `last`, all elements: of a program that emits anywhere.
+static void make_elements(zf_records *r, bool last) {
+    zf_cg *cg = r->cg;
+    zf_records_drain(r, zf_cg_i1(cg, last), r->program.most);
+    if (!r->program.has_terms) return;
+    LLVMBasicBlockRef bb_well = zf_cg_block(cg, "made_well"); // a failed element only ended that element
+    LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
+    zf_cg_cond_br(cg, v_failed, r->chunk->bb_stop, bb_well);
+    LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_well);
+}
+
+// A statement of a program that emits anywhere. False: it is an ordinary one.
+static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt) {
+    zf_records *r = &w->records;
+    int32_t site = zf_records_site(r, stmt);
+    r->frame = frame;
+    w->frame = *frame;
+    if (site >= 0) {
+        append(r, (uint32_t)site);
+        make_elements(r, false);
+        return true;
+    }
+    if (zf_record_reads(stmt) && (w->read == NULL || !zf_record_is_within(stmt, w->read))) {
+        make_elements(r, true);
+        w->read = stmt;
+    }
+    return false;
 }
 
 // Goes on here where no turns of the inner loop are left.
@@ -343,6 +393,7 @@ static void walk_loop(walk *w) {
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     walk *w = (walk *)zf_chunk_of(zf_cg_frame_env(frame));
     zf_records *r = &w->records;
+    if (r->program.loop == NULL) return statement_anywhere(w, frame, stmt) || w->statement(cg, frame, stmt);
     if (stmt == r->program.loop) {
         r->frame = frame;
         walk_loop(w);
@@ -374,7 +425,6 @@ static LLVMValueRef agree(zf_kernel_build *lower, LLVMValueRef v) {
 static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry, .prefetch = zf_simt_prefetch_chunk};
 
 void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
-    (void)shape;
     zf_cg *cg = lower->cg;
     walk w = {.chunk = {.ops = &ops, .narrow = true}};
     zf_chunk *chunk = &w.chunk;
@@ -400,11 +450,17 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_chunk_begin(chunk, tiles.v_count, v_chunks);
     for (uint32_t k = 0; k < chunk->inst->stream_count; k++) { // positions have 32 bits
         if (chunk->streams[k].port == NULL) continue;
-        LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntULE, chunk->streams[k].v_length, zf_cg_i64(cg, INT32_MAX));
+        LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntULE, chunk->streams[k].v_total, zf_cg_i64(cg, INT32_MAX));
         zf_chunk_stop_unless(lower, v_short, 0);
     }
     zf_records_begin(&w.records);
+    zf_simt_arrays_begin(lower, shape->shared_bytes - shape->tiles * shape->array_bytes, shape->tiles, shape->array_bytes);
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
+    zf_simt_arrays_end(lower);
+    if (w.records.program.loop == NULL) {
+        w.records.frame = &w.frame; // the body's own is no more
+        make_elements(&w.records, true);
+    }
     LLVMValueRef v_pos = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
     zf_records_require(&w.records, zf_cg_icmp(cg, LLVMIntEQ, v_pos, chunk->v_count), "elements of a chunk");
     zf_cg_br(cg, bb_none);

@@ -1,11 +1,13 @@
 // Chunks that a warp walks. All its threads do the same, so they branch alike, and one read serves all. Only the elements of an
 // `emit` over a range are shared: each of 32 lanes makes every 32nd element; over two ranges also the values of the first range
-// (simt_regions.c). The first lane stores elements that are emitted one by one. Each thread has local arrays of its own.
+// (simt_regions.c). The first lane stores elements that are emitted one by one, and those of local arrays, which the warp has
+// together (simt_arrays.c).
 //
 // Other lanes store the elements of `out` that a program reads, so lanes meet behind every `emit`. A failed element must not
 // lead its lane away from the others, so it only ends that lane's share. Then all lanes go through the elements as one thread
 // does, and find the failure that comes first.
 #include "codegen/kernel/kernel_chunks.h"
+#include "codegen/simt/chunks/simt_arrays.h"
 #include "codegen/simt/chunks/simt_row_bitmap.h"
 #include "codegen/simt/groups/simt_span.h"
 #include "codegen/simt/memory/simt_memory.h"
@@ -55,13 +57,15 @@ static uint32_t default_registers(const zf_plan *plan, const zf_kernel *kernel) 
 
 zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t threads = kernel->geometry.s, tiles = threads / plan->target->wave,
-             bytes = tiles * zf_simt_row_bitmap_bytes(plan, kernel);
+             bytes = tiles * zf_simt_row_bitmap_bytes(plan, kernel), arrays = zf_simt_arrays_bytes(plan, kernel);
     if (bytes > plan->target->shared_bytes) bytes = 0;
+    if (bytes + tiles * arrays > plan->target->shared_bytes) arrays = 0; // each thread has its own
     bool several = walks_several(plan, kernel);
     return (zf_simt_shape){.threads = threads,
                            .tiles = tiles,
                            .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, default_chunks(plan, kernel)) : 1,
-                           .shared_bytes = bytes,
+                           .shared_bytes = bytes + tiles * arrays,
+                           .array_bytes = arrays,
                            .registers = default_registers(plan, kernel)};
 }
 
@@ -77,7 +81,7 @@ void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_s
 }
 
 void zf_form_warp_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
-    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, zf_form_records_threads(plan, kernel));
     zf_form_allow_records(plan, kernel, space);
     zf_form_allow_walk(plan, kernel, shape, space);
 }
@@ -202,5 +206,7 @@ void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
     }
     lower->v_is_leader = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
+    zf_simt_arrays_begin(lower, shape->shared_bytes - shape->tiles * shape->array_bytes, shape->tiles, shape->array_bytes);
     zf_lower_chunks_by(lower, &ops);
+    zf_simt_arrays_end(lower);
 }

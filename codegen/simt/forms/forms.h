@@ -23,10 +23,11 @@ typedef struct zf_simt_shape {
     uint32_t warp;           ///< lanes that work together: a wave of the target, or half of one
     uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
     uint32_t shared_bytes;
-    uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
-    uint32_t registers; ///< limit for each thread, so that more threads run at once; 0: no limit
-    bool slow;          ///< the kernel has the slow path of its form
-    bool prefetch;      ///< the kernel prefetches what a tile reads (simt_prefetch_tile.h)
+    uint32_t array_bytes; ///< of shared_bytes those of a warp's local arrays, which are last (simt_arrays.h)
+    uint32_t stage;       ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
+    uint32_t registers;   ///< limit for each thread, so that more threads run at once; 0: no limit
+    bool slow;            ///< the kernel has the slow path of its form
+    bool prefetch;        ///< the kernel prefetches what a tile reads (simt_prefetch_tile.h)
 } zf_simt_shape;
 
 /// One form: a row of forms.def.
@@ -81,6 +82,8 @@ uint32_t zf_form_text_bytes(const zf_plan *plan, const zf_kernel *kernel);
 const char *zf_form_lanes_refusal(const zf_inst *inst);
 /// Adds the choices of a kernel of chunks without lanes: how many threads walk a chunk, and how many chunks they have.
 void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space);
+/// Threads of a block that there is shared memory for, if the kernel may have records.
+uint32_t zf_form_records_threads(const zf_plan *plan, const zf_kernel *kernel);
 /// Adds the choice whether a kernel of chunks has records, and how its steps are walked then.
 void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *space);
 /// Tells how the warps of a kernel of chunks walk them.

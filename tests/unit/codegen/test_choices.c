@@ -170,7 +170,9 @@ static const refused answers[] = {
     {"copied", "0:WALK=1,L=2", "kernel 0 (warp): a thread that walks alone (WALK=1) has one chunk, not 2"},
     {"copied", "0:WALK=1,L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
     {"copied", "0:L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
-    {"climbs", "0:RECORDS=1", "kernel 0 (warp): RECORDS cannot be 1, there is nothing to choose"}, // it emits in a function
+    {"climbs", "0:RECORDS=1", NULL}, // it emits in a function
+    {"climbs", "0:RECORDS=2", "kernel 0 (warp): RECORDS cannot be 2, only 0 or 1"},
+    {"climbs", "0:WARPS=2", "kernel 0 (warp): WARPS cannot be 2, only 1"},
     {"noted", "0:WARPS=8", NULL},
     {"noted", "0:WARPS=4,RECORDS=1", NULL},
     {"noted", "0:WARPS=1,THREADS=64", NULL},
@@ -355,7 +357,7 @@ static void check_warps(const zf_spec *spec) {
         const char *column, *text;
         uint32_t warps, threads, tiles;
     } wanted[] = {
-        {"noted", NULL, 1, 128, 4},        {"few", NULL, 2, 64, 1},           {"fewer", NULL, 4, 128, 1},
+        {"noted", NULL, 1, 128, 4},        {"few", NULL, 1, 128, 4},          {"fewer", NULL, 2, 64, 1},
         {"noted", "0:WARPS=8", 8, 256, 1}, {"fewer", "0:WARPS=1", 1, 128, 4}, {"fewer", "0:THREADS=64", 1, 64, 2},
     };
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
