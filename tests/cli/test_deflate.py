@@ -309,6 +309,11 @@ class Deflate(Case):
         self.good("encode", "-c", self.program("deflate", MOST), f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", "-q")
         self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-f", "-q")
         self.assertTrue((self.dir / "out" / "c.u8").read_bytes() == plain)
+        for most in (1, 63, 64):  # chunks whose bytes are too few for a code of their own, in no time for each
+            self.file("c", plain[:5000])
+            self.good("encode", "-c", self.program("gzip", most), f"c={self.dir / 'c'}", "-o", self.dir / "s.zfd", "-f", "-q")
+            self.good("decode", self.dir / "s.zfd", "-o", self.dir / "out", "-f", "-q")
+            self.assertTrue((self.dir / "out" / "c.u8").read_bytes() == plain[:5000])
         self.assertLess((self.dir / "t.zfd").stat().st_size - 16_000, 1.03 * len(packed(plain, "deflate")))  # the text of the program
 
     def test_members(self):

@@ -82,6 +82,7 @@ static inline void uneven_encode(zf_compiler *compiler, const char *imports, con
     char text[2000], name[300];
     zf_error error = {0};
     zf_program *program = NULL;
+    remove(path); // that of the codec before
     snprintf(name, sizeof name, codec->codec, size);
     int length = snprintf(text, sizeof text, "%s\ntable t { c: %s = %s; }\n", imports, codec->type, name);
     zf_status status = zf_program_read(compiler, "uneven.zf", text, (size_t)length, false, &program, &error);
