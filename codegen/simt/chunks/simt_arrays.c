@@ -4,6 +4,7 @@
 #include "codegen/simt/chunks/simt_arrays.h"
 
 #include "codegen/body/cg_fault_sites.h"
+#include "codegen/body/cg_lines.h"
 #include "codegen/body/cg_together.h"
 #include "frontend/check/walk.h"
 
@@ -43,7 +44,17 @@ static LLVMValueRef memory(zf_cg *cg, zf_cg_together *together, uint64_t bytes) 
     arrays *a = (arrays *)together;
     if (bytes > LARGEST || a->used + rounded(bytes) > a->room) return NULL;
     a->used += rounded(bytes);
-    return zf_cg_byte_at(cg, a->v_all, a->used - rounded(bytes));
+    // Another body may have the array next, where this place is not come to.
+    LLVMBasicBlockRef bb_here = zf_cg_here(cg);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(cg->builder);
+    bool apart = LLVMIsAInstruction(a->v_all) != NULL && LLVMGetNextInstruction(a->v_all) != NULL;
+    if (apart) LLVMPositionBuilderBefore(cg->builder, LLVMGetNextInstruction(a->v_all));
+    LLVMValueRef v_slot = zf_cg_byte_at(cg, a->v_all, a->used - rounded(bytes));
+    if (apart) {
+        zf_cg_enter(cg, bb_here);
+        zf_cg_lines_leave(cg, line);
+    }
+    return v_slot;
 }
 
 static void store(zf_cg *cg, zf_cg_together *together, LLVMValueRef v, LLVMValueRef v_at, unsigned size) {

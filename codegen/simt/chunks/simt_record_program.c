@@ -6,6 +6,7 @@
 enum {
     LONGEST_CHUNK = 1 << 30,
     STEP_VARIABLES = 32, // of a step that is guessed, at most
+    READERS = 4,
 };
 
 // ---- Looking --------------------------------------------------------------------------------------------------
@@ -16,8 +17,9 @@ typedef struct look {
     bool fits;
     // ---- of what a term takes
     zf_record_site *site;
-    uint32_t emits;  ///< statements that emit, also of functions
-    bool adds_inner; ///< the sites that are added belong to `inner`
+    uint32_t readers; ///< statements that read the output, in front of each of which there is an executor
+    uint32_t emits;   ///< statements that emit, also of functions
+    bool adds_inner;  ///< the sites that are added belong to `inner`
     // ---- of guesses
     const zf_local *declared[STEP_VARIABLES]; ///< variables of the step
     uint32_t declared_count;
@@ -129,11 +131,14 @@ static bool pass_nothing(zf_visitor *visitor, zf_stmt *stmt) {
 
 // Elements that were emitted are records yet where a statement that emits reads them.
 static bool see_reader(zf_visitor *visitor, zf_stmt *stmt) {
+    look *l = visitor->user;
     bool found = false;
     zf_visitor own = {.user = &found, .expr = find_own_output, .stmt = pass_nothing};
     if (emits_within(stmt) && pass_copy(&own, stmt)) zf_visit_stmt_children(&own, stmt);
-    if (found) refuse(visitor->user, "it reads `out` by more than copies");
-    return true;
+    if (found) refuse(l, "it reads `out` by more than copies");
+    if (!zf_record_reads(stmt)) return true;
+    l->readers++;
+    return false;
 }
 
 // ---- Sites ----------------------------------------------------------------------------------------------------
@@ -271,6 +276,7 @@ static bool take_all_sites(look *l) {
     if (!in_loop) refuse(l, "it emits in no loop"); // so a few ranges, which lanes share
     zf_visit_body(&sites, body);
     zf_visit_body(&readers, body);
+    if (l->readers > READERS) refuse(l, "it reads `out` at too many places");
     l->program->most = 1;
     return l->fits;
 }

@@ -200,7 +200,10 @@ static void append(zf_records *r, uint32_t number) {
 // Makes the tiles that are whole, or, if `last`, all elements: of a program that emits anywhere.
 static void make_elements(zf_records *r, bool last) {
     zf_cg *cg = r->cg;
+    struct zf_cg_together *together = cg->together; // lanes make elements apart
+    cg->together = NULL;
     zf_records_drain(r, zf_cg_i1(cg, last), r->program.most);
+    cg->together = together;
     if (!r->program.has_terms) return;
     LLVMBasicBlockRef bb_well = zf_cg_block(cg, "made_well"); // a failed element only ended that element
     LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
