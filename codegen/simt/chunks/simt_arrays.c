@@ -95,12 +95,15 @@ static void clear(zf_cg *cg, zf_cg_together *together, LLVMValueRef v_slot, uint
     zf_simt_barrier_warp(a->lower, "zeros of an array before those who read them");
 }
 
-void zf_simt_arrays_begin(zf_kernel_build *lower, uint32_t offset, uint32_t warps, uint32_t each) {
+uint32_t zf_simt_arrays_offset(const zf_simt_shape *shape) { return shape->shared_bytes - shape->tiles * shape->array_bytes; }
+
+void zf_simt_arrays_begin(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
+    uint32_t each = shape->array_bytes;
     if (each == 0) return;
     arrays *a = ZF_NEW(cg->arena, arrays);
     *a = (arrays){.together = {memory, clear, store}, .lower = lower, .room = each};
-    a->v_all = cg->target->simt->shared(cg, offset, warps * each);
+    a->v_all = cg->target->simt->shared(cg, zf_simt_arrays_offset(shape), shape->tiles * each);
     a->v_all = zf_cg_at(cg, cg->ty_i8, a->v_all, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     cg->together = &a->together;
 }

@@ -8,9 +8,12 @@
 /// none that fits, and each thread has its own.
 uint32_t zf_simt_arrays_bytes(const zf_plan *plan, const zf_kernel *kernel);
 
-/// Lets the lanes of each warp of a block have their arrays together (zf_cg_together), of `warps` times `each` bytes of shared
-/// memory from `offset` on, until zf_simt_arrays_end.
-void zf_simt_arrays_begin(zf_kernel_build *lower, uint32_t offset, uint32_t warps, uint32_t each);
+/// Bytes of a kernel's shared memory in front of its warps' local arrays, which are last: all, where it has none there.
+uint32_t zf_simt_arrays_offset(const zf_simt_shape *shape);
+
+/// Lets the lanes of each warp of a block have their arrays together (zf_cg_together), where the shape has room for them, until
+/// zf_simt_arrays_end.
+void zf_simt_arrays_begin(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_simt_arrays_end(zf_kernel_build *lower);
 
 #endif

@@ -55,13 +55,18 @@ static bool see_output(zf_visitor *visitor, zf_expr *expr) {
     return !(expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT);
 }
 
-static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
-    look *l = visitor->user;
-    l->emits += emits_here(stmt);
+// A copy shows what it takes from the walk alone, and not the output.
+static bool pass_copy(zf_visitor *visitor, zf_stmt *stmt) {
     if (!is_copy_back(stmt)) return true;
     zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
     zf_visit_expr(visitor, (zf_expr *)(uintptr_t)zf_region_form_of(stmt->reduce).distance); // only looks
     return false;
+}
+
+static bool pass_copies(zf_visitor *visitor, zf_stmt *stmt) {
+    look *l = visitor->user;
+    l->emits += emits_here(stmt);
+    return pass_copy(visitor, stmt);
 }
 
 // Visits one statement, without those that follow it.
@@ -88,13 +93,6 @@ static bool find_output(zf_visitor *visitor, zf_expr *expr) {
     bool *found = visitor->user;
     *found = *found || expr->kind == ZF_X_OUT;
     return !*found && !(expr->kind == ZF_X_LEN && expr->a->kind == ZF_X_OUT);
-}
-
-static bool pass_copy(zf_visitor *visitor, zf_stmt *stmt) {
-    if (!is_copy_back(stmt)) return true;
-    zf_visit_expr(visitor, stmt->reduce->binders[0].hi);
-    zf_visit_expr(visitor, (zf_expr *)(uintptr_t)zf_region_form_of(stmt->reduce).distance); // only looks
-    return false;
 }
 
 bool zf_record_reads(const zf_stmt *stmt) {

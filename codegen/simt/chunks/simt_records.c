@@ -3,6 +3,7 @@
 
 #include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
+#include "codegen/simt/chunks/simt_arrays.h"
 
 enum {
     NEVER = 0x7fffffff,       // a distance that reaches no element of a tile: of what is not copied from the chunk
@@ -53,8 +54,7 @@ void zf_records_begin(zf_records *r) {
     zf_cg *cg = r->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
     zf_record_places p = zf_records_places(lower->plan, lower->kernel, &r->program, r->guesses, r->warps);
-    uint32_t bytes = shape.shared_bytes - shape.tiles * shape.array_bytes;
-    LLVMValueRef v_warp = zf_simt_warp(lower), v_all = cg->target->simt->shared(cg, 0, bytes);
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_all = cg->target->simt->shared(cg, 0, zf_simt_arrays_offset(&shape));
     r->ring = p.ring;
     if (r->warps == 1) v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, p.all)));
     r->v_data = v_all;

@@ -6,7 +6,9 @@
 // whose bits are a word for each lane; where rows are not kept, elements are made and stored 32 rows at a time
 // (simt_regions.c).
 #include "codegen/simt/chunks/simt_row_bitmap.h"
+
 #include "codegen/body/cg_fault_sites.h"
+#include "codegen/simt/chunks/simt_arrays.h"
 #include "frontend/check/walk.h"
 
 enum { WORD = 32, STORED = 16 };
@@ -36,7 +38,7 @@ bool zf_simt_row_bitmap_begin(zf_simt_row_bitmap *m, zf_chunk *chunk) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
-    uint32_t all = shape.shared_bytes - shape.tiles * shape.array_bytes, each = all / shape.tiles;
+    uint32_t all = zf_simt_arrays_offset(&shape), each = all / shape.tiles;
     if (all == 0 || lower->unpacks > 0) return false;
     *m = (zf_simt_row_bitmap){.chunk = chunk, .lower = lower, .v_lane = zf_simt_lane(lower)};
     m->places = (uint32_t)lower->graph->nodes[lower->kernel->root].codec->chunk_size;

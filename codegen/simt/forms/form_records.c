@@ -197,19 +197,25 @@ static void append(zf_records *r, uint32_t number) {
     zf_records_end(r, zf_cg_add(cg, v_end, zf_cg_resize(cg, what.v_count, cg->ty_i32, false)));
 }
 
-// Makes the tiles that are whole, or, if `last`, all elements: of a program that emits anywhere.
-static void make_elements(zf_records *r, bool last) {
+// Makes the tiles that are whole, or, if v_last (i1), all elements. Leaves by bb_stop where one failed.
+static void make_tiles(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg *cg = r->cg;
-    struct zf_cg_together *together = cg->together; // lanes make elements apart
-    cg->together = NULL;
-    zf_records_drain(r, zf_cg_i1(cg, last), r->program.most);
-    cg->together = together;
+    zf_records_drain(r, v_last, room);
     if (!r->program.has_terms) return;
-    LLVMBasicBlockRef bb_well = zf_cg_block(cg, "made_well"); // a failed element only ended that element
+    LLVMBasicBlockRef bb_well = zf_cg_block(cg, "tiles_well"); // a failed element only ended that element
     LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
     zf_cg_cond_br(cg, v_failed, r->chunk->bb_stop, bb_well);
     LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
     zf_cg_enter(cg, bb_well);
+}
+
+// The same for a program that emits anywhere. Lanes make elements apart, each with local arrays of its own.
+static void make_elements(zf_records *r, bool last) {
+    zf_cg *cg = r->cg;
+    struct zf_cg_together *together = cg->together;
+    cg->together = NULL;
+    make_tiles(r, zf_cg_i1(cg, last), r->program.most);
+    cg->together = together;
 }
 
 // A statement of a program that emits anywhere. False: it is an ordinary one.
@@ -308,13 +314,7 @@ static void walk_alone(zf_records *r) {
     LLVMMoveBasicBlockAfter(bb_drain, bb_done);
     zf_cg_enter(cg, bb_drain);
     v_last = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_last, "");
-    zf_records_drain(r, v_last, room_of(r));
-    if (r->program.has_terms) { // a failed element only ended that element
-        LLVMBasicBlockRef bb_well = zf_cg_block(cg, "tiles_well");
-        LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
-        zf_cg_cond_br(cg, v_failed, r->chunk->bb_stop, bb_well);
-        zf_cg_enter(cg, bb_well);
-    }
+    make_tiles(r, v_last, room_of(r));
     zf_cg_cond_br(cg, v_last, bb_end, bb_head);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
@@ -457,7 +457,7 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         zf_chunk_stop_unless(lower, v_short, 0);
     }
     zf_records_begin(&w.records);
-    zf_simt_arrays_begin(lower, shape->shared_bytes - shape->tiles * shape->array_bytes, shape->tiles, shape->array_bytes);
+    zf_simt_arrays_begin(lower, shape);
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
     zf_simt_arrays_end(lower);
     if (w.records.program.loop == NULL) {

@@ -206,7 +206,7 @@ void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
         lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
     }
     lower->v_is_leader = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
-    zf_simt_arrays_begin(lower, shape->shared_bytes - shape->tiles * shape->array_bytes, shape->tiles, shape->array_bytes);
+    zf_simt_arrays_begin(lower, shape);
     zf_lower_chunks_by(lower, &ops);
     zf_simt_arrays_end(lower);
 }
