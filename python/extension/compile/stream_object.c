@@ -411,13 +411,13 @@ static bool take_columns(writing *w, PyObject *columns) {
     return true;
 }
 
-static bool take_metadata(writing *w, PyObject *pairs) {
+bool zf_py_take_metadata(PyObject *pairs, zf_metadata *to) {
     for (Py_ssize_t k = 0; k < PyTuple_Size(pairs); k++) {
         Py_ssize_t bytes;
         const char *value;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(pairs, k), "yy#", &w->metadata[k].key, &value, &bytes)) return false;
-        w->metadata[k].value = value;
-        w->metadata[k].bytes = (size_t)bytes;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(pairs, k), "yy#", &to[k].key, &value, &bytes)) return false;
+        to[k].value = value;
+        to[k].bytes = (size_t)bytes;
     }
     return true;
 }
@@ -513,7 +513,7 @@ static PyObject *stream_write(PyObject *self, PyObject *arguments) {
     PyObject *result = NULL;
     if (!made)
         PyErr_NoMemory();
-    else if (take_columns(&w, columns) && take_metadata(&w, pairs))
+    else if (take_columns(&w, columns) && zf_py_take_metadata(pairs, w.metadata))
         result = write_all(s, &w);
     Py_BEGIN_ALLOW_THREADS free_writing(&w);
     Py_END_ALLOW_THREADS return result;

@@ -15,4 +15,8 @@ extern PyType_Spec zf_py_stream_spec;
 /// Returns a Stream of a capsule "arrow_array_stream", whose stream it takes, and reads its schema. NULL with an exception set.
 PyObject *zf_py_stream_new(const zf_py_compile *types, PyObject *capsule);
 
+/// Takes a tuple of pairs (key, value), all text bytes, which hold it, into `to`, which has room for them. False with an
+/// exception set.
+bool zf_py_take_metadata(PyObject *pairs, zf_metadata *to);
+
 #endif

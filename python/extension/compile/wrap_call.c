@@ -50,17 +50,6 @@ static bool take_column(wrapping *w, PyObject *column, size_t k, PyObject *make_
     return taken;
 }
 
-static bool take_metadata(wrapping *w, PyObject *pairs) {
-    for (Py_ssize_t k = 0; k < PyTuple_Size(pairs); k++) {
-        Py_ssize_t bytes;
-        const char *value;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(pairs, k), "yy#", &w->metadata[k].key, &value, &bytes)) return false;
-        w->metadata[k].value = value;
-        w->metadata[k].bytes = (size_t)bytes;
-    }
-    return true;
-}
-
 static PyObject *list_sizes(const wrapping *w) {
     PyObject *list = PyList_New(0);
     for (size_t k = 0; list != NULL && k < w->stats_count; k++) {
@@ -96,7 +85,7 @@ PyObject *zf_py_wrap(const zf_py_compile *types, PyObject *arguments) {
     w.options.progress = zf_py_not_interrupted;
     w.options.progress_user = &w.interrupted;
     w.options.metadata_count = (size_t)PyTuple_Size(pairs);
-    bool taken = make_room(&w, w.options.metadata_count) && take_metadata(&w, pairs);
+    bool taken = make_room(&w, w.options.metadata_count) && zf_py_take_metadata(pairs, w.metadata);
     w.options.metadata = w.metadata;
     for (size_t k = 0; taken && k < w.count; k++)
         taken = take_column(&w, PyTuple_GetItem(columns, (Py_ssize_t)k), k, types->make_error);
