@@ -13,7 +13,7 @@ import tarfile
 import unittest
 import zlib
 
-from zfc_case import Case, cache_of_module, sample
+from zfc_case import Case, byte_texts, cache_of_module, sampled
 
 INTERPRETER = pathlib.Path(sys.argv[2])
 GIVEN = pathlib.Path(os.environ.get("ZF_TEST_DATA") or "/nonexistent")
@@ -26,12 +26,6 @@ STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zli
 
 def setUpModule():
     cache_of_module()
-
-
-def sampled(items):
-    """Those of this turn (ZF_TEST_SAMPLE)."""
-    every, turn = sample()
-    return items[turn % every::every]
 
 
 def packed(plain, form, level=6, strategy=0, memory=8, flush_every=0):
@@ -227,16 +221,6 @@ def made_stream(chosen):
     return data
 
 
-def texts(chosen):
-    words = [chosen.randbytes(chosen.randrange(1, 9)) for _ in range(40)]
-    yield b"x"
-    yield bytes(3000)
-    yield chosen.randbytes(900)
-    yield b"".join(chosen.choice(words) for _ in range(800))
-    yield bytes(min(chosen.getrandbits(8), chosen.getrandbits(8), chosen.getrandbits(8)) for _ in range(4000))
-    yield bytes(k % 251 for k in range(3000)) + b"".join(bytes([k]) * 300 for k in range(10))
-
-
 class Deflate(Case):
     def program(self, form, most):
         codec = CODECS[form]
@@ -282,7 +266,7 @@ class Deflate(Case):
     def test_ours(self):
         self.assertEqual(self.stored("deflate", b"abcabcabcabcabcabcX"), bytes.fromhex("4b4c4a46431100"))
         for form in CODECS:
-            for plain in texts(random.Random(form)):
+            for plain in byte_texts(random.Random(form)):
                 found, well = judged(self.stored(form, plain), form)
                 self.assertTrue(well and found == plain, f"{form}, {len(plain)} bytes")
 
@@ -290,7 +274,7 @@ class Deflate(Case):
         for form in CODECS:
             chosen = random.Random(form)
             plains, chunks = [], []
-            for plain in texts(chosen):
+            for plain in byte_texts(chosen):
                 for level, strategy, memory in chosen.sample([(level, s, m) for level in range(10) for s in STRATEGIES for m in (1, 9)], 4):
                     plains.append(plain)
                     chunks.append((packed(plain, form, level, strategy, memory, chosen.choice((0, 0, 700))), len(plain)))

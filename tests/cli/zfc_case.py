@@ -30,6 +30,23 @@ def sample():
     return tuple(map(int, os.environ.get("ZF_TEST_SAMPLE", "1:0").split(":")))
 
 
+def sampled(items):
+    """Those of this turn (ZF_TEST_SAMPLE)."""
+    every, turn = sample()
+    return items[turn % every::every]
+
+
+def byte_texts(chosen):
+    """Bytes for compressors: one, all alike, noise, words, uneven symbols, repetitions at a distance and runs."""
+    words = [chosen.randbytes(chosen.randrange(1, 9)) for _ in range(40)]
+    yield b"x"
+    yield bytes(3000)
+    yield chosen.randbytes(900)
+    yield b"".join(chosen.choice(words) for _ in range(800))
+    yield bytes(min(chosen.getrandbits(8), chosen.getrandbits(8), chosen.getrandbits(8)) for _ in range(4000))
+    yield bytes(k % 251 for k in range(3000)) + b"".join(bytes([k]) * 300 for k in range(10))
+
+
 def is_of_turn(method):
     """Whether this test method runs. ZF_TEST_METHODS: "3:7" takes one in three, at turn 7; without it all run."""
     every, turn = map(int, os.environ.get("ZF_TEST_METHODS", "1:0").split(":"))

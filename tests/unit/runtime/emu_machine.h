@@ -117,6 +117,28 @@ typedef struct fault {
     const char *message, *place; ///< parts of them
 } fault;
 
+/// Each of `faults` is found, with what it says and where, on one thread and on two; `good` runs behind it.
+static inline void check_faults(const fault *faults, size_t count, kernel_fn good) {
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        machine m = start(threads);
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            zf_emu_set_seed(m.emu, seed);
+            for (size_t i = 0; i < count; i++) {
+                zf_error error;
+                zf_status status = run(&m, faults[i].kernel, THREADS, &error);
+                CHECK(status == ZF_ERR_INTERNAL && strcmp(error.code, "ZF1904") == 0, "seed %llu: %s was not found",
+                      (unsigned long long)seed, faults[i].name);
+                CHECK(strstr(error.message, faults[i].message) != NULL, "%s: %s", faults[i].name, error.message);
+                CHECK(strstr(error.place, "device emu: kernel k, thread block ") == error.place, "%s", error.place);
+                CHECK(strstr(error.place, faults[i].place) != NULL || seed != 0, "%s: %s", faults[i].name, error.place);
+                // The machine stays usable.
+                CHECK(run(&m, good, THREADS, &error) == ZF_OK, "after %s: %s at %s", faults[i].name, error.message, error.place);
+            }
+        }
+        stop(&m);
+    }
+}
+
 #define CHOSEN "kernel k, thread block 3, thread 37, .zf line "
 #define OTHER "kernel k, thread block 3, thread "
 

@@ -402,26 +402,7 @@ static const fault faults[] = {
      OTHER "0, .zf line 45"},
 };
 
-static void test_faults(void) {
-    for (unsigned threads = 1; threads <= 2; threads++) {
-        machine m = start(threads);
-        for (uint64_t seed = 0; seed < 6; seed++) {
-            zf_emu_set_seed(m.emu, seed);
-            for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-                zf_error error;
-                zf_status status = run(&m, faults[i].kernel, THREADS, &error);
-                CHECK(status == ZF_ERR_INTERNAL && strcmp(error.code, "ZF1904") == 0, "seed %llu: %s was not found",
-                      (unsigned long long)seed, faults[i].name);
-                CHECK(strstr(error.message, faults[i].message) != NULL, "%s: %s", faults[i].name, error.message);
-                CHECK(strstr(error.place, "device emu: kernel k, thread block ") == error.place, "%s", error.place);
-                CHECK(strstr(error.place, faults[i].place) != NULL || seed != 0, "%s: %s", faults[i].name, error.place);
-                // The machine stays usable.
-                CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "after %s: %s at %s", faults[i].name, error.message, error.place);
-            }
-        }
-        stop(&m);
-    }
-}
+static void test_faults(void) { check_faults(faults, sizeof faults / sizeof faults[0], scan); }
 
 static void load_base(KERNEL_ARGS) {
     UNUSED_ARGS;
