@@ -85,16 +85,23 @@ static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
 }
 
-/// Moves over v_amount in the position's unit; returns where that begins: `align`, at the next whole element.
-static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
+/// Moves over v_amount in the position's unit; returns where that begins: `align`, at the next whole element. *v_held: whether it
+/// may be read there (i1), where a failure is only noted, else NULL.
+static LLVMValueRef claim_where(const cursor *c, LLVMValueRef v_amount, bool align, LLVMValueRef *v_held) {
     const zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(c->frame));
+    *v_held = NULL;
     if (chunk->together) return chunk->ops->claim(c->cg, c->frame, c->s, v_amount, c->expr);
-    LLVMValueRef v_from = align ? aligned(c) : here(c), v_held = NULL;
+    LLVMValueRef v_from = align ? aligned(c) : here(c);
     if (c->s->narrow)
-        v_held = take_narrow(c, v_from, v_amount);
+        *v_held = take_narrow(c, v_from, v_amount);
     else
         take(c, v_from, v_amount);
-    return v_held == NULL || c->s->v_window != NULL ? v_from : zf_cg_select(c->cg, v_held, v_from, zf_cg_i64(c->cg, 0));
+    return *v_held == NULL || c->s->v_window != NULL ? v_from : zf_cg_select(c->cg, *v_held, v_from, zf_cg_i64(c->cg, 0));
+}
+
+static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
+    LLVMValueRef v_held;
+    return claim_where(c, v_amount, align, &v_held);
 }
 
 /// Converts a number of elements to the position's unit.
@@ -104,6 +111,36 @@ static LLVMValueRef in_units(const cursor *c, LLVMValueRef v_elements) {
 
 static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
     return c->s->by_bits ? LLVMBuildUDiv(c->cg->builder, v_at, zf_cg_i64(c->cg, c->width), "") : v_at;
+}
+
+// ---- Reads that may be missing ----------------------------------------------------------------------------------------
+
+/// A read in whose place 0 stands where it must not be done.
+typedef struct missing {
+    LLVMValueRef v_slot;
+    LLVMBasicBlockRef bb_read;
+} missing;
+
+/// Whether a read must not be done where its check failed: nothing need be readable behind a stream, which may be empty. A window
+/// has a place for any position; bits are read where a check of all of them was before.
+static bool may_miss(const cursor *c, LLVMValueRef v_held) { return v_held != NULL && c->s->v_window == NULL && !c->s->by_bits; }
+
+static void begin_where(const cursor *c, missing *there, LLVMValueRef v_if, LLVMTypeRef ty) {
+    zf_cg *cg = c->cg;
+    LLVMBasicBlockRef bb_there = zf_cg_block(cg, "there");
+    *there = (missing){.v_slot = zf_cg_alloca(cg, ty, "read"), .bb_read = zf_cg_block(cg, "read")};
+    LLVMBuildStore(cg->builder, LLVMConstNull(ty), there->v_slot);
+    zf_cg_cond_br(cg, v_if, bb_there, there->bb_read);
+    zf_cg_enter(cg, bb_there);
+}
+
+static LLVMValueRef end_where(const cursor *c, const missing *there, LLVMValueRef v) {
+    zf_cg *cg = c->cg;
+    LLVMBuildStore(cg->builder, v, there->v_slot);
+    zf_cg_br(cg, there->bb_read);
+    LLVMMoveBasicBlockAfter(there->bb_read, zf_cg_here(cg));
+    zf_cg_enter(cg, there->bb_read);
+    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(there->v_slot), there->v_slot, "");
 }
 
 // ---- Reading --------------------------------------------------------------------------------------------------
@@ -145,9 +182,30 @@ static LLVMValueRef byte_at(const cursor *c, LLVMValueRef v_from, uint64_t k) {
     return zf_cg_at(cg, cg->ty_i8, s->v_window, zf_cg_resize(cg, v_at, cg->ty_i64, false));
 }
 
-/// `count` bytes from v_from on, by loads of one each: of a stream whose bytes lie at any place.
+// The word of the window in which the byte at v_place (i32) lies, and the one behind it: the four bytes from there on.
+static LLVMValueRef window_word(const cursor *c, LLVMValueRef v_place) {
+    zf_cg *cg = c->cg;
+    LLVMTypeRef ty = cg->ty_i32;
+    LLVMValueRef v_words[3], v_at = zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3)));
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMValueRef v_word = zf_cg_and(cg, zf_cg_add(cg, v_at, zf_cg_i32(cg, 4 * k)), zf_cg_i32(cg, c->s->window_bytes - 1));
+        v_words[1 - k] =
+            zf_cg_load(cg, ty, zf_cg_at(cg, cg->ty_i8, c->s->v_window, zf_cg_resize(cg, v_word, cg->ty_i64, false)), 4);
+    }
+    v_words[2] = zf_cg_mul(cg, v_place, zf_cg_i32(cg, 8)); // modulo 32
+    return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_words, 3);
+}
+
+/// `count` bytes from v_from on, by loads of one each: of a stream whose bytes lie at any place. In a window three and four are
+/// two words.
 static LLVMValueRef few_bytes(const cursor *c, LLVMValueRef v_from, uint64_t count, bool big) {
     zf_cg *cg = c->cg;
+    if (c->s->v_window != NULL && count > FEW && count <= FEW_OF_WINDOW && !big) {
+        LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_from, cg->ty_i32, false), c->s->v_skew);
+        LLVMValueRef v_four = window_word(c, v_place);
+        if (count < 4) v_four = zf_cg_and(cg, v_four, zf_cg_i32(cg, (UINT32_C(1) << 8 * count) - 1));
+        return zf_cg_resize(cg, v_four, cg->ty_i64, false);
+    }
     LLVMValueRef v_all = zf_cg_i32(cg, 0);
     for (uint64_t k = 0; k < count; k++) {
         LLVMValueRef v = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, byte_at(c, v_from, k), 1), cg->ty_i32, false);
@@ -155,6 +213,12 @@ static LLVMValueRef few_bytes(const cursor *c, LLVMValueRef v_from, uint64_t cou
         v_all = zf_cg_or(cg, v_all, v);
     }
     return zf_cg_resize(cg, v_all, cg->ty_i64, false);
+}
+
+static zf_cg_value element(const cursor *c, LLVMValueRef v_index) {
+    const zf_port *port = c->s->port;
+    zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
+    return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, v_index, NULL);
 }
 
 static zf_cg_value next(const cursor *c) {
@@ -166,25 +230,26 @@ static zf_cg_value next(const cursor *c) {
         LLVMValueRef v_from = zf_cg_at(c->cg, ty, chunk->v_taken, chunk->v_lane);
         return zf_cg_scalar(c->s->port->type, zf_cg_load(c->cg, ty, v_from, zf_kind_size(c->s->port->type.kind)));
     }
-    LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
+    LLVMValueRef v_held, v_from = claim_where(c, in_units(c, zf_cg_i64(c->cg, 1)), true, &v_held);
     const zf_port *port = c->s->port;
     if (c->s->v_window != NULL) // the check may have failed: the window has no place outside
         return zf_cg_scalar(port->type,
                             zf_cg_resize(c->cg, few_bytes(c, v_from, 1, false), zf_cg_type(c->cg, port->type), false));
-    zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
-    return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, in_elements(c, v_from), NULL);
+    if (!may_miss(c, v_held)) return element(c, in_elements(c, v_from));
+    missing there;
+    begin_where(c, &there, v_held, zf_cg_type(c->cg, port->type));
+    return zf_cg_scalar(port->type, end_where(c, &there, element(c, in_elements(c, v_from)).v));
 }
 
-/// v_count bytes (at most 8), the first the lowest, or the highest.
-static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
+/// v_count bytes from v_from on, the first the lowest, or the highest.
+static LLVMValueRef bytes_from(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_count, bool big) {
     zf_cg *cg = c->cg;
     if (!big && is_load(c, v_count)) {
         LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * (unsigned)LLVMConstIntGetZExtValue(v_count));
-        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, c->s->v_bytes, claim(c, v_count, true));
+        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, c->s->v_bytes, v_from);
         return zf_cg_resize(cg, zf_cg_load(cg, ty, v_at, 1), cg->ty_i64, false);
     }
     LLVMValueRef v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
-    LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
     uint64_t few = LLVMIsAConstantInt(v_count) ? LLVMConstIntGetZExtValue(v_count) : UINT64_MAX;
     uint64_t most = c->s->v_window != NULL ? FEW_OF_WINDOW : FEW;
     if (few <= most && c->s->narrow && !c->s->by_bits && c->s->v_bytes != NULL && c->s->v_bit != NULL)
@@ -196,6 +261,15 @@ static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     }
     if (c->s->v_window != NULL) v_from = zf_cg_umin(cg, v_from, c->s->v_total); // the check may have failed
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
+}
+
+/// The next v_count bytes (at most 8).
+static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
+    LLVMValueRef v_held, v_from = claim_where(c, in_units(c, v_count), true, &v_held);
+    if (!may_miss(c, v_held)) return bytes_from(c, v_from, v_count, big);
+    missing there;
+    begin_where(c, &there, v_held, c->cg->ty_i64);
+    return end_where(c, &there, bytes_from(c, v_from, v_count, big));
 }
 
 /// Seven bits a byte, the lowest first, up to one whose highest bit is 0.

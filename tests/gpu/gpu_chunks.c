@@ -14,6 +14,7 @@ static const char *devices[] = {"cpu", "emu"};
 
 static const char imports[] = "import \"" ZF_SOURCE_DIR "/tests/differential/chunks.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_lanes.zf\";\n"
+                              "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_loops.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_ranges.zf\";\n"
                               "algorithm same(v: u8[1] per chunk) -> u8[] non_parallel(chunk = 64) {\n"
                               "    decode { emit k in 0..out.len: v[0]; }\n"
@@ -55,6 +56,8 @@ static const struct {
     {{"u8", "lz4(chunk: %u)"}, SMALL},
     {{"u8", "snappy(chunk: %u)"}, SMALL},
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
+    {{"u16", "by_turns(chunk: %u)"}, SMALL},
+    {{"u32", "by_pairs(chunk: %u)"}, SMALL},
     {{"u8", "gzip(check: 1, chunk: %u)"}, SMALL},
     {{"u8", "zstd(check: 1, chunk: %u)"}, SMALL},
     {{"i32", "orc_rle1(chunk: %u)"}, SMALL},

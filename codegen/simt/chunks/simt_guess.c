@@ -1,14 +1,16 @@
-// Guess and chain: the steps of a chunk program whose state between steps is the cursor and the output's position alone.
+// Guess and chain: the steps of a chunk program whose state between steps is cursors and the output's position alone.
 //
 // Each lane builds the step that would begin at one of as many consecutive bytes as there are lanes. Where it ends tells which
 // lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these bytes. The
 // steps of the first lane are the true ones, and a scan gives the place of their elements. A distance or a `require` that needs
-// the position waits until then.
+// the position waits until then. Where all steps take as many bytes, each lane has the step behind that of the lane before, and
+// all are true.
 //
 // A lane leaves a step *undecided* where a check fails, where a loop turns more often than is usual, and where something is too
 // large. All lanes walk such a step together, so that failures are those of one thread.
 #include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
+#include "codegen/simt/chunks/simt_cursors.h"
 #include "codegen/simt/chunks/simt_records.h"
 #include "frontend/check/walk.h"
 
@@ -26,7 +28,8 @@ enum {
 typedef struct guessed_site {
     LLVMValueRef v_some;                   ///< i1: it is come to, and emits something
     LLVMValueRef v_before;                 ///< i32: elements of the step before it
-    LLVMValueRef v_words[ZF_RECORD_WORDS]; ///< i64
+    LLVMValueRef v_distance;               ///< i32, of a copy of the output
+    LLVMValueRef v_words[ZF_RECORD_WORDS]; ///< i64, of others
 } guessed_site;
 
 /// A `require` that waits: slots.
@@ -42,7 +45,9 @@ typedef struct waiting {
 
 struct zf_guess {
     zf_records *r;
-    bool inner;              ///< steps are turns of the inner loop
+    bool inner;      ///< steps are turns of the inner loop
+    uint32_t stride; ///< bytes from a lane's step to the next lane's
+    zf_record_cursors others;
     LLVMValueRef v_turns;    ///< slot (i32): inner turns that follow the step
     LLVMValueRef v_elements; ///< slot (i32): of the step so far
     guessed_site sites[ZF_RECORD_SITES];
@@ -73,6 +78,17 @@ enum { LOADED = 16, HALVES = 2 };
 
 uint32_t zf_records_guess_bytes(uint32_t wave) { return HALVES * LOADED * wave; }
 
+bool zf_record_is_consecutive(const zf_record_program *program) {
+    return program->cursor.fixed && program->inner == NULL && program->cursor.least <= LOADED;
+}
+
+uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave) {
+    uint32_t least = program->cursor.least;
+    if (zf_record_is_consecutive(program)) return wave;
+    if (program->inner != NULL && program->inner_least < least) least = program->inner_least;
+    return (wave + least - 1) / least;
+}
+
 static LLVMTypeRef loaded_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, LOADED / 4); }
 
 static LLVMValueRef load_half(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_half) {
@@ -95,7 +111,7 @@ static void store_half(zf_records *r, LLVMValueRef v_half, LLVMValueRef v) {
 
 void zf_records_guess_begin(zf_records *r) {
     zf_cg *cg = r->cg;
-    zf_chunk_stream *s = &r->chunk->streams[r->program.cursor->slot];
+    zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
     LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
     s->v_skew = zf_cg_and(cg, zf_cg_resize(cg, v_first, cg->ty_i32, false), zf_cg_i32(cg, LOADED - 1));
     s->window_bytes = zf_records_guess_bytes(cg->wave);
@@ -106,10 +122,8 @@ void zf_records_guess_begin(zf_records *r) {
 
 void zf_records_guess_end(zf_records *r) {
     zf_cg *cg = r->cg;
-    uint32_t least = r->program.least;
-    if (r->program.inner != NULL && r->program.inner_least < least) least = r->program.inner_least;
-    uint32_t steps = (cg->wave + least - 1) / least; // of a window, at most
-    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)), zf_cg_i64(cg, (uint64_t)TURNS * steps));
+    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)),
+                                     zf_cg_i64(cg, (uint64_t)TURNS * zf_records_guess_steps(&r->program, cg->wave)));
     zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, load(cg, r->chunk->v_work), v_turns), "turns of loops");
 }
 
@@ -158,6 +172,10 @@ static void guess_site(struct zf_guess *g, uint32_t number) {
     zf_chunk_note(g->r->chunk, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
     LLVMBuildStore(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0)), s->v_some);
     LLVMBuildStore(cg->builder, v_before, s->v_before);
+    if (site->form.kind == ZF_REGION_BACK) { // it is known to fit
+        LLVMBuildStore(cg->builder, zf_cg_resize(cg, what.v_distance, cg->ty_i32, false), s->v_distance);
+        words = 0;
+    }
     for (uint32_t k = 0; k < words; k++) {
         if (v_words[k] != NULL) LLVMBuildStore(cg->builder, v_words[k], s->v_words[k]);
     }
@@ -176,6 +194,9 @@ static bool see_local(zf_visitor *visitor, zf_expr *expr) {
         w->fits = false;
     return true;
 }
+
+// Whether 32 bits of a local are kept: where it has more, the step is undecided.
+static bool keeps_32_bits(const zf_local *local) { return local->type.kind == ZF_K_U64 && !local->type.nullable; }
 
 // Keeps what a `require` takes until the position is known.
 static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
@@ -196,6 +217,11 @@ static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
         const zf_local *local = w.locals[k];
         zf_expr expr = {.kind = ZF_X_LOCAL, .type = local->type, .local = (zf_local *)(uintptr_t)local, .range = local->range};
         LLVMValueRef v = zf_cg_expr(cg, r->frame, &expr).v;
+        if (keeps_32_bits(local)) {
+            LLVMValueRef v_fits;
+            v = zf_cg_narrow(cg, v, &v_fits);
+            zf_chunk_note(r->chunk, v_fits);
+        }
         w.v_locals[k] = zf_cg_alloca(cg, LLVMTypeOf(v), "taken");
         LLVMBuildStore(cg->builder, v, w.v_locals[k]);
     }
@@ -261,10 +287,12 @@ bool zf_records_guess_statement(zf_records *r, const zf_stmt *stmt) {
 static void begin_slots(struct zf_guess *g) {
     zf_cg *cg = g->r->cg;
     LLVMValueRef v_no = zf_cg_i1(cg, false);
+    g->wait_count = 0;
     g->v_elements = slot(cg, zf_cg_i32(cg, 0), "elements");
     g->v_turns = slot(cg, zf_cg_i32(cg, 0), "turns");
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         g->sites[s] = (guessed_site){.v_some = slot(cg, v_no, "some"), .v_before = zf_cg_alloca(cg, cg->ty_i32, "before")};
+        g->sites[s].v_distance = zf_cg_alloca(cg, cg->ty_i32, "distance");
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) g->sites[s].v_words[k] = zf_cg_alloca(cg, cg->ty_i64, "word");
     }
     for (uint32_t k = 0; k < REQUIRES; k++) {
@@ -285,6 +313,7 @@ static void forget_slots(struct zf_guess *g) {
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         forget(cg, g->sites[s].v_some);
         forget(cg, g->sites[s].v_before);
+        forget(cg, g->sites[s].v_distance);
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) forget(cg, g->sites[s].v_words[k]);
     }
     for (uint32_t k = 0; k < g->wait_count; k++) {
@@ -321,14 +350,16 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     zf_cg *cg = r->cg;
     zf_chunk *chunk = r->chunk;
     const zf_stmt *loop = g->inner ? r->program.inner : r->program.loop;
-    zf_chunk_stream *s = &chunk->streams[r->program.cursor->slot];
+    zf_chunk_stream *s = &chunk->streams[r->program.cursor.port->slot];
     LLVMValueRef v_real[3] = {s->v_at, r->lower->v_fail, chunk->v_work};
     LLVMBasicBlockRef bb_stop = chunk->bb_stop;
     LLVMBasicBlockRef bb_body = zf_cg_block(cg, "guess"), bb_next = zf_cg_block(cg, "guess_next"),
                       bb_last = zf_cg_block(cg, "guess_last"), bb_open = zf_cg_block(cg, "undecided"),
                       bb_met = zf_cg_block(cg, "guessed");
     LLVMValueRef v_total = zf_cg_resize(cg, s->v_total, cg->ty_i32, false), v_left = zf_cg_sub(cg, v_total, v_at);
-    s->v_at = slot(cg, zf_cg_add(cg, v_at, zf_cg_umin(cg, r->v_lane, v_left)), "guess_at");
+    LLVMValueRef v_away = zf_cg_mul(cg, r->v_lane, zf_cg_i32(cg, g->stride));
+    s->v_at = slot(cg, zf_cg_add(cg, v_at, zf_cg_umin(cg, v_away, v_left)), "guess_at");
+    zf_record_cursors_enter(&g->others);
     r->lower->v_fail = slot(cg, zf_cg_i32(cg, ZF_NO_FAILURE), "guess_fail");
     chunk->v_work = slot(cg, zf_cg_i32(cg, TURNS), "guess_turns");
     s->v_window = r->v_window;
@@ -368,6 +399,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     LLVMValueRef v_ways[3] = {v_next, v_end, zf_cg_i32(cg, UNDECIDED)};
     LLVMBasicBlockRef bb_ways[3] = {bb_next, bb_last, bb_open};
     LLVMAddIncoming(v_phi, v_ways, bb_ways, 3);
+    zf_record_cursors_leave(&g->others);
     s->v_at = v_real[0];
     s->v_window = NULL;
     r->lower->v_fail = v_real[1];
@@ -394,27 +426,56 @@ typedef struct chain {
     LLVMValueRef v_last;     ///< i32: the last lane of the steps
 } chain;
 
-static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
+// The steps of the first lane (a set of lanes), where v_goes_on (i1) says whether this lane's is followed by the one at v_next.
+// *v_last: the last of them.
+static LLVMValueRef steps_of(struct zf_guess *g, LLVMValueRef v_next, LLVMValueRef v_goes_on, LLVMValueRef *v_last) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
-    LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, ty_set, false), v_first = zf_cg_i32(cg, 0);
-    LLVMValueRef v_steps = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 1, 0), v_lane, "");
-    LLVMValueRef v_decided = zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, UNDECIDED));
+    LLVMValueRef v_one = LLVMConstInt(ty_set, 1, 0), v_first = zf_cg_i32(cg, 0);
+    if (zf_record_is_consecutive(&r->program)) {
+        LLVMValueRef v_ends = zf_simt_ballot(r->lower, zf_cg_not(cg, v_goes_on));
+        LLVMValueRef v_args[2] = {v_ends, zf_cg_i1(cg, true)}; // the last lane does not go on
+        LLVMValueRef v_lane = zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2);
+        *v_last = zf_cg_resize(cg, v_lane, cg->ty_i32, false);
+        LLVMValueRef v_end = zf_cg_and(cg, v_ends, LLVMBuildNeg(cg->builder, v_ends, "")); // its bit
+        return zf_cg_or(cg, v_end, zf_cg_sub(cg, v_end, v_one));
+    }
+    LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, ty_set, false);
+    LLVMValueRef v_steps = LLVMBuildShl(cg->builder, v_one, v_lane, "");
     // The last step of these bytes is followed by itself: nothing is added to its set any more.
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave));
     LLVMValueRef v_to = zf_cg_select(cg, v_goes_on, v_next, r->v_lane);
-    uint32_t least = g->inner ? r->program.inner_least : r->program.least;
+    uint32_t least = g->inner ? r->program.inner_least : r->program.cursor.least;
     uint32_t steps = (cg->wave + least - 1) / least; // of a lane, in this window
     for (uint32_t known = 1; known < steps; known *= 2) {
         v_steps = zf_cg_or(cg, v_steps, zf_simt_shuffle(r->lower, v_steps, v_to));
         v_to = zf_simt_shuffle(r->lower, v_to, v_to);
     }
-    chain c = {.v_steps = zf_simt_shuffle(r->lower, v_steps, v_first)};
-    c.v_last = zf_simt_shuffle(r->lower, v_to, v_first);
+    *v_last = zf_simt_shuffle(r->lower, v_to, v_first);
+    return zf_simt_shuffle(r->lower, v_steps, v_first);
+}
+
+// Whether the step behind this lane's is one of the window, as far as its distance says (i1).
+static LLVMValueRef leads_on(const struct zf_guess *g, LLVMValueRef v_next) {
+    zf_cg *cg = g->r->cg;
+    return zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave * g->stride));
+}
+
+static LLVMValueRef is_among(struct zf_guess *g, LLVMValueRef v_steps) {
+    zf_cg *cg = g->r->cg;
+    LLVMValueRef v_lane = zf_cg_resize(cg, g->r->v_lane, zf_simt_set_type(cg), false);
+    return zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_steps, v_lane, ""), cg->ty_i1, false);
+}
+
+static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_decided = zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, UNDECIDED)), v_goes_on = leads_on(g, v_next);
+    if (r->program.other_count > 0) v_goes_on = zf_cg_and(cg, v_goes_on, zf_record_cursors_settled(&g->others, v_next));
+    chain c = {.v_steps = NULL};
+    c.v_steps = steps_of(g, v_next, v_goes_on, &c.v_last);
     c.v_next = zf_simt_shuffle(r->lower, v_next, c.v_last);
-    LLVMValueRef v_mine = LLVMBuildLShr(cg->builder, c.v_steps, v_lane, "");
-    c.v_true = zf_cg_and(cg, zf_cg_resize(cg, v_mine, cg->ty_i1, false), v_decided);
+    c.v_true = zf_cg_and(cg, is_among(g, c.v_steps), v_decided);
     if (g->inner) { // no more turns than are left
         LLVMValueRef v_before = zf_simt_count_lanes(cg, zf_cg_and(cg, c.v_steps, zf_simt_lanes_below(cg, r->v_lane)));
         LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, v_before, load(cg, r->v_turns));
@@ -426,6 +487,24 @@ static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
     c.v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
     c.v_begin = zf_cg_add(cg, load(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
     return c;
+}
+
+// Builds the steps as often as other streams need it to find where steps begin there. Returns as build_step does.
+static LLVMValueRef build_rounds(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_known) {
+    zf_records *r = g->r;
+    bool consecutive = zf_record_is_consecutive(&r->program);
+    struct zf_fault_sites *sites = r->cg->sites;
+    zf_record_cursors_begin(&g->others, r, consecutive);
+    for (uint32_t round = 1; round < zf_record_cursors_rounds(&r->program); round++) {
+        r->cg->sites = NULL; // nothing relies on its checks
+        begin_slots(g);
+        LLVMValueRef v_next = build_step(g, v_at, v_known), v_true = NULL, v_last;
+        if (!consecutive) v_true = is_among(g, steps_of(g, v_next, leads_on(g, v_next), &v_last));
+        zf_record_cursors_follow(&g->others, v_true, v_next);
+        r->cg->sites = sites;
+    }
+    begin_slots(g);
+    return build_step(g, v_at, v_known);
 }
 
 // Whether what a `require` waits for holds, at the position that is known now (i1).
@@ -442,7 +521,9 @@ static LLVMValueRef holds(struct zf_guess *g, const waiting *w, const chain *c) 
     zf_cg_enter(cg, bb_ask);
     for (uint32_t k = 0; k < w->local_count; k++) {
         saved[k] = *zf_cg_slot_of(cg, r->frame, w->locals[k]);
-        zf_cg_value value = zf_cg_scalar(w->locals[k]->type, load(cg, w->v_locals[k]));
+        LLVMValueRef v = load(cg, w->v_locals[k]);
+        if (keeps_32_bits(w->locals[k])) v = zf_cg_resize(cg, v, zf_cg_type(cg, w->locals[k]->type), false);
+        zf_cg_value value = zf_cg_scalar(w->locals[k]->type, v);
         zf_cg_bind(cg, r->frame, w->locals[k], &value);
     }
     chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
@@ -481,7 +562,7 @@ static void check_steps(struct zf_guess *g, const chain *c) {
         if (r->program.sites[s].form.kind != ZF_REGION_BACK) continue;
         LLVMValueRef v_before = zf_cg_add(cg, c->v_begin, load(cg, site->v_before));
         LLVMValueRef v_is = zf_cg_and(cg, c->v_true, load(cg, site->v_some));
-        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, load(cg, site->v_words[0]), wide(cg, v_before));
+        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, load(cg, site->v_distance), v_before);
         v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "distances within the chunk");
         v_bad = zf_cg_or(cg, v_bad, zf_cg_and(cg, v_is, zf_cg_not(cg, v_ok)));
     }
@@ -513,17 +594,28 @@ static void store_turns(struct zf_guess *g, const chain *c) {
     zf_records_skip(r, c->v_elements);
 }
 
+// Counts the records of the lanes where v_some (i1): those below this lane's into its number.
+static void number_records(zf_records *r, LLVMValueRef v_some, LLVMValueRef v_below, LLVMValueRef *v_number,
+                           LLVMValueRef *v_made) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_all = zf_simt_ballot(r->lower, v_some);
+    *v_number = zf_cg_add(cg, *v_number, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, v_below)));
+    *v_made = zf_cg_add(cg, *v_made, zf_simt_count_lanes(cg, v_all));
+}
+
 static void put_records(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     LLVMValueRef v_below = zf_simt_lanes_below(cg, r->v_lane), v_made = load(cg, r->v_made), v_number = v_made,
                  v_some[ZF_RECORD_SITES];
+    bool several = r->program.most > 1; // records of a step
+    LLVMValueRef v_any = zf_cg_i1(cg, false);
     for (uint32_t s = 0; s < r->program.site_count; s++) {
         v_some[s] = zf_cg_and(cg, c->v_true, load(cg, g->sites[s].v_some));
-        LLVMValueRef v_all = zf_simt_ballot(r->lower, v_some[s]);
-        v_number = zf_cg_add(cg, v_number, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, v_below)));
-        v_made = zf_cg_add(cg, v_made, zf_simt_count_lanes(cg, v_all));
+        v_any = zf_cg_or(cg, v_any, v_some[s]);
+        if (several) number_records(r, v_some[s], v_below, &v_number, &v_made);
     }
+    if (!several) number_records(r, v_any, v_below, &v_number, &v_made);
     for (uint32_t s = 0; s < r->program.site_count; s++) {
         const zf_record_site *site = &r->program.sites[s];
         LLVMBasicBlockRef bb_put = zf_cg_block(cg, "put"), bb_done = zf_cg_block(cg, "put_done");
@@ -532,12 +624,15 @@ static void put_records(struct zf_guess *g, const chain *c) {
         zf_record_what what;
         LLVMValueRef *v_words, v_begin = zf_cg_add(cg, c->v_begin, load(cg, g->sites[s].v_before));
         uint32_t words = zf_records_words(site, &what, &v_words);
-        for (uint32_t k = 0; k < words; k++) v_words[k] = load(cg, g->sites[s].v_words[k]);
+        if (site->form.kind == ZF_REGION_BACK)
+            what.v_distance = wide(cg, load(cg, g->sites[s].v_distance));
+        else
+            for (uint32_t k = 0; k < words; k++) v_words[k] = load(cg, g->sites[s].v_words[k]);
         if (site->takes_position) v_words[site->local_count] = wide(cg, v_begin);
         zf_records_put(r, s, &what, v_begin, v_number);
         zf_cg_br(cg, bb_done);
         zf_cg_enter(cg, bb_done);
-        v_number = zf_cg_add(cg, v_number, zf_cg_resize(cg, v_some[s], cg->ty_i32, false));
+        if (several) v_number = zf_cg_add(cg, v_number, zf_cg_resize(cg, v_some[s], cg->ty_i32, false));
     }
     LLVMBuildStore(cg->builder, v_made, r->v_made);
     zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
@@ -563,11 +658,10 @@ static void leave_turns(struct zf_guess *g, const chain *c, LLVMValueRef v_curso
 void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next,
                       LLVMBasicBlockRef bb_done) {
     zf_cg *cg = r->cg;
-    struct zf_guess g = {.r = r, .inner = inner};
-    const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor->slot];
+    struct zf_guess g = {.r = r, .inner = inner, .stride = zf_record_is_consecutive(&r->program) ? r->program.cursor.least : 1};
+    const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
     LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = move_window(r, s, v_at);
-    begin_slots(&g);
-    chain c = follow(&g, build_step(&g, v_at, v_known));
+    chain c = follow(&g, build_rounds(&g, v_at, v_known));
     check_steps(&g, &c);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, load(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
     if (inner && has_direct(r))
@@ -578,8 +672,10 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
         leave_turns(&g, &c, v_cursor, bb_walk, bb_next);
         return;
     }
+    LLVMValueRef v_open = zf_cg_icmp(cg, LLVMIntUGE, c.v_next, zf_cg_i32(cg, UNDECIDED));
+    zf_record_cursors_move(&g.others, v_open, c.v_last);
     LLVMBasicBlockRef bb_went = zf_cg_block(cg, "went"), bb_other = zf_cg_block(cg, "ends"), bb_open = zf_cg_block(cg, "open");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, c.v_next, zf_cg_i32(cg, UNDECIDED)), bb_went, bb_other);
+    zf_cg_cond_br(cg, v_open, bb_other, bb_went);
     zf_cg_enter(cg, bb_went);
     LLVMValueRef v_far = zf_cg_and(cg, c.v_next, zf_cg_i32(cg, ENTERS - 1));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_far), v_cursor);
@@ -589,6 +685,6 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
     zf_cg_enter(cg, bb_other);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, c.v_next, zf_cg_i32(cg, LAST)), bb_done, bb_open);
     zf_cg_enter(cg, bb_open); // the last of them is undecided
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, c.v_last), v_cursor);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, zf_cg_mul(cg, c.v_last, zf_cg_i32(cg, g.stride))), v_cursor);
     zf_cg_br(cg, bb_walk);
 }

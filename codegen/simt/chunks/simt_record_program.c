@@ -295,44 +295,6 @@ bool zf_record_waits(const zf_stmt *stmt) {
 
 // ---- Guesses --------------------------------------------------------------------------------------------------
 
-// The bytes that an expression takes by the cursor, whatever it decides.
-static uint32_t bytes_of(const zf_expr *expr) {
-    static const uint8_t widths[ZF_C_COUNT] = {
-        [ZF_C_NEXT] = 1, [ZF_C_U8] = 1,  [ZF_C_U16] = 2, [ZF_C_U32] = 4, [ZF_C_U64] = 8,
-        [ZF_C_I8] = 1,   [ZF_C_I16] = 2, [ZF_C_I32] = 4, [ZF_C_I64] = 8, [ZF_C_VARINT] = 1};
-    if (expr == NULL || !expr->effect) return 0;
-    uint32_t bytes = expr->kind == ZF_X_CURSOR ? widths[expr->cursor] : 0;
-    if (expr->kind == ZF_X_COND || (expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR)))
-        return bytes_of(expr->a);
-    if (expr->kind == ZF_X_CALL) {
-        for (uint32_t k = 0; k < expr->call->formal_count; k++) bytes += bytes_of(expr->call->formals[k]->init);
-        return expr->call->body == NULL ? bytes + bytes_of(expr->call->value) : bytes;
-    }
-    return bytes + bytes_of(expr->a) + bytes_of(expr->b) + bytes_of(expr->c);
-}
-
-enum { NOWHERE = 1 << 20 }; // bytes of a way that leads out of the loop
-
-static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
-// The least bytes of a way through statements; *next: of one that ends in the middle of the step.
-static uint32_t least_of(const zf_stmt *stmts, uint32_t before, uint32_t *next) {
-    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
-        if ((stmt->kind == ZF_S_LET || stmt->kind == ZF_S_VAR) && stmt->local != NULL) before += bytes_of(stmt->local->init);
-        before += bytes_of(stmt->value);
-        if (stmt->kind == ZF_S_IF) {
-            uint32_t then = least_of(stmt->body, before, next);
-            before = smaller(then, least_of(stmt->else_part, before, next));
-        } else if (stmt->kind == ZF_S_CONTINUE) {
-            *next = smaller(*next, before);
-            return NOWHERE;
-        } else if (stmt->kind == ZF_S_BREAK) {
-            return NOWHERE;
-        }
-    }
-    return smaller(before, NOWHERE);
-}
-
 static bool was_declared(const look *l, const zf_local *local) {
     for (uint32_t k = 0; k < l->declared_count; k++) {
         if (l->declared[k] == local) return true;
@@ -355,6 +317,23 @@ static bool rests_on_proof(const zf_expr *expr) {
     return expr->proved || shifts;
 }
 
+// A step reads a stream at its cursor: the first at bytes, where it is guessed, others at elements.
+static void read_stream(look *l, const zf_port *port) {
+    zf_record_program *program = l->program;
+    bool first = program->cursor.port == NULL || program->cursor.port == port;
+    if (zf_chunk_reads_bits(l->inst, port) || (first && port->type.kind != ZF_K_U8)) refuse(l, "a step reads other than bytes");
+    if (port->type.nullable || !zf_type_storable(port->type)) refuse(l, "a step reads other than numbers");
+    if (program->cursor.port == NULL) program->cursor.port = port;
+    for (uint32_t k = 0; k < program->other_count; k++) first = first || program->others[k].port == port;
+    if (first) return;
+    if (program->other_count == ZF_RECORD_OTHERS)
+        refuse(l, "a step reads by too many cursors");
+    else if (program->inner != NULL)
+        refuse(l, "a step that ends with the turns of a loop reads by several cursors");
+    else
+        program->others[program->other_count++].port = port;
+}
+
 static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
     look *l = visitor->user;
     if (expr->kind == ZF_X_LOCAL && l->in_inner && declare(l->program->loop->body, expr->local) &&
@@ -363,10 +342,7 @@ static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
     if (expr->kind == ZF_X_OUT_POS) refuse(l, "a step decides by `out.pos`");
     if (l->waited && rests_on_proof(expr)) refuse(l, "a step relies on what it requires of `out.pos`");
     if (expr->kind != ZF_X_CURSOR) return l->fits;
-    if (l->program->cursor == NULL) l->program->cursor = expr->port;
-    bool moves =
-        expr->port == l->program->cursor && expr->port->type.kind == ZF_K_U8 && !zf_chunk_reads_bits(l->inst, expr->port);
-    if (!moves) refuse(l, "a step reads by more than one cursor, or other than bytes");
+    read_stream(l, expr->port);
     return l->fits;
 }
 
@@ -436,20 +412,21 @@ static void look_at_step(look *l) {
     zf_visitor visitor = {.user = l, .expr = see_step_expr, .stmt = see_step_stmt};
     zf_visit_expr(&visitor, loop->value);
     zf_visit_stmts(&visitor, loop->body);
-    uint32_t next = NOWHERE;
-    program->least = smaller(least_of(loop->body, 0, &next), next);
+    if (program->cursor.port != NULL) program->cursor = zf_record_way_of(loop->body, program->cursor.port);
+    for (uint32_t k = 0; k < program->other_count; k++)
+        program->others[k] = zf_record_way_of(loop->body, program->others[k].port);
     if (program->inner != NULL) {
         l->in_inner = true;
         l->waited = false;
         l->declared_count = 0;
         zf_visit_stmts(&visitor, program->inner->body);
-        program->inner_least = least_of(program->inner->body, 0, &next);
+        program->inner_least = zf_record_way_of(program->inner->body, program->cursor.port).least;
         if (takes_of_step(program)) refuse(l, "the turns of a loop take what the step before them knows");
         if (program->inner_least == 0) refuse(l, "the turns of a loop may read nothing");
     }
     if (loop->next != NULL) refuse(l, "statements follow the loop");
-    if (program->least == 0 || program->least == NOWHERE) refuse(l, "a step may read nothing");
-    if (!l->fits) program->cursor = NULL;
+    if (program->cursor.least == 0) refuse(l, "a step may read nothing");
+    if (!l->fits) program->cursor.port = NULL;
 }
 
 // ---- All of it ------------------------------------------------------------------------------------------------
@@ -493,15 +470,15 @@ static bool take_one_loop(const zf_plan *plan, const zf_kernel *kernel, look *l)
     if (l->fits && !copies_from_memory(plan, kernel, out)) refuse(l, "it copies from a stream that is not in memory");
     if (!l->fits) return false;
     look_at_step(l);
-    if (out->cursor != NULL && !is_in_memory(plan, kernel, out->cursor)) {
+    if (out->cursor.port != NULL && !is_in_memory(plan, kernel, out->cursor.port)) {
         refuse(l, "a step reads a stream that is not in memory");
-        out->cursor = NULL;
+        out->cursor.port = NULL;
     }
     bool direct = !out->copies_back;
     for (uint32_t s = 0; s < out->site_count; s++)
         direct = direct && (!out->sites[s].inner || out->sites[s].stmt->kind == ZF_S_EMIT);
     for (uint32_t s = 0; s < out->site_count; s++) out->sites[s].direct = direct && out->sites[s].inner;
-    return out->inner == NULL || out->cursor != NULL;
+    return out->inner == NULL || out->cursor.port != NULL;
 }
 
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out) {

@@ -4,6 +4,7 @@
 #include "codegen/body/cg_fault_sites.h"
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/chunks/simt_arrays.h"
+#include "codegen/simt/memory/simt_memory.h"
 
 enum {
     NEVER = 0x7fffffff,       // a distance that reaches no element of a tile: of what is not copied from the chunk
@@ -116,6 +117,15 @@ static LLVMValueRef offset_of(const zf_records *r, const zf_record_site *site, c
     return zf_cg_sub(cg, address(cg, v_first), address(cg, v_to));
 }
 
+// Has the first source of a record that copies from the output brought near, before its elements are made: other chunks have
+// pushed it out of the caches.
+static void prefetch_source(const zf_records *r, LLVMValueRef v_offset, LLVMValueRef v_begin) {
+    zf_cg *cg = r->cg;
+    if (!zf_simt_prefetches(cg)) return;
+    LLVMValueRef v_at = zf_cg_mul(cg, wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
+    zf_simt_prefetch(cg, zf_cg_at_sink(cg, cg->ty_i8, r->v_out, zf_cg_add(cg, v_at, v_offset)));
+}
+
 static bool is_copy(const zf_record_site *site) {
     return site->stmt->kind == ZF_S_EMIT_REGION && site->form.kind != ZF_REGION_TERM;
 }
@@ -132,7 +142,9 @@ void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, 
     if (is_copy(site)) {
         bool back = site->form.kind == ZF_REGION_BACK;
         v_head = back ? what->v_distance : zf_cg_i64(cg, NEVER);
-        zf_cg_store(cg, offset_of(r, site, what, v_begin), word_at(r, v_number, 1), 8);
+        LLVMValueRef v_offset = offset_of(r, site, what, v_begin);
+        zf_cg_store(cg, v_offset, word_at(r, v_number, 1), 8);
+        if (back) prefetch_source(r, v_offset, v_begin);
     } else {
         v_head = zf_cg_i64(cg, (uint64_t)(number + 1) << 32 | NEVER);
         for (uint32_t k = 0; k < word_count(site); k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
@@ -278,7 +290,7 @@ typedef struct tile {
 
 static LLVMTypeRef element_type(const zf_records *r) { return zf_cg_memory_type(r->cg, r->lower->type); }
 
-// Finds each element's record. Records are seen in lanes: those of the tile, as far as there are lanes, end it.
+// Finds each element's record. Records are seen in lanes: where there are more, the tile ends with the last lane's.
 static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
@@ -293,19 +305,19 @@ static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
         v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, load_i32(r, r->v_end)));
     LLVMValueRef v_away = zf_cg_select(cg, v_is, zf_cg_sub(cg, v_begin, t->v_first), zf_cg_i32(cg, UINT32_MAX));
     LLVMValueRef v_beyond = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntUGT, v_waiting, v_wave), "records beyond the lanes");
-    LLVMValueRef v_limit = zf_cg_select(cg, v_beyond, zf_cg_add(cg, v_next, v_wave), v_last);
-    v_limit = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, v_limit), 4);
+    LLVMValueRef v_limit = zf_simt_shuffle(r->lower, v_begin, zf_cg_i32(cg, cg->wave - 1));
     LLVMValueRef v_end = zf_cg_umin(cg, load_i32(r, r->v_end), zf_cg_add(cg, t->v_first, zf_cg_i32(cg, tile_of(cg->wave))));
     t->v_end = zf_cg_select(cg, v_beyond, zf_cg_umin(cg, v_end, v_limit), v_end);
     LLVMValueRef v_row = LLVMBuildLShr(cg->builder, v_away, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_bit = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, cg->wave - 1)), ty_set, false);
     v_bit = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 1, 0), v_bit, "");
+    LLVMValueRef v_at = LLVMBuildNUWAdd(cg->builder, t->v_first, r->v_lane, "");
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
         LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_row, zf_cg_i32(cg, u));
         LLVMValueRef v_all = zf_simt_join(r->lower, zf_cg_select(cg, v_here, v_bit, LLVMConstNull(ty_set)));
         t->v_record[u] = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, r->v_upto)));
         v_seen = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, v_all));
-        t->v_at[u] = zf_cg_add(cg, zf_cg_add(cg, t->v_first, r->v_lane), zf_cg_i32(cg, u * cg->wave));
+        t->v_at[u] = LLVMBuildNUWAdd(cg->builder, v_at, zf_cg_i32(cg, u * cg->wave), ""); // chunks have at most 2^30
         t->v_in[u] = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, t->v_at[u], t->v_end), "elements of a tile");
     }
     *v_taken = v_seen;
@@ -377,6 +389,7 @@ static void copy_far(zf_records *r, tile *t) {
         LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1), 8);
         v_offset = zf_cg_add(cg, v_offset, zf_cg_mul(cg, wide(cg, t->v_at[u]), v_size));
         v_at[u] = zf_cg_at_sink(cg, cg->ty_i8, r->v_out, v_offset);
+        v_far = LLVMBuildFreeze(cg->builder, v_far, ""); // else LLVM selects by each of its parts in turn
         v_from[u] = zf_cg_select(cg, v_far, v_at[u], v_harmless);
     }
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {

@@ -14,10 +14,11 @@
 #include "codegen/simt/simt.h"
 
 enum {
-    ZF_RECORD_SITES = 6, ///< statements that emit, at most
-    ZF_RECORD_WORDS = 4, ///< words that an expression takes from the walk, at most
-    ZF_RECORD_ROWS = 4,  ///< elements of a tile that each lane makes
-    ZF_RECORD_STATE = 48 ///< bytes of the state that several warps of a chunk share
+    ZF_RECORD_SITES = 6,  ///< statements that emit, at most
+    ZF_RECORD_WORDS = 4,  ///< words that an expression takes from the walk, at most
+    ZF_RECORD_ROWS = 4,   ///< elements of a tile that each lane makes
+    ZF_RECORD_STATE = 48, ///< bytes of the state that several warps of a chunk share
+    ZF_RECORD_OTHERS = 4  ///< streams that a guessed step reads beside the one at whose bytes it is guessed, at most
 };
 
 /// A statement that emits.
@@ -33,6 +34,13 @@ typedef struct zf_record_site {
     bool takes_low;      ///< the word behind that: the binder's first value, where it is no constant 0
 } zf_record_site;
 
+/// A stream that a guessed step reads at a cursor.
+typedef struct zf_record_cursor {
+    const zf_port *port;
+    uint32_t least; ///< elements that a step takes, at least
+    bool fixed;     ///< it never takes more
+} zf_record_cursor;
+
 /// The sites of a program, and the one loop that has them, if there is one.
 typedef struct zf_record_program {
     const zf_stmt *loop;  ///< of the body's own statements; a *step* is one turn of it; NULL: the sites are anywhere
@@ -43,10 +51,11 @@ typedef struct zf_record_program {
     bool copies, copies_back, has_terms; ///< kinds of sites
     uint32_t words;                      ///< of a record: 1 and what it is
     // ---- guess and chain (simt_guess.c)
-    const zf_port *cursor; ///< the only stream whose cursor moves; NULL: steps cannot be guessed
-    uint32_t least;        ///< bytes that a step takes, at least,
-    uint32_t inner_least;  ///< and a turn of `inner`
-    const char *why;       ///< why there are no records, or steps are not guessed: static; NULL: they are
+    zf_record_cursor cursor;                   ///< the stream at whose bytes steps are guessed; no port: they cannot be guessed
+    uint32_t inner_least;                      ///< its bytes that a turn of `inner` takes, at least
+    zf_record_cursor others[ZF_RECORD_OTHERS]; ///< other streams that a step reads (simt_cursors.c)
+    uint32_t other_count;
+    const char *why; ///< why there are no records, or steps are not guessed: static; NULL: they are
 } zf_record_program;
 
 /// Reads a kernel of chunks. False: records cannot make its elements.
@@ -56,6 +65,9 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
 bool zf_record_reads(const zf_stmt *stmt);
 /// Whether a statement is another or within it, also in what that calls.
 bool zf_record_is_within(const zf_stmt *stmt, const zf_stmt *outer);
+
+/// How far the statements of a step move the cursor of a stream (simt_record_ways.c).
+zf_record_cursor zf_record_way_of(const zf_stmt *stmts, const zf_port *port);
 
 /// Whether a statement requires something of `out.pos` that nothing but locals decides besides: a guess puts it off.
 bool zf_record_waits(const zf_stmt *stmt);
@@ -162,6 +174,10 @@ void zf_records_await(zf_records *records, LLVMValueRef v_made);
 // ---- simt_guess.c ----
 /// Bytes of shared memory that a warp's guesses need.
 uint32_t zf_records_guess_bytes(uint32_t wave);
+/// Steps that a window of guesses has, at most.
+uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave);
+/// Whether each lane has the step behind that of the lane before.
+bool zf_record_is_consecutive(const zf_record_program *program);
 /// Begins the guesses of a chunk; once, before the first.
 void zf_records_guess_begin(zf_records *records);
 /// Guesses the steps (`inner`: the turns that are left) from the cursor on, and appends the records of those that are true. Goes

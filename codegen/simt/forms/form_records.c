@@ -21,11 +21,11 @@ enum {
 // Values of the choice RECORDS.
 enum { NONE, TOGETHER, GUESSED };
 
-static uint32_t most_of(const zf_record_program *program) { return program->cursor != NULL ? GUESSED : TOGETHER; }
+static uint32_t most_of(const zf_record_program *program) { return program->cursor.port != NULL ? GUESSED : TOGETHER; }
 
 // Long ranges of expressions are made faster one after the other, where each step is walked by all lanes anyway.
 static uint32_t default_of(const zf_record_program *program) {
-    if (program->cursor != NULL) return GUESSED;
+    if (program->cursor.port != NULL) return GUESSED;
     return program->copies ? TOGETHER : NONE;
 }
 
@@ -143,7 +143,9 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
     zf_record_program program;
     bool fits = zf_record_program_of(plan, kernel, &program);
     uint32_t way = fits ? way_of(plan, kernel, &program) : NONE;
-    out->walk = way == GUESSED    ? "its lanes guess steps at consecutive bytes, and records say what they emit"
+    bool consecutive = way == GUESSED && zf_record_is_consecutive(&program);
+    out->walk = consecutive       ? "its lanes walk a step each, and records say what they emit"
+                : way == GUESSED  ? "its lanes guess steps at consecutive bytes, and records say what they emit"
                 : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
                                   : "all lanes walk it, without records";
     out->walk_why = way == GUESSED                                              ? NULL
