@@ -1,5 +1,5 @@
 // Other streams of guessed steps (simt_cursors.h). Where a step begins in them follows from what the steps before it take there,
-// which may follow from what those read there. So lanes build their steps in rounds: first as if all of them began where the
+// which may follow from what those read there. Lanes build their steps in rounds: first as if all of them began where the
 // first one does, then behind what the steps before took in the round before.
 //
 // The first lane begins right in each round. If a lane begins right, and takes what the starts of the lanes behind it rest on, so
