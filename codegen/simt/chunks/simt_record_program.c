@@ -196,6 +196,29 @@ static bool see_taken(zf_visitor *visitor, zf_expr *expr) {
 
 static bool is_zero(const zf_expr *expr) { return expr->kind == ZF_X_CONST && expr->bits == 0; }
 
+static bool see_check(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    switch (expr->kind) {
+    case ZF_X_CONST:
+    case ZF_X_LOCAL:
+    case ZF_X_UNARY:
+    case ZF_X_CAST:
+    case ZF_X_COND:
+    case ZF_X_OUT_POS: break;
+    case ZF_X_BINARY: *found = *found || expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM; break;
+    default: *found = true; break;
+    }
+    return !*found;
+}
+
+// Whether an expression may have a check.
+static bool may_fail(zf_expr *term) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = see_check};
+    zf_visit_expr(&visitor, term);
+    return found;
+}
+
 static void add_site(look *l, const zf_stmt *stmt) {
     zf_record_program *program = l->program;
     if (program->site_count == ZF_RECORD_SITES || (stmt->kind == ZF_S_EMIT_REGION && stmt->reduce->binder_count != 1)) {
@@ -221,6 +244,7 @@ static void add_site(look *l, const zf_stmt *stmt) {
     }
     bool is_term = stmt->kind == ZF_S_EMIT || site->form.kind == ZF_REGION_TERM;
     program->has_terms = program->has_terms || is_term;
+    program->may_fail = program->may_fail || (is_term && stmt->kind == ZF_S_EMIT_REGION && may_fail(stmt->reduce->term));
     program->copies = program->copies || !is_term;
     program->copies_back = program->copies_back || site->form.kind == ZF_REGION_BACK;
     if (program->words < 1 + words) program->words = 1 + words;

@@ -233,7 +233,7 @@ void zf_records_execute(zf_records *r) {
         LLVMBuildStore(cg->builder, load(r, r->v_batch_end), r->v_end);
         make_tiles(r);
     }
-    if (!r->program.has_terms) return;
+    if (!r->program.may_fail) return;
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "batch_failed"), bb_well = zf_cg_block(cg, "batch_well");
     zf_cg_cond_br(cg, zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower))), bb_failed, bb_well);
     zf_cg_enter(cg, bb_failed);

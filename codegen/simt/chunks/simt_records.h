@@ -14,7 +14,7 @@
 #include "codegen/simt/simt.h"
 
 enum {
-    ZF_RECORD_SITES = 6,  ///< statements that emit, at most
+    ZF_RECORD_SITES = 8,  ///< statements that emit, at most
     ZF_RECORD_WORDS = 4,  ///< words that an expression takes from the walk, at most
     ZF_RECORD_ROWS = 4,   ///< elements of a tile that each lane makes
     ZF_RECORD_STATE = 48, ///< bytes of the state that several warps of a chunk share
@@ -49,6 +49,7 @@ typedef struct zf_record_program {
     uint32_t site_count;
     uint32_t most;                       ///< records of a step, at most
     bool copies, copies_back, has_terms; ///< kinds of sites
+    bool may_fail;                       ///< an expression's elements have checks that the walk does not make
     uint32_t words;                      ///< of a record: 1 and what it is
     // ---- guess and chain (simt_guess.c)
     zf_record_cursor cursor;                   ///< the stream at whose bytes steps are guessed; no port: they cannot be guessed

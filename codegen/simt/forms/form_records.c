@@ -16,6 +16,11 @@ enum {
     MOST_WARPS = 8,         // of a chunk
     USUAL_WARPS = 2,        // at most: the walker is what one executor waits for, and more take room from other chunks
     BYTES_EACH = 512 << 10, // of a chunk, for each warp: a column of 1 GiB has 2,048 of them
+    // Of a multiprocessor, for arrays of warps, which leave registers over where few have room.
+    SHARED_OF_ALL = 224 << 10,
+    REGISTERS_OF_ALL = 64 << 10,
+    MOST_BLOCKS = 32,
+    MOST_REGISTERS = 128,
 };
 
 // Values of the choice RECORDS.
@@ -73,6 +78,14 @@ bool zf_form_records_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->by_warp && zf_record_program_of(plan, kernel, &program) && way_of(plan, kernel, &program) != NONE;
 }
 
+// Registers of a thread where so many thread blocks run at once as there is shared memory for.
+static uint32_t registers_beside(uint32_t threads, uint32_t shared_bytes) {
+    uint32_t blocks = SHARED_OF_ALL / shared_bytes;
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    uint32_t registers = REGISTERS_OF_ALL / (threads * (blocks > 0 ? blocks : 1)) & ~7u;
+    return registers < REGISTERS ? REGISTERS : registers > MOST_REGISTERS ? MOST_REGISTERS : registers;
+}
+
 // Returns `threads`, or as many as there is shared memory for, where each warp has a chunk that needs `each` bytes.
 static uint32_t threads_within(const zf_plan *plan, uint32_t threads, uint32_t each) {
     while (threads > plan->target->wave && threads / plan->target->wave * each > plan->target->shared_bytes) threads /= 2;
@@ -98,6 +111,7 @@ zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel
     shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, usual), each);
     shape.tiles = shape.threads / wave;
     shape.shared_bytes = shape.tiles * each;
+    if (shape.array_bytes > 0) shape.registers = registers_beside(shape.threads, shape.shared_bytes);
     return shape;
 }
 
@@ -174,8 +188,10 @@ static void append(zf_records *r, uint32_t number) {
     zf_cg *cg = r->cg;
     zf_record_what what = zf_records_what(r, &r->program.sites[number]);
     LLVMValueRef v_end = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_end, "");
-    LLVMValueRef v_room = zf_cg_sub(cg, r->chunk->v_count, zf_cg_resize(cg, v_end, cg->ty_i64, false));
-    zf_records_require(r, zf_cg_icmp(cg, LLVMIntULE, what.v_count, v_room), "room for a record");
+    LLVMValueRef v_fits, v_count = zf_cg_narrow(cg, what.v_count, &v_fits);
+    LLVMValueRef v_room = zf_cg_sub(cg, zf_cg_resize(cg, r->chunk->v_count, cg->ty_i32, false), v_end);
+    v_fits = zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, v_room));
+    zf_records_require(r, v_fits, "room for a record");
     if (r->program.sites[number].direct) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "store_one"), bb_stored = zf_cg_block(cg, "stored_one");
         zf_cg_cond_br(cg, r->lower->v_is_leader, bb_store, bb_stored);
@@ -188,7 +204,7 @@ static void append(zf_records *r, uint32_t number) {
         return;
     }
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "append"), bb_done = zf_cg_block(cg, "appended");
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, what.v_count, zf_cg_i64(cg, 0));
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0));
     LLVMValueRef v_made = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_made, "");
     zf_cg_cond_br(cg, zf_cg_and(cg, v_some, r->lower->v_is_leader), bb_put, bb_done);
     zf_cg_enter(cg, bb_put);
@@ -196,14 +212,14 @@ static void append(zf_records *r, uint32_t number) {
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_made, zf_cg_resize(cg, v_some, cg->ty_i32, false)), r->v_made);
-    zf_records_end(r, zf_cg_add(cg, v_end, zf_cg_resize(cg, what.v_count, cg->ty_i32, false)));
+    zf_records_end(r, zf_cg_add(cg, v_end, v_count));
 }
 
 // Makes the tiles that are whole, or, if v_last (i1), all elements. Leaves by bb_stop where one failed.
 static void make_tiles(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg *cg = r->cg;
     zf_records_drain(r, v_last, room);
-    if (!r->program.has_terms) return;
+    if (!r->program.may_fail) return;
     LLVMBasicBlockRef bb_well = zf_cg_block(cg, "tiles_well"); // a failed element only ended that element
     LLVMValueRef v_failed = zf_simt_any(r->lower, zf_cg_not(cg, zf_lower_none_failed(r->lower)));
     zf_cg_cond_br(cg, v_failed, r->chunk->bb_stop, bb_well);
