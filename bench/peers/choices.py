@@ -119,10 +119,10 @@ CHECKED = (
 
 # ---- Blocks and runs in formats of others ---------------------------------------------------------------------------
 
-# Data (blocks_data of peers.py): codec, what compresses its chunks: a library of pyarrow's, or zlib (`deflate` and `gzip`, level 6), or
+# Data (blocks_data of peers.py): codec, what compresses its chunks: a library of pyarrow's (`zstd`: level 3), or zlib (`deflate` and `gzip`, level 6), or
 # none (then our encoder does), bytes of such a chunk, GB/s that are wanted or none.
 BLOCKS = {
-    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("deflate", "deflate", 64 * K, 60), ("gzip", "gzip", 64 * K, 60), ("lz_split", None, 0, 320)),
+    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("deflate", "deflate", 64 * K, 60), ("gzip", "gzip", 64 * K, 60), ("zstd", "zstd", 64 * K, 90), ("lz_split", None, 0, 320)),
     "l_orderkey, bytes": (("lz4", "lz4_raw", 64 * K, 190), ("snappy", "snappy", 64 * K, 200)),
     "l_shipdate sorted, i64": (("orc_rle1", None, 0, 1000), ("orc_rle2", None, 0, 600)),
     "l_partkey, i64": (("orc_rle1", None, 0, 300), ("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),
@@ -133,7 +133,7 @@ BLOCKS = {
     "l_returnflag, characters": (("packbits", None, 0, None), ("orc_byte_rle", None, 0, None)),
 }
 BLOCKS_NVCOMP = {
-    "l_comment, characters": choices("lz4 i8 @64K", "lz4 i8 @1M", "snappy @64K", "deflate L4 @64K", "gdeflate L4 @64K"),
+    "l_comment, characters": choices("lz4 i8 @64K", "lz4 i8 @1M", "snappy @64K", "deflate L4 @64K", "gdeflate L4 @64K", "zstd @64K"),
     "l_orderkey, bytes": choices("lz4 i8 @64K", "lz4 i32 @64K", "snappy @64K"),
 }
 CHUNKS_OF_1M = 1 / 2  # times --bytes that are decoded of chunks of 1 MiB: 512 of them of 1 GiB

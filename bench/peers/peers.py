@@ -574,7 +574,7 @@ def blocks_data(s):
 
 
 def compressor(library):
-    """A function from bytes to those that zlib, at its level 6, or a library of pyarrow's makes of them."""
+    """A function from bytes to those that zlib, at its level 6, or a library of pyarrow's makes of them: Zstandard's at level 3."""
     if library in ("deflate", "gzip"):
         import zlib
 
@@ -583,7 +583,7 @@ def compressor(library):
             return maker.compress(piece) + maker.flush()
         return compress
     import pyarrow
-    codec = pyarrow.Codec(library)
+    codec = pyarrow.Codec(library, compression_level=3) if library == "zstd" else pyarrow.Codec(library)
     return lambda piece: codec.compress(piece, asbytes=True)
 
 
@@ -625,9 +625,9 @@ def block_cases(s, plains):
 
 
 def part_blocks(s, report):
-    """Blocks of LZ4, Snappy and Deflate and runs of ORC's and Parquet's formats; nvCOMP has the former, compressed by itself."""
+    """Blocks of LZ4, Snappy, Deflate and Zstandard, and runs of ORC's and Parquet's formats; nvCOMP has the former, compressed by itself."""
     report.head |= {"scale": s.options.scale, "made_bytes": s.options.made, "counted": {
-        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
+        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`; zstd at level 3); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
         "gb_per_second_at_least": "the target of a row", "missed": "rows that were measured and do not reach their target. The exit status does not say so"}}
     plains, made = blocks_data(s), []
     (s.tree / "programs").mkdir()  # where nothing of ours has their names
