@@ -16,7 +16,7 @@ enum {
     MOST_WARPS = 8,         // of a chunk
     USUAL_WARPS = 2,        // at most: the walker is what one executor waits for, and more take room from other chunks
     BYTES_EACH = 512 << 10, // of a chunk, for each warp: a column of 1 GiB has 2,048 of them
-    // Of a multiprocessor, for arrays of warps, which leave registers over where few have room.
+    // A multiprocessor has these: arrays of warps leave registers over where few thread blocks have room.
     SHARED_OF_ALL = 224 << 10,
     REGISTERS_OF_ALL = 64 << 10,
     MOST_BLOCKS = 32,
