@@ -67,7 +67,7 @@ static LLVMValueRef take_narrow(const cursor *c, LLVMValueRef v_from, LLVMValueR
     v_amount = zf_cg_narrow(cg, v_amount, &v_fits);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_amount, zf_cg_sub(cg, v_total, v_from));
     v_ok = zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_and(cg, v_fits, v_ok), 2, c->expr->span, c->expr);
-    // Later reads rely on a position within the stream. Of a window they have a place in any case.
+    // Later reads rely on a position within the stream, where there is no window, which has a place for any.
     if (v_ok != NULL && c->s->v_window == NULL) v_amount = zf_cg_select(cg, v_ok, v_amount, zf_cg_i32(cg, 0));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
     return v_ok;
