@@ -1,21 +1,20 @@
 """Encoders by shared libraries of the system: what they make is stored as it is, and decodes on every device; levels, forms of
 algorithms, and libraries that are damaged or lie. A library that is not installed is skipped, by its name.
 
-Usage: test_libraries.py ZFC LYING_CODECS.so ROOT"""
+Usage: test_libraries.py ZFC LYING_CODECS.so"""
 
 import ctypes
 import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import sys
 import unittest
 
 from zfc_case import Case, cache_of_module
 
-LYING, ROOT = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+LYING = pathlib.Path(sys.argv[2])
 CHUNK = 65536
 # Decoders of what these libraries make of data that does not compress: blocks with the bytes as they are.
 PROGRAM = """
@@ -125,16 +124,9 @@ table t_words { c: u32 = of_words; }
 table t_two { c: u8 = of_two; }
 table t_pairs { c: u8 = of_pairs; }
 table t_half { c: u8 = of_half; }
-"""
-
-
-# Deflate as the language's tests have it, with a level.
-DRAFT = (ROOT / "tests/lang/ok/drafts/bytes.zf").read_text()
-INFLATE, FOUND = re.subn(r"^algorithm deflate_draft\(src: u8\[\] per chunk\)", "algorithm inflated(src: u8[] per chunk, param level: u8 = 6)",
-                         re.search(r"^const LENGTH_BASE.*?^algorithm deflate.*?^}$", DRAFT, re.MULTILINE | re.DOTALL)[0], flags=re.MULTILINE)
-if FOUND != 1:
-    raise SystemExit("bytes.zf has another `deflate_draft`")
-INFLATE += "\n" + "".join(f"table t_level_{level} {{ c: u8 = inflated(level: {level}); }}\n" for level in range(10))
+table t_deflate_or { c: u8 = deflate_lib | deflate; }
+""" + "".join(f"table t_{codec}_lib_{level + 7} {{ c: u8 = {codec}_lib(level: {level}{check}); }}\n" for codec, levels, check in (
+    ("deflate", (0, 1, 5, 6, 9), ""), ("zlib", (1, 6), ", check: 1"), ("gzip", (5, 6), ", check: 1"), ("zstd", (-7, 1, 3, 22), "")) for level in levels)
 
 
 def words(count):
@@ -258,18 +250,40 @@ class Libraries(Case):
             self.holds(noise, "snappy", [block(plain) for plain in chunks_of(noise)])
 
     @library("libz.so.1")
-    def test_levels_of_deflate(self):
+    def test_formats_of_zlib(self):
         zlib = ctypes.CDLL("libz.so.1")
+        zlib.crc32.restype = ctypes.c_ulong
         data = words(20_000)
-        self.program = self.file("i.zf", INFLATE)
 
-        def stream(plain, level):
+        def of_zlib(plain, level):
             out = ctypes.create_string_buffer(2 * len(plain) + 100)
             made = ctypes.c_ulong(len(out))
             self.assertEqual(zlib.compress2(out, ctypes.byref(made), plain, ctypes.c_ulong(len(plain)), level), 0)
-            return out.raw[2:made.value - 4]  # without zlib's frame
-        for level in (1, 5, 6, 9):
-            self.holds(data, f"level_{level}", [stream(plain, level) for plain in chunks_of(data)])
+            return out.raw[:made.value]
+
+        def of_gzip(plain, level):
+            crc = zlib.crc32(ctypes.c_ulong(0), plain, len(plain))
+            return b"\x1f\x8b\x08" + bytes(6) + b"\x03" + of_zlib(plain, level)[2:-4] + crc.to_bytes(4, "little") + len(plain).to_bytes(4, "little")
+        for codec, levels, made in (("deflate", (0, 1, 5, 6, 9), lambda plain, level: of_zlib(plain, level)[2:-4]), ("zlib", (1, 6), of_zlib),
+                                    ("gzip", (5, 6), of_gzip)):
+            for level in levels:
+                self.holds(data, f"{codec}_lib_{level + 7}", [made(plain, level) for plain in chunks_of(data)])
+        self.encode("deflate_or", data, "-q")
+        self.assertEqual(self.stored(), sum(len(of_zlib(plain, 6)) - 6 for plain in chunks_of(data)))
+
+    @library("libzstd.so.1")
+    def test_frames_of_zstd(self):
+        zstd = ctypes.CDLL("libzstd.so.1")
+        zstd.ZSTD_compress.restype = ctypes.c_size_t
+        data = words(20_000)
+        for level in (-7, 1, 3, 22):
+            frames = []
+            for plain in chunks_of(data):
+                out = ctypes.create_string_buffer(2 * len(plain) + 100)
+                made = zstd.ZSTD_compress(out, ctypes.c_size_t(len(out)), plain, ctypes.c_size_t(len(plain)), level)
+                self.assertLessEqual(made, len(out))
+                frames.append(out.raw[:made])
+            self.holds(data, f"zstd_lib_{level + 7}", frames)
 
     # ---- Libraries that are damaged or lie ------------------------------------------------------------------------
 
