@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiler/encoders/shared_library.h"
+#include "compiler/encoders/zlib_stream.h"
 #include "frontend/check/type.h"
 #include "runtime/base/error.h"
 
@@ -23,26 +24,10 @@ typedef unsigned zstd_is_error_fn(size_t result);
 typedef const char *zstd_error_name_fn(size_t result);
 typedef int zstd_level_fn(void);
 
-/// zlib's z_stream.
-typedef struct zlib_stream {
-    const unsigned char *next_in;
-    unsigned avail_in;
-    unsigned long total_in;
-    unsigned char *next_out;
-    unsigned avail_out;
-    unsigned long total_out;
-    const char *message;
-    void *state;
-    void *(*alloc)(void *opaque, unsigned items, unsigned size);
-    void (*release)(void *opaque, void *memory);
-    void *opaque;
-    int data_type;
-    unsigned long adler, reserved;
-} zlib_stream;
-typedef int zlib_init_fn(zlib_stream *stream, int level, int method, int window_bits, int memory, int strategy,
+typedef int zlib_init_fn(zf_zlib_stream *stream, int level, int method, int window_bits, int memory, int strategy,
                          const char *version, int stream_bytes);
-typedef int zlib_deflate_fn(zlib_stream *stream, int flush);
-typedef int zlib_end_fn(zlib_stream *stream);
+typedef int zlib_deflate_fn(zf_zlib_stream *stream, int flush);
+typedef int zlib_end_fn(zf_zlib_stream *stream);
 
 enum { LZ4_DEFAULT, LZ4_HC };
 enum { SNAPPY_COMPRESS };
@@ -215,7 +200,7 @@ static zf_status zlib_encode(zf_library_set *set, zf_extern_call *call, int wind
     int level;
     ZF_TRY(begin(set, ZLIB, UINT_MAX / 2, call, &j));
     ZF_TRY(level_of(call, &j, 0, 9, 6, &level));
-    zlib_stream stream = {.next_in = j.from, .avail_in = (unsigned)j.bytes, .next_out = j.to, .avail_out = (unsigned)j.room};
+    zf_zlib_stream stream = {.next_in = j.from, .avail_in = (unsigned)j.bytes, .next_out = j.to, .avail_out = (unsigned)j.room};
     // zlib compares the first digit of the version and the bytes of the stream with its own.
     int status = FUNCTION(zlib_init_fn, ZLIB_INIT)(&stream, level, METHOD_DEFLATED, window_bits, MEMORY, STRATEGY, "1.2.11",
                                                    (int)sizeof stream);

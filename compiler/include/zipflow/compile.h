@@ -366,6 +366,23 @@ typedef struct zf_wrapped_column {
 ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrapped_column *columns, size_t column_count,
                          const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error);
 
+/// Finds the chunks in a file that another program compressed: members of gzip, blocks of BGZF, frames of Zstandard.
+///
+/// `name`: of the file, for errors. `bytes`: all `size` bytes of the file; they stay the caller's, and the chunks point to them.
+/// `*chunks`: an array of `*chunk_count` chunks for a column of bytes (a row is a byte), to be freed with zf_chunks_free. Their
+/// bytes follow each other and are the whole file. A chunk is one member or frame; empty members and frames to be skipped belong
+/// to the chunk behind them, at the end to the last one.
+///
+/// Blocks of BGZF say how long they are, and frames mostly how many bytes they make. Other members are inflated by zlib, other
+/// frames decoded by libzstd, which are opened when they are first needed. Bytes that they make are kept nowhere.
+///
+/// Errors: ZF_ERR_INPUT for a file that is neither, is damaged or cut, has no bytes, or needs a dictionary (ZF1510): `place` has
+/// the byte; ZF_ERR_UNSUPPORTED where a library is not installed (ZF1511); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
+ZF_API zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, zf_wrapped_chunk **chunks,
+                                size_t *chunk_count, zf_error *error);
+/// Frees what zf_chunks_find made. NULL is nothing.
+ZF_API void zf_chunks_free(zf_wrapped_chunk *chunks);
+
 // ---- Modules --------------------------------------------------------------------------------------------------
 
 /// The seek states of files, by the options of zf_encode that decided them.

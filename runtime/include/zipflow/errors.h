@@ -310,6 +310,10 @@ typedef enum zf_error_code {
     ZF_ERROR_WRAPPED_CHUNK = 1508,
     /// a codec that cannot take chunks that others compressed
     ZF_ERROR_WRAP_CODEC = 1509,
+    /// a file in which no chunks can be found: damaged, or of another format
+    ZF_ERROR_CHUNK_FILE = 1510,
+    /// a file in which chunks are found by a library that is not installed
+    ZF_ERROR_CHUNK_LIBRARY = 1511,
     /// a fault of zipflow itself
     ZF_ERROR_INTERNAL = 1901,
     /// generated code that LLVM refuses
