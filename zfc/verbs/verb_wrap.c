@@ -1,4 +1,6 @@
-// `zfc wrap`: chunks that other programs compressed, from files and lists of their sizes, into a container.
+// `zfc wrap`: chunks that other programs compressed into a container. Their sizes are in lists, or are found in `.gz` and `.zst`
+// files.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "zfc/report.h"
 #include "zfc/session.h"
 #include "zfc/verbs/encode_report.h"
+#include "zfc/verbs/found_chunks.h"
 
 typedef unsigned long long ull;
 
@@ -25,6 +28,7 @@ typedef struct input {
     const char *path; ///< of the chunks
     char *list;       ///< path of their sizes
     bool listed;      ///< by --sizes
+    bool found;       ///< there is no list
     zf_text bytes, text;
     zf_wrapped_chunk *chunks;
     size_t count, room;
@@ -34,7 +38,10 @@ static void free_inputs(input *inputs, size_t count) {
     for (size_t k = 0; inputs != NULL && k < count; k++) {
         free(inputs[k].name);
         free(inputs[k].list);
-        free(inputs[k].chunks);
+        if (inputs[k].found)
+            zf_chunks_free(inputs[k].chunks);
+        else
+            free(inputs[k].chunks);
         zf_text_free(&inputs[k].bytes);
         zf_text_free(&inputs[k].text);
     }
@@ -108,12 +115,10 @@ static zf_status read_line(input *in, char *text, size_t line, uint64_t *next, b
     return ZF_OK;
 }
 
-static zf_status read_input(input *in, zf_files_read *files, zf_error *error) {
+static zf_status read_list(input *in, zf_files_read *files, zf_error *error) {
     uint64_t next = 0;
     bool offsets = false;
-    ZF_TRY(zf_files_note(files, in->path, error));
     ZF_TRY(zf_files_note(files, in->list, error));
-    ZF_TRY(read_file(in->path, &in->bytes, error));
     ZF_TRY(read_file(in->list, &in->text, error));
     char *at = in->text.data;
     if (at != NULL && strlen(at) != in->text.length) return bad_line(in, 1, "a list with a zero byte", error);
@@ -127,6 +132,27 @@ static zf_status read_input(input *in, zf_files_read *files, zf_error *error) {
     zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_CHUNK_LIST, "the sizes add up to %llu bytes, but %s has %llu", (ull)next, in->path,
             (ull)in->bytes.length);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", in->list);
+}
+
+// ---- Files without a list -------------------------------------------------------------------------------------
+
+static zf_found_chunks found_in(const input *in) {
+    return (zf_found_chunks){in->path, in->bytes.data, in->name, in->chunks, in->count};
+}
+
+static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_error *error) {
+    in->found = true;
+    zf_status status = zf_chunks_find(in->path, in->bytes.data, in->bytes.length, &in->chunks, &in->count, error);
+    if (status != ZF_OK) return status;
+    zf_found_chunks found = found_in(in);
+    return zf_found_check(&found, table, quiet, error);
+}
+
+static zf_status read_input(input *in, zf_files_read *files, const zf_table *table, bool quiet, zf_error *error) {
+    ZF_TRY(zf_files_note(files, in->path, error));
+    ZF_TRY(read_file(in->path, &in->bytes, error));
+    bool listed = in->listed || access(in->list, F_OK) == 0 || errno != ENOENT;
+    return listed ? read_list(in, files, error) : find_chunks(in, table, quiet, error);
 }
 
 // ---- Operands -------------------------------------------------------------------------------------------------
@@ -180,6 +206,14 @@ typedef struct wrapping {
     const char *path;
 } wrapping;
 
+/// Says where in its file a chunk is that zf_wrap refused.
+static void explain(const wrapping *w, zf_error *error) {
+    for (size_t k = 0; k < w->count; k++) {
+        zf_found_chunks found = found_in(&w->inputs[k]);
+        if (w->inputs[k].found) zf_found_explain(&found, error);
+    }
+}
+
 static zf_status wrap(const wrapping *w, zf_session *session, zf_program *program, const zf_table *table, zf_files_read *files,
                       zf_error *error) {
     zf_status status = ZF_OK;
@@ -189,13 +223,16 @@ static zf_status wrap(const wrapping *w, zf_session *session, zf_program *progra
     if (columns == NULL || stats == NULL) status = zf_fail_no_memory(error);
     for (size_t k = 0; k < w->count && status == ZF_OK; k++) {
         input *in = &w->inputs[k];
-        status = read_input(in, files, error);
+        status = read_input(in, files, table, session->quiet, error);
         columns[k] = (zf_wrapped_column){.name = in->name, .chunks = in->chunks, .chunk_count = in->count};
     }
     for (size_t k = 0; status == ZF_OK && w->count > 0 && k < w->inputs[0].count; k++) rows += w->inputs[0].chunks[k].rows;
     if (status == ZF_OK) status = zf_files_unchanged(files, error); // all of it is in memory
     if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), files, w->path, error);
-    if (status == ZF_OK) status = zf_wrap(program, table->name, columns, w->count, w->options, w->path, stats, error);
+    if (status == ZF_OK) {
+        status = zf_wrap(program, table->name, columns, w->count, w->options, w->path, stats, error);
+        if (status == ZF_ERR_INPUT) explain(w, error);
+    }
     bool json = zf_argument(w->arguments, "json") != NULL, reports = json || !session->quiet;
     if (status == ZF_OK && reports) status = zf_stored_sizes(session->context, w->path, w->count, stats, error);
     if (status == ZF_OK && json)

@@ -63,9 +63,10 @@ static const zf_option
     metadata = {"metadata", 0, "KEY=VALUE", NULL,
                 "a key of the table and its value, which the file keeps; may be given several times"},
     zones = {"zones", 0, NULL, NULL, "keep the minimum, the maximum and the nulls of every 65,536 rows, for readers that skip"},
-    sizes =
-        {"sizes", 0, "COLUMN=FILE", NULL,
-         "the sizes of the column's chunks (default: the file of the chunks with .sizes behind its name); once for each column"},
+    sizes = {"sizes", 0, "COLUMN=FILE", NULL,
+             "the sizes of the column's chunks (default: the file of the chunks with .sizes behind its name, and for `.gz` and "
+             "`.zst` files "
+             "without it, those that are found); once for each column"},
     rows_of_chunks = {"rows-per-block", 0, "N", NULL,
                       "rows from which on a block takes no more chunks (default: 16 MiB of plain data)"},
     unfused_stages = {"unfused", 0, "STREAMS", NULL,
@@ -208,7 +209,16 @@ const zf_verb zf_verbs[] = {
      "column's codec decodes. The chunks are not touched, and no encoder is needed. CHUNKS has the chunks of a column. A list "
      "has a line for each of them, in the order of rows: its bytes and the rows that it decodes to, separated by spaces, such as "
      "`21077 65536`. Chunks follow each other from the first byte on, unless lines have a third number, the byte at which the "
-     "chunk begins; what is between chunks is then left out. `#` begins a comment. The codec must be a `non_parallel` algorithm "
+     "chunk begins; what is between chunks is then left out. `#` begins a comment. A `.gz` or `.zst` file needs no list: if "
+     "there is none, "
+     "and the file begins as one of these, each member of gzip, each block of BGZF and each frame of Zstandard is a chunk, with "
+     "the "
+     "empty members and skippable frames in front of it; the column is of bytes, such as `u8 = gzip` or `u8 = zstd`. Where the "
+     "file does not "
+     "tell sizes (members that are no blocks of BGZF, frames without a content size), zlib or libzstd finds them, if it is "
+     "installed. A file that is damaged or cut, has other bytes behind its end, or needs a dictionary, is an error with the "
+     "byte. A GPU decodes a chunk of more "
+     "than 1 MiB slowly, which a note tells. The codec must be a `non_parallel` algorithm "
      "with one stream `u8[] per chunk` and no alternatives, whose `chunk: N` is at least the rows of any chunk. Every block is "
      "decoded before it is written: a chunk whose bytes or sizes are wrong is an error that names it. Rows are not compared with "
      "anything, since their source is not known. The file gets its name when it is complete.",
