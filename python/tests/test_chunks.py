@@ -3,6 +3,7 @@
 import array
 import ctypes
 import gc
+import gzip
 import mmap
 import os
 import random
@@ -363,8 +364,8 @@ def test_objects_are_let_go_of(path):
 
 def test_wrong_arguments(path):
     chunks = compressed(words(1000))
-    for wrong in None, 5, "text", b"text", np.zeros(4), {(b"", 1)}, object():
-        assert "chunks must be pairs (bytes, rows), or a mapping of bytes, sizes and rows, not" in str(refused(zf.UsageError, path, wrong))
+    for wrong in None, 5, b"text", np.zeros(4), {(b"", 1)}, object():
+        assert "chunks must be pairs (bytes, rows), a mapping of bytes, sizes and rows, or a path, not" in str(refused(zf.UsageError, path, wrong))
     for wrong in b"text", (b"text",), (b"text", 1, 1), None, 5, "ab":
         error = refused(zf.UsageError, path, [*chunks, wrong])
         assert error.place == "column text, chunk 1" and "must be a pair (bytes, rows)" in str(error)
@@ -454,3 +455,27 @@ def test_other_threads_run_meanwhile(tmp_path, script, says):
     """A thread of Python sees the file while it is written, by the main thread, which it interrupts, or by another one."""
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path), "t.zfd"], capture_output=True, text=True, timeout=250)
     assert done.stdout.splitlines() == says, (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("kind", [str, lambda file: file])
+def test_files_of_others(path, tmp_path, kind):
+    """Members of a .gz file and frames of a .zst file are found; the file has their bytes as they were."""
+    data = words(200_000)
+    parts = [data[at:at + 65536] for at in range(0, len(data), 65536)]
+    for name, packed, codec in (("t.gz", b"".join(map(gzip.compress, [b"", *parts, b""])), "gzip"),
+                                ("t.zst", b"".join(pa.Codec("zstd").compress(part, asbytes=True) for part in parts), "zstd")):
+        (tmp_path / name).write_bytes(packed)
+        assert zf.write_chunks({"text": kind(tmp_path / name)}, path, {"text": f"u8 = {codec}"})["text"][0] == len(data)
+        assert packed in path.read_bytes() and read(path) == data
+
+
+def test_damaged_files(tmp_path):
+    (tmp_path / "out").mkdir()
+    path, file = tmp_path / "out" / "t.zfd", tmp_path / "t.gz"
+    packed = gzip.compress(b"abc" * 9)
+    for content, says, place in ((packed[:-1], "ends inside the member that begins at byte 0", len(packed) - 1), (packed + b"x", "no member of gzip", len(packed)), (b"", "is empty", 0)):
+        file.write_bytes(content)
+        error = refused(zf.InputError, path, file, "u8 = gzip")
+        assert says in str(error) and error.place == f"{file}, byte {place}" and error.code == "ZF1510"
+    error = refused(zf.NoFileError, path, tmp_path / "none.gz", "u8 = gzip")
+    assert error.place == str(tmp_path / "none.gz")

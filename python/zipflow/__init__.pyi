@@ -318,7 +318,7 @@ def open(
     source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject, *, programs: Literal["all", "known"] = "all"
 ) -> File: ...
 def write_chunks(
-    columns: Mapping[str, Iterable[tuple[_typeshed.ReadableBuffer, SupportsIndex]] | Mapping[str, object]],
+    columns: Mapping[str, Iterable[tuple[_typeshed.ReadableBuffer, SupportsIndex]] | Mapping[str, object] | str | os.PathLike[str]],
     path: str | os.PathLike[str],
     codecs: Mapping[str, str] | Program,
     *,

@@ -1,7 +1,9 @@
 """Chunks that other programs compressed, to files as they are."""
 
+import os
+
 from . import _home
-from ._errors import UsageError, ZipflowError, refuse, utf8
+from ._errors import UsageError, ZipflowError, of_system, refuse, utf8
 from ._program import Program
 from ._write import check_keys, check_names, check_target, identifiers_of, load, name_columns
 
@@ -44,8 +46,26 @@ def _compare(has, names, what):
         raise refuse(UsageError, f"{what} and the data differ in the columns {', '.join(sorted(map(str, wrong)))}")
 
 
+def _parts_of_file(path):
+    """The chunks of a `.gz` or `.zst` file."""
+    from array import array  # here: `import zipflow` need not wait for it
+
+    from . import _compile
+
+    path = os.fsdecode(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise of_system(error, path) from None
+    sizes, rows = _compile.find_chunks(os.fsencode(path), data)
+    return data, array("Q", sizes), array("Q", rows), None
+
+
 def _parts_of(chunks, name):
     """The chunks of a column as the compiler takes them: an iterable of pairs, or the parts of one buffer."""
+    if isinstance(chunks, (str, os.PathLike)):
+        return _parts_of_file(chunks)
     if not hasattr(chunks, "items"):
         return (chunks,)
     parts = dict(chunks)
@@ -75,8 +95,11 @@ def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, thr
     columns: {column: chunks}, in the order of the column's rows. Chunks are an iterable of pairs (bytes, rows): bytes-like data that is
     contiguous, such as an LZ4 block, and the number of rows that it decodes to. Or, for chunks that lie in one buffer, a mapping: "bytes",
     the buffer; "sizes" and "rows", for each chunk its bytes and its rows; "offsets", the byte at which each begins, which may be left out
-    where chunks follow each other and are the whole buffer. Chunks that have offsets may overlap, and leave bytes out. Sizes, rows and
-    offsets are arrays of any type of integer, of one dimension (NumPy, `array`), or sequences of integers. All columns have as many rows.
+    where chunks follow each other and are the whole buffer. Chunks that
+    have offsets may overlap, and leave bytes out. Sizes, rows and offsets are arrays of any type of integer, of one dimension (NumPy,
+    `array`), or sequences of integers. Or the path of a `.gz` or `.zst` file, for a column of bytes: each member of gzip, block of BGZF and
+    frame of Zstandard is a chunk, and members without bytes and skippable frames go with one. zlib or libzstd must be installed where the
+    file does not tell how long they are. All columns have as many rows.
     codecs: {column: "TYPE = CODEC"}, such as {"text": "u8 = lz4"}, or a Program with one table, whose columns are those of the data, by
     name. The codec is a `non_parallel` algorithm with one stream `u8[] per chunk`, without alternatives; rows are neither null, strings nor
     lists. A chunk has at most the rows that the codec's `chunk: N` says; chunks of booleans have a multiple of 8, but for a block's last.

@@ -226,7 +226,7 @@ bool zf_py_chunks_of_pairs(PyObject *pairs, const char *name, PyObject *make_err
     const taking t = {name, make_error, out};
     *out = (zf_py_chunks){0};
     char wanted[200];
-    snprintf(wanted, sizeof wanted, "chunks must be pairs (bytes, rows), or a mapping of bytes, sizes and rows, not %s",
+    snprintf(wanted, sizeof wanted, "chunks must be pairs (bytes, rows), a mapping of bytes, sizes and rows, or a path, not %s",
              type_of(pairs, type));
     if (PyObject_CheckBuffer(pairs) || PyUnicode_Check(pairs)) return refuse(&t, no_chunk, "%s", wanted);
     PyObject *all = items_of(&t, pairs, wanted);

@@ -51,6 +51,8 @@ static PyObject *take_stream(PyObject *module, PyObject *capsule) { return zf_py
 
 static PyObject *wrap(PyObject *module, PyObject *arguments) { return zf_py_wrap(state_of(module), arguments); }
 
+static PyObject *find_chunks(PyObject *module, PyObject *arguments) { return zf_py_find_chunks(state_of(module), arguments); }
+
 /// Runs zfc with words, a sequence of bytes; returns its exit status. Once in a process.
 static PyObject *run_command(PyObject *module, PyObject *sequence) {
     (void)module;
@@ -81,6 +83,8 @@ static PyMethodDef functions[] = {
     {"program", load_program, METH_VARARGS, "program(home, capsule, name, text): a Program."},
     {"stream", take_stream, METH_O, "stream(capsule): a Stream, which takes what the capsule holds."},
     {"wrap", wrap, METH_VARARGS, "wrap(...): writes chunks that others compressed to a file; [(plain bytes, stored bytes)]."},
+    {"find_chunks", find_chunks, METH_VARARGS,
+     "find_chunks(name, data): (sizes, rows) of the chunks of a .gz or .zst file, as u64."},
     {0},
 };
 

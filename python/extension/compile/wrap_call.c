@@ -94,3 +94,44 @@ PyObject *zf_py_wrap(const zf_py_compile *types, PyObject *arguments) {
     free_wrapping(&w);
     return list;
 }
+
+// ---- Files ----------------------------------------------------------------------------------------------------
+
+/// A file that is searched.
+typedef struct finding {
+    const char *name;
+    Py_buffer file;
+    zf_wrapped_chunk *chunks;
+    size_t count;
+    atomic_bool interrupted; // the search goes to its end
+} finding;
+
+static zf_status find(void *user, zf_error *error) {
+    finding *f = user;
+    return zf_chunks_find(f->name, f->file.buf, (uint64_t)f->file.len, &f->chunks, &f->count, error);
+}
+
+static PyObject *list_chunks(const finding *f) {
+    Py_ssize_t bytes = (Py_ssize_t)(f->count * sizeof(uint64_t));
+    PyObject *sizes = PyBytes_FromStringAndSize(NULL, bytes), *rows = PyBytes_FromStringAndSize(NULL, bytes), *both = NULL;
+    if (sizes != NULL && rows != NULL) {
+        for (size_t k = 0; k < f->count; k++) {
+            memcpy(PyBytes_AsString(sizes) + k * sizeof(uint64_t), &f->chunks[k].size, sizeof(uint64_t));
+            memcpy(PyBytes_AsString(rows) + k * sizeof(uint64_t), &f->chunks[k].rows, sizeof(uint64_t));
+        }
+        both = PyTuple_Pack(2, sizes, rows);
+    }
+    Py_XDECREF(sizes);
+    Py_XDECREF(rows);
+    return both;
+}
+
+PyObject *zf_py_find_chunks(const zf_py_compile *types, PyObject *arguments) {
+    finding f = {0};
+    if (!PyArg_ParseTuple(arguments, "yy*", &f.name, &f.file)) return NULL;
+    PyObject *both = NULL;
+    if (zf_py_run_interruptible(find, &f, &f.interrupted, types->make_error)) both = list_chunks(&f);
+    zf_chunks_free(f.chunks);
+    PyBuffer_Release(&f.file);
+    return both;
+}
