@@ -12,6 +12,7 @@
 #include "compiler/encode/encode_unfused.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/context/context.h"
 
@@ -123,9 +124,29 @@ static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
     return status;
 }
 
+/// The algorithm of a codec whose chunks are too long to be encoded, or NULL.
+static const zf_codec_node *long_chunks(const zf_codec_choice *choice) {
+    for (uint32_t k = 0; choice != NULL && k < choice->count; k++) {
+        const zf_codec_node *codec = choice->alternatives[k], *found = NULL;
+        if (codec->inst->pattern == ZF_NON_PARALLEL && codec->chunk_size > ZF_CHUNK_MOST) return codec;
+        for (uint32_t s = 0; found == NULL && s < codec->inst->stream_count; s++) found = long_chunks(codec->streams[s]);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+static zf_status check_chunks(const zf_column *column, zf_error *error) {
+    const zf_codec_node *codec = long_chunks(column->codec);
+    if (codec == NULL) return ZF_OK;
+    zf_encode_usage(error, "column `%s` has a codec with chunks of more elements than are encoded", column->name);
+    return zf_fail_hint(error, ZF_ERR_USAGE, "give `%.64s` chunks of at most %d: longer ones are wrapped only",
+                        codec->inst->algorithm->name, ZF_CHUNK_MOST);
+}
+
 static zf_status compile_encoders(const zf_encode_table *t, zf_error *error) {
     for (size_t c = 0; c < t->table->column_count; c++) {
         zf_encode_job *job = &t->jobs[c];
+        ZF_TRY(check_chunks(job->column, error));
         zf_unfused_of_column(t->options.unfused, job->column, &job->unfused);
         if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
         ZF_TRY(zf_encode_tuples_create(job->column, &job->tuples, error));

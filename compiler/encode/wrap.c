@@ -87,7 +87,7 @@ static zf_status check_chunk(const zf_codec_node *codec, const zf_wrapped_column
     if (chunk->rows > codec->chunk_size) {
         zf_status status = zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has %llu rows; `%s` has at most %llu", k,
                                     from->name, (ull)chunk->rows, codec->inst->name, (ull)codec->chunk_size);
-        return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most 16777216");
+        return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: N`, at most %d", ZF_UNEVEN_CHUNK_MOST);
     }
     if (chunk->size <= ZF_EDGE_ELEMENTS_MOST) return ZF_OK;
     return zf_raise(error, ZF_E_WRAPPED_CHUNK, "chunk %zu of column `%s` has more bytes than a block can have", k, from->name);

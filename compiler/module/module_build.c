@@ -173,6 +173,19 @@ static bool has_plan(const zf_module_column *column, const zf_shape *shape, zf_a
     return false;
 }
 
+/// Whether chunks are so long that no file has them cut evenly, and no GPU decodes them. Fills the reason then.
+static bool are_long(const zf_shape *shape, zf_abi_target target, zf_error *reason) {
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        if (tree->directory == ZF_DIRECTORY_NONE || tree->interval <= ZF_CHUNK_MOST) continue;
+        if (tree->directory == ZF_DIRECTORY_UNEVEN && target.family == ZF_TARGET_HOST) continue;
+        zf_raise(reason, ZF_E_LONG_CHUNKS, "chunks of more than %d elements are in files of `zfc wrap` only, for CPUs",
+                 ZF_CHUNK_MOST);
+        return true;
+    }
+    return false;
+}
+
 /// Adds the plans of a vector with some seek states, one per target, unless there are equal ones. `shape`: that of the file's
 /// blocks, whose states these are, or NULL. Skips a target that cannot be lowered. `reasons`, one per target, say why.
 static zf_status add_plans(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
@@ -197,7 +210,7 @@ static zf_status add_plans(const building *t, const zf_column *column, size_t nu
         if (shape != NULL && !zf_shape_matches(shape, &decoder->shape)) {
             return damaged(t, error, "the index describes other streams of column `%s` than its codec", column->name);
         }
-        if (has_plan(out, &decoder->shape, targets[k])) continue;
+        if (are_long(&decoder->shape, targets[k], &reasons[k]) || has_plan(out, &decoder->shape, targets[k])) continue;
         zf_module_plan *plan = &out->plans[out->plan_count++];
         *plan = (zf_module_plan){.abi = decoder->abi, .shape = decoder->shape};
         ZF_TRY(add_codes(t, column->name, number, shape, decoder, plan, error));

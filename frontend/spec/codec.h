@@ -9,7 +9,7 @@ enum {
     ZF_CODEC_NODES = 4096,        ///< uses of algorithms in one column, all alternatives counted
     ZF_CODEC_ALL_NODES = 1 << 20, ///< of a compilation
     ZF_CODEC_ALTERNATIVES = 255,  ///< of one choice: a block records the branch in a byte
-    ZF_CODEC_CHUNK_MAX = 1 << 24, ///< elements of a chunk
+    ZF_CODEC_CHUNK_MAX = 1 << 28, ///< elements of a chunk; those above 2^24 are wrapped, not encoded
     ZF_CODEC_NAME_MOST = 255,     ///< bytes of a table's or column's name: what a container holds (docs/format.md)
 };
 

@@ -38,9 +38,10 @@ enum {
     ZF_ROWS_MULTIPLE = 4096, ///< rows per block are a multiple of it
     ZF_INTERVAL_LEAST = 256,
     ZF_INTERVAL_MOST = 65536,
-    ZF_CHUNK_MOST = 1 << 24,  ///< outputs of a chunk
-    ZF_NAME_MOST = 4096,      ///< bytes of a path or type's name
-    ZF_IDENTIFIER_MOST = 255, ///< bytes of a table's or column's name: what a file's name can hold
+    ZF_CHUNK_MOST = 1 << 24,        ///< outputs of a chunk of an even directory, and of any that a GPU decodes
+    ZF_UNEVEN_CHUNK_MOST = 1 << 28, ///< of an uneven one
+    ZF_NAME_MOST = 4096,            ///< bytes of a path or type's name
+    ZF_IDENTIFIER_MOST = 255,       ///< bytes of a table's or column's name: what a file's name can hold
 };
 /// Set in the interval of a tree that is a directory of chunks; the other bits are the outputs of a chunk.
 #define ZF_FORMAT_DIRECTORY UINT32_C(0x80000000)
@@ -173,7 +174,8 @@ static inline bool zf_interval_valid(uint32_t interval) {
 }
 
 static inline bool zf_tree_interval_valid(zf_abi_directory directory, uint32_t interval) {
-    return directory != ZF_DIRECTORY_NONE ? interval >= 1 && interval <= ZF_CHUNK_MOST : zf_interval_valid(interval);
+    if (directory == ZF_DIRECTORY_NONE) return zf_interval_valid(interval);
+    return interval >= 1 && interval <= (directory == ZF_DIRECTORY_UNEVEN ? ZF_UNEVEN_CHUNK_MOST : ZF_CHUNK_MOST);
 }
 
 /// Returns the fault of a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.

@@ -6,7 +6,7 @@
 
 enum {
     ZF_WORK_ALIGNMENT = 64,
-    ZF_TILE_MOST = 1 << 27, ///< elements a tile: eight of the longest chunks
+    ZF_TILE_MOST = 1 << 28, ///< elements a tile: one of the longest uneven chunks; eight of the longest even ones are fewer
 };
 
 /// Returns ZF1901 unless every number of a plan fits a shape, so that a fault of a provider is no stray access.

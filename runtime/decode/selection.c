@@ -5,6 +5,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/context/context.h"
 #include "runtime/decode/block_run.h"
@@ -78,6 +79,25 @@ static zf_status get_plan(zf_selection *s, const zf_shape *shape, zf_abi_device 
     return provider->plan(provider->self, container, s->column_number, shape->branches, shape->branch_count, device, out, error);
 }
 
+/// Refuses chunks that are too long for a GPU, of which a warp would decode each alone.
+static zf_status check_chunks(const zf_selection *s, uint64_t block, const zf_shape *shape, zf_abi_device device,
+                              zf_error *error) {
+    for (uint32_t t = 0; device.target.family != ZF_TARGET_HOST && t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        if (tree->directory != ZF_DIRECTORY_UNEVEN || tree->interval <= ZF_CHUNK_MOST) continue;
+        char where[ZF_WHERE_BYTES];
+        zf_selection_where(s, block, where);
+        zf_status status = zf_raise(error, ZF_E_LONG_CHUNKS,
+                                    "`%.64s` has chunks of up to %u elements; a GPU, of which one warp decodes a chunk, takes %d",
+                                    shape->edges[tree->edge].algorithm, tree->interval, ZF_CHUNK_MOST);
+        zf_fail_place(error, status, "%s", where);
+        return zf_fail_hint(
+            error, status,
+            "decode it on the CPU, or wrap shorter chunks: `bgzip` and `split --filter` make many members or frames");
+    }
+    return ZF_OK;
+}
+
 /// Gets the plan of every shape in the range.
 static zf_status get_plans(zf_selection *s, zf_abi_device device, const zf_abi_provider *provider, zf_error *error) {
     s->plans = calloc((size_t)s->column->shape_count + 1, sizeof *s->plans);
@@ -89,6 +109,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_device device, const zf_abi_p
         const zf_index_shape *entry = &s->column->shapes[shape];
         if (s->plans[shape] != NULL) continue;
         const zf_abi_plan *plan = NULL;
+        ZF_TRY(check_chunks(s, b, &entry->shape, device, error));
         zf_status status = get_plan(s, &entry->shape, device, provider, &s->providers[shape], &plan, error);
         if (status != ZF_OK && error != NULL &&
             (zf_error_is(error, ZF_E_SEEK_INTERVAL) || zf_error_is(error, ZF_E_NO_CODE_FOR_STAGES)))

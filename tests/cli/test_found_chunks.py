@@ -21,6 +21,7 @@ PROGRAM = """
 table gz { c: u8 = gzip(check: 1, chunk: 65536); }
 table zs { c: u8 = zstd(check: 1, chunk: 65536); }
 table gz_long { c: u8 = gzip(chunk: 16777216); }
+table gz_huge { c: u8 = gzip(chunk: 268435456); }
 table zs_long { c: u8 = zstd(chunk: 16777216); }
 table both { a: u8 = gzip; b: u8 = zstd; }
 algorithm wide(src: u8[] per chunk) -> u16[] non_parallel(chunk = 65536) {
@@ -160,7 +161,33 @@ class Found(Case):
         self.file("c.gz", member(plain[:1 << 20]))
         self.assertEqual(self.zfc(*self.words("gz_long", "c.gz", "-f")).stderr, "")
         (self.dir / "t.zfd").unlink()
-        self.refuse("gz_long", gzip.compress(bytes((1 << 24) + 1)), "ZF1508", "makes 16777217 bytes; a chunk of any codec", "bgzip")
+
+    def test_too_long(self):
+        """Chunks above 2^24 decode on CPUs. GPUs refuse them by name, encoders too. Those above 2^28 are not wrapped."""
+        plain = bytes((1 << 24) + 77)
+        self.file("c.gz", gzip.compress(plain))
+        self.refuse("gz_long", gzip.compress(plain), "ZF1508", f"gzip(chunk: {len(plain)})")
+        result = self.zfc(*self.words("gz_huge", "c.gz"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("chunks of up to 16.8 MB, which a GPU refuses, since `chunk` is above 16777216; `bgzip`", result.stderr)
+        self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-q", "--device", "cpu")
+        self.assertTrue((self.dir / "out" / "c.u8").read_bytes() == plain)
+        self.good("verify", self.dir / "t.zfd", "-q")
+        words = ("decode", self.dir / "t.zfd", "-o", self.dir / "none", "-q", "--device", "emu")
+        self.bad(1, *words, says=("ZF1412", "`gzip` has chunks of up to 268435456 elements", "16777216", "t.zfd: column c, block 0",
+                                  "hint: decode it on the CPU, or wrap shorter chunks", "bgzip"))
+        result = self.zfc("compile", self.dir / "t.zfd", "-o", self.dir / "t.zfm")
+        self.assertIn("compute capability 9.0: chunks of more than 16777216 elements are in files of `zfc wrap` only, for CPUs", result.stderr)
+        self.good("decode", self.dir / "t.zfd", "--module", self.dir / "t.zfm", "-o", self.dir / "out", "-q", "-f", "--rows", f"{len(plain) - 9}..")
+        self.assertEqual((self.dir / "out" / "c.u8").read_bytes(), bytes(9))
+        self.bad(1, "compile", f"{self.codec}:gz_huge", "-o", self.dir / "none.zfm", says="no code for any target: chunks of more than 16777216")
+        self.file("c.u8", b"abc")
+        words = ("encode", "-c", f"{self.codec}:gz_huge", f"c={self.dir / 'c.u8'}", "-o", self.dir / "e.zfd")
+        self.bad(2, *words, says=("column `c` has a codec with chunks of more elements than are encoded", "give `gzip` chunks of at most 16777216"))
+        (self.dir / "t.zfd").unlink()
+        blocks = [(k == 2048) | 2 | (1 << 17) << 3 for k in range(2049)]  # each repeats a zero
+        frame = MAGIC + b"\x00\x58" + b"".join(word.to_bytes(3, "little") + b"\0" for word in blocks)
+        self.refuse("zs_long", frame, "ZF1508", "the largest frame makes 268566528 bytes; a chunk of any codec has at most 268435456", "--filter=zstd")
 
     def test_gzip_damage(self):
         plain = lines(300)

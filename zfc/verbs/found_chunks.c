@@ -25,14 +25,25 @@ static const char *advice(const zf_found_chunks *found) {
 static zf_status check_largest(const zf_found_chunks *found, const zf_codec_node *codec, size_t largest, zf_error *error) {
     const zf_wrapped_chunk *chunk = &found->chunks[largest];
     if (chunk->rows <= codec->chunk_size) return ZF_OK;
-    bool longer = chunk->rows <= ZF_CHUNK_MOST;
+    bool longer = chunk->rows <= ZF_UNEVEN_CHUNK_MOST;
     zf_status status = zf_raise(error, ZF_E_WRAPPED_CHUNK, "the largest %s makes %llu bytes; a chunk of %s has at most %llu",
                                 is_gzip(found) ? "member" : "frame", (ull)chunk->rows, longer ? codec->inst->name : "any codec",
-                                (ull)(longer ? codec->chunk_size : ZF_CHUNK_MOST));
+                                (ull)(longer ? codec->chunk_size : ZF_UNEVEN_CHUNK_MOST));
     zf_fail_place(error, status, "%.200s, byte %llu", found->path, (ull)((const char *)chunk->bytes - found->bytes));
     if (!longer) return zf_fail_hint(error, status, "%s", advice(found));
     return zf_fail_hint(error, status, "give the codec longer chunks: `%.64s(chunk: %llu)`", codec->inst->algorithm->name,
                         (ull)chunk->rows);
+}
+
+/// Says what a GPU makes of the column, if it is not fast.
+static void note_slow(const zf_found_chunks *found, const zf_codec_node *codec, uint64_t largest) {
+    char text[32], how[64] = "decodes slowly, each by one warp";
+    bool refused = codec->chunk_size > ZF_CHUNK_MOST;
+    if (largest <= SLOW_BYTES && !refused) return;
+    if (refused) snprintf(how, sizeof how, "refuses, since `chunk` is above %d", ZF_CHUNK_MOST);
+    fprintf(stderr, "zfc wrap: note: ");
+    zf_print_line(stderr, "column `%s` has chunks of up to %s, which a GPU %s; %s", found->column, zf_bytes_text(largest, text),
+                  how, advice(found));
 }
 
 zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bool quiet, zf_error *error) {
@@ -50,11 +61,7 @@ zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bo
     for (size_t k = 1; k < found->count; k++)
         if (found->chunks[k].rows > found->chunks[largest].rows) largest = k;
     ZF_TRY(check_largest(found, codec, largest, error));
-    if (quiet || found->chunks[largest].rows <= SLOW_BYTES) return ZF_OK;
-    char text[32];
-    fprintf(stderr, "zfc wrap: note: ");
-    zf_print_line(stderr, "column `%s` has chunks of up to %s, which a GPU decodes slowly, each by one warp; %s", column->name,
-                  zf_bytes_text(found->chunks[largest].rows, text), advice(found));
+    if (!quiet) note_slow(found, codec, found->chunks[largest].rows);
     return ZF_OK;
 }
 

@@ -218,7 +218,7 @@ const zf_verb zf_verbs[] = {
      "tell sizes (members that are no blocks of BGZF, frames without a content size), zlib or libzstd finds them, if it is "
      "installed. A file that is damaged or cut, has other bytes behind its end, or needs a dictionary, is an error with the "
      "byte. A GPU decodes a chunk of more "
-     "than 1 MiB slowly, which a note tells. The codec must be a `non_parallel` algorithm "
+     "than 1 MiB slowly, which a note tells, and refuses `chunk: N` above 16777216. The codec must be a `non_parallel` algorithm "
      "with one stream `u8[] per chunk` and no alternatives, whose `chunk: N` is at least the rows of any chunk. Every block is "
      "decoded before it is written: a chunk whose bytes or sizes are wrong is an error that names it. Rows are not compared with "
      "anything, since their source is not known. The file gets its name when it is complete.",

@@ -292,6 +292,8 @@ typedef enum zf_error_code {
     ZF_ERROR_NO_CODE_FOR_STAGES = 1410,
     /// a column whose code takes longer to compile than its budget allows
     ZF_ERROR_COMPILE_BUDGET = 1411,
+    /// a column with chunks that are too long for a GPU
+    ZF_ERROR_LONG_CHUNKS = 1412,
     /// an output file that already exists
     ZF_ERROR_EXISTS = 1501,
     /// a write that the operating system refused

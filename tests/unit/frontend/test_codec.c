@@ -136,8 +136,8 @@ static const struct {
     {"a chunk", "u8", "chunky(chunk: 4096)", "chunky(chunk: 4096)"},
     {"the chunk of the algorithm is left out", "u8", "chunky(chunk: 16384)", "chunky"},
     {"a chunk of nothing", "u8", "chunky(chunk: 0)", "ZF0705: 0"},
-    {"the largest chunk", "u8", "chunky(chunk: 16777216)", "chunky(chunk: 16777216)"},
-    {"too large a chunk", "u8", "chunky(chunk: 16777217)", "ZF0705: 16777217"},
+    {"the largest chunk", "u8", "chunky(chunk: 268435456)", "chunky(chunk: 268435456)"},
+    {"too large a chunk", "u8", "chunky(chunk: 268435457)", "ZF0705: 268435457"},
     {"a chunk where there are none", "i64", "rle(chunk: 4096)", "ZF0705: no chunks"},
     {"a chunk twice", "u8", "chunky(chunk: 1, chunk: 2)", "ZF0702: chunk"},
 
