@@ -124,6 +124,10 @@ class Found(Case):
         blocks = [block(plain[at:at + 65280], b"XY\3\0abc" * (at % 7)) for at in range(0, len(plain), 65280)]
         border = 65280
         self.check("gz", b"".join(blocks) + END, plain)
+        for end, notes in ((END, 0), (b"", 1), (member(b""), 1)):
+            self.file("c.gz", blocks[0] + end)
+            result = self.zfc(*self.words("gz", "c.gz", "-f"))
+            self.assertEqual((result.returncode, result.stderr.count("no empty block of BGZF at its end, so it may be cut")), (0, notes))
         self.check("gz", END + blocks[0] + END + END + blocks[1] + END + END, plain[:2 * border])
 
     def test_members(self):
@@ -158,6 +162,8 @@ class Found(Case):
             for text in ("zfc wrap: note: column `c` has chunks of up to 2.0 MB", "a GPU decodes slowly", advice):
                 self.assertIn(text, result.stderr)
             self.assertEqual(self.zfc(*self.words(table, name, "-f", "-q")).stderr, "")
+        self.file("c.gz", member(plain[:65537]))
+        self.assertIn("`chunk: 65537` is enough", self.zfc(*self.words("gz_huge", "c.gz", "-f")).stderr)
         self.file("c.gz", member(plain[:1 << 20]))
         self.assertEqual(self.zfc(*self.words("gz_long", "c.gz", "-f")).stderr, "")
         (self.dir / "t.zfd").unlink()

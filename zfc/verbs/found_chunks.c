@@ -37,13 +37,23 @@ static zf_status check_largest(const zf_found_chunks *found, const zf_codec_node
 
 /// Says what a GPU makes of the column, if it is not fast.
 static void note_slow(const zf_found_chunks *found, const zf_codec_node *codec, uint64_t largest) {
-    char text[32], how[64] = "decodes slowly, each by one warp";
-    bool refused = codec->chunk_size > ZF_CHUNK_MOST;
+    char text[32], how[64] = "decodes slowly, each by one warp", enough[48];
+    bool refused = codec->chunk_size > ZF_CHUNK_MOST, needless = refused && largest <= ZF_CHUNK_MOST;
     if (largest <= SLOW_BYTES && !refused) return;
     if (refused) snprintf(how, sizeof how, "refuses, since `chunk` is above %d", ZF_CHUNK_MOST);
+    snprintf(enough, sizeof enough, "`chunk: %llu` is enough", (ull)largest);
     fprintf(stderr, "zfc wrap: note: ");
     zf_print_line(stderr, "column `%s` has chunks of up to %s, which a GPU %s; %s", found->column, zf_bytes_text(largest, text),
-                  how, advice(found));
+                  how, needless ? enough : advice(found));
+}
+
+/// Says that a file of BGZF may be cut where a block ends, which nothing else shows.
+static void note_no_end(const zf_found_chunks *found, uint64_t size) {
+    static const unsigned char end[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 0x1b, 0, 3};
+    bool is_bgzf = size >= sizeof end && memcmp(found->bytes, end, 4) == 0 && memcmp(found->bytes + 10, end + 10, 6) == 0;
+    if (!is_bgzf || memcmp(found->bytes + size - sizeof end, end, sizeof end) == 0) return;
+    fprintf(stderr, "zfc wrap: note: ");
+    zf_print_line(stderr, "%s has no empty block of BGZF at its end, so it may be cut", found->path);
 }
 
 zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bool quiet, zf_error *error) {
@@ -61,7 +71,10 @@ zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bo
     for (size_t k = 1; k < found->count; k++)
         if (found->chunks[k].rows > found->chunks[largest].rows) largest = k;
     ZF_TRY(check_largest(found, codec, largest, error));
-    if (!quiet) note_slow(found, codec, found->chunks[largest].rows);
+    if (quiet) return ZF_OK;
+    const zf_wrapped_chunk *last = &found->chunks[found->count - 1];
+    note_slow(found, codec, found->chunks[largest].rows);
+    note_no_end(found, (uint64_t)((const char *)last->bytes - found->bytes) + last->size);
     return ZF_OK;
 }
 

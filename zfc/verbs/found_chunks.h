@@ -14,7 +14,8 @@ typedef struct zf_found_chunks {
 } zf_found_chunks;
 
 /// Refuses chunks for a column whose rows are no bytes, or whose codec has shorter chunks. Columns that the table does not have,
-/// and codecs that take no chunks, are left to zf_wrap. Prints a note about chunks that a GPU decodes slowly, unless `quiet`.
+/// and codecs that take no chunks, are left to zf_wrap. Prints notes about chunks that a GPU decodes slowly, and about files of
+/// BGZF without an end, unless `quiet`.
 zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bool quiet, zf_error *error);
 /// Adds the bytes of the file to an error of zf_wrap that names a chunk of this column.
 void zf_found_explain(const zf_found_chunks *found, zf_error *error);
