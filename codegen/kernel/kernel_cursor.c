@@ -67,7 +67,7 @@ static LLVMValueRef take_narrow(const cursor *c, LLVMValueRef v_from, LLVMValueR
     v_amount = zf_cg_narrow(cg, v_amount, &v_fits);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_amount, zf_cg_sub(cg, v_total, v_from));
     v_ok = zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_and(cg, v_fits, v_ok), 2, c->expr->span, c->expr);
-    // Later reads rely on a position within the stream, where there is no window, which has a place for any.
+    // A window has a place for any position. Elsewhere later reads rely on one within the stream.
     if (v_ok != NULL && c->s->v_window == NULL) v_amount = zf_cg_select(cg, v_ok, v_amount, zf_cg_i32(cg, 0));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
     return v_ok;
@@ -124,7 +124,7 @@ typedef struct missing {
 } missing;
 
 /// Whether a read must not be done where its check failed: nothing need be readable behind a stream, which may be empty. A window
-/// has a place for any position; bits are read where a check of all of them was before.
+/// has a place for any position. No stream of bits is guessed, and running sums ask for all their bits before.
 static bool may_miss(const cursor *c, LLVMValueRef v_held) { return v_held != NULL && c->s->v_window == NULL && !c->s->by_bits; }
 
 static void begin_where(const cursor *c, missing *there, LLVMValueRef v_if, LLVMTypeRef ty) {

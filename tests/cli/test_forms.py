@@ -98,6 +98,25 @@ class Forms(Case):
         text = self.good("explain", f"{program}:t.c0", "--target", "nvptx", "--choose", "0:RECORDS=1")
         self.assertIn("all lanes walk each step, and records say what it emits: as RECORDS says", text)
 
+    def test_steps_of_several_streams_are_guessed(self):
+        tables = {"by_turns": "its lanes guess steps", "by_turns_made": "its lanes guess steps", "by_pairs": "its lanes walk a step each",
+                  "by_pairs_made": "its lanes walk a step each", "by_marks": "its lanes walk a step each", "by_wide_heads": "its lanes guess steps",
+                  "by_counts": "its lanes guess steps"}
+        for table, how in tables.items():
+            words = ("explain", f"{SOURCE}/tests/differential/chunks.zf:on_{table}.c", "--target", "nvptx")
+            self.assertIn(f"\n    walks   {how}", self.good(*words), table)
+        five = "".join(f", s{k}: u8[] per chunk" for k in range(5))
+        reads = "".join(f"let v{k} = s{k}.next(); " for k in range(5))
+        text = ("algorithm five(h: u8[] per chunk" + five + ") -> u8[] non_parallel(chunk = 100) { decode { while !h.at_end() { let n = h.u8() as u64; " + reads
+                + "emit k in 0..n: v0 ^ v1 ^ v2 ^ v3; emit v4; } } encode(x) { for c in chunks(x) { h.push(0); " + "".join(f"s{k}.push(0); " for k in range(5)) + "} } }\n"
+                "algorithm turns(h: u8[] per chunk, s: u8[] per chunk) -> u8[] non_parallel(chunk = 100) { decode { while !h.at_end() { let n = h.u8() as u64; "
+                "let v = s.next(); emit k in 0..n: v; for t in 0..n { emit h.u8(); } } } encode(x) { for c in chunks(x) { h.push(0); s.push(0); } } }\n"
+                "table t { a: u8 = five; b: u8 = turns; }\n")
+        program = self.file("five.zf", text)
+        for column, why in (("a", "too many cursors"), ("b", "several cursors")):
+            (form,) = self.forms(program, column)
+            self.assertIn(why, form["walks_why"], column)
+
     def test_warps_of_chunks_are_told_with_a_reason(self):
         codecs = {"lz4": (1, "enough for a warp each"), "lz4(chunk: 524288)": (1, "enough"), "lz4(chunk: 4194304)": (2, "too few"),
                   "huffman": (None, None)}

@@ -19,14 +19,14 @@ static zf_chunk_stream *stream_of(const zf_record_cursors *c, uint32_t number) {
 uint32_t zf_record_cursors_rounds(const zf_record_program *program) {
     uint32_t rounds = 1;
     for (uint32_t k = 0; k < program->other_count; k++) rounds += !program->others[k].fixed;
-    if (program->other_count > 0 && !program->cursor.fixed && rounds == 1) rounds++; // which steps there are
+    if (program->other_count > 0 && !zf_record_is_consecutive(program) && rounds == 1) rounds++; // which steps there are
     return rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
 }
 
 // A start that lies within the stream, as those of true steps do: reads rely on it.
 static LLVMValueRef inside(const zf_record_cursors *c, uint32_t number, LLVMValueRef v_at) {
     zf_cg *cg = c->r->cg;
-    return zf_cg_umin(cg, v_at, zf_cg_resize(cg, stream_of(c, number)->v_total, cg->ty_i32, false));
+    return zf_cg_clamp(cg, v_at, zf_cg_resize(cg, stream_of(c, number)->v_total, cg->ty_i32, false), "starts within a stream");
 }
 
 void zf_record_cursors_begin(zf_record_cursors *c, zf_records *r, bool consecutive) {
@@ -77,8 +77,9 @@ LLVMValueRef zf_record_cursors_settled(const zf_record_cursors *c, LLVMValueRef 
     LLVMValueRef v_all = zf_cg_i1(cg, true);
     if (c->v_used_next != NULL) v_all = zf_cg_icmp(cg, LLVMIntEQ, v_next, c->v_used_next);
     for (uint32_t k = 0; k < c->r->program.other_count; k++) {
-        if (c->v_used[k] == NULL) continue;
-        v_all = zf_cg_and(cg, v_all, zf_cg_icmp(cg, LLVMIntEQ, c->v_taken[k], c->v_used[k]));
+        LLVMValueRef v_used = c->v_used[k];
+        if (v_used == NULL) v_used = zf_cg_i32(cg, c->r->program.others[k].least); // which is fixed
+        v_all = zf_cg_and(cg, v_all, zf_cg_icmp(cg, LLVMIntEQ, c->v_taken[k], v_used));
     }
     return zf_cg_holds(cg, ZF_SITE_CHECK, v_all, "steps whose starts rest on what was taken");
 }

@@ -79,7 +79,7 @@ enum { LOADED = 16, HALVES = 2 };
 uint32_t zf_records_guess_bytes(uint32_t wave) { return HALVES * LOADED * wave; }
 
 bool zf_record_is_consecutive(const zf_record_program *program) {
-    return program->cursor.fixed && program->inner == NULL && program->cursor.least <= LOADED;
+    return program->cursor.port != NULL && program->cursor.fixed && program->inner == NULL && program->cursor.least <= LOADED;
 }
 
 uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave) {
@@ -458,7 +458,10 @@ static LLVMValueRef steps_of(struct zf_guess *g, LLVMValueRef v_next, LLVMValueR
 // Whether the step behind this lane's is one of the window, as far as its distance says (i1).
 static LLVMValueRef leads_on(const struct zf_guess *g, LLVMValueRef v_next) {
     zf_cg *cg = g->r->cg;
-    return zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave * g->stride));
+    LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, cg->wave * g->stride));
+    if (!zf_record_is_consecutive(&g->r->program)) return v_in;
+    LLVMValueRef v_behind = zf_cg_mul(cg, zf_cg_add(cg, g->r->v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, g->stride));
+    return zf_cg_and(cg, v_in, zf_cg_icmp(cg, LLVMIntEQ, v_next, v_behind));
 }
 
 static LLVMValueRef is_among(struct zf_guess *g, LLVMValueRef v_steps) {
@@ -496,7 +499,7 @@ static LLVMValueRef build_rounds(struct zf_guess *g, LLVMValueRef v_at, LLVMValu
     struct zf_fault_sites *sites = r->cg->sites;
     zf_record_cursors_begin(&g->others, r, consecutive);
     for (uint32_t round = 1; round < zf_record_cursors_rounds(&r->program); round++) {
-        r->cg->sites = NULL; // nothing relies on its checks
+        r->cg->sites = NULL; // the last round has the same checks, which are judged there
         begin_slots(g);
         LLVMValueRef v_next = build_step(g, v_at, v_known), v_true = NULL, v_last;
         if (!consecutive) v_true = is_among(g, steps_of(g, v_next, leads_on(g, v_next), &v_last));

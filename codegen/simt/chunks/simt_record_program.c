@@ -436,15 +436,16 @@ static void look_at_step(look *l) {
     zf_visitor visitor = {.user = l, .expr = see_step_expr, .stmt = see_step_stmt};
     zf_visit_expr(&visitor, loop->value);
     zf_visit_stmts(&visitor, loop->body);
-    if (program->cursor.port != NULL) program->cursor = zf_record_way_of(loop->body, program->cursor.port);
+    const zf_expr *condition = loop->kind == ZF_S_WHILE ? loop->value : NULL;
+    if (program->cursor.port != NULL) program->cursor = zf_record_cursor_of(condition, loop->body, program->cursor.port);
     for (uint32_t k = 0; k < program->other_count; k++)
-        program->others[k] = zf_record_way_of(loop->body, program->others[k].port);
+        program->others[k] = zf_record_cursor_of(condition, loop->body, program->others[k].port);
     if (program->inner != NULL) {
         l->in_inner = true;
         l->waited = false;
         l->declared_count = 0;
         zf_visit_stmts(&visitor, program->inner->body);
-        program->inner_least = zf_record_way_of(program->inner->body, program->cursor.port).least;
+        program->inner_least = zf_record_cursor_of(NULL, program->inner->body, program->cursor.port).least;
         if (takes_of_step(program)) refuse(l, "the turns of a loop take what the step before them knows");
         if (program->inner_least == 0) refuse(l, "the turns of a loop may read nothing");
     }

@@ -122,8 +122,9 @@ static span of_stmts(const zf_stmt *stmts, const zf_port *port, span before, spa
     return before;
 }
 
-zf_record_cursor zf_record_way_of(const zf_stmt *stmts, const zf_port *port) {
-    span next = nowhere, all = of_stmts(stmts, port, none, &next);
+zf_record_cursor zf_record_cursor_of(const zf_expr *condition, const zf_stmt *stmts, const zf_port *port) {
+    span next = nowhere, all = of_stmts(stmts, port, of_expr(condition, port), &next);
     all = either(all, next);
-    return (zf_record_cursor){.port = port, .least = all.least < MANY ? all.least : 0, .fixed = all.least == all.most};
+    bool bounded = all.most < MANY;
+    return (zf_record_cursor){.port = port, .least = all.least < MANY ? all.least : 0, .fixed = bounded && all.least == all.most};
 }

@@ -121,7 +121,7 @@ static LLVMValueRef offset_of(const zf_records *r, const zf_record_site *site, c
 // pushed it out of the caches. Where lanes walk by other ways than a step each, the walk takes longer than such a load.
 static void prefetch_source(const zf_records *r, LLVMValueRef v_offset, LLVMValueRef v_begin) {
     zf_cg *cg = r->cg;
-    if (!zf_record_is_consecutive(&r->program) || !zf_simt_prefetches(cg)) return;
+    if (!r->guesses || !zf_record_is_consecutive(&r->program) || !zf_simt_prefetches(cg)) return;
     LLVMValueRef v_at = zf_cg_mul(cg, wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
     zf_simt_prefetch(cg, zf_cg_at_sink(cg, cg->ty_i8, r->v_out, zf_cg_add(cg, v_at, v_offset)));
 }
@@ -290,7 +290,8 @@ typedef struct tile {
 
 static LLVMTypeRef element_type(const zf_records *r) { return zf_cg_memory_type(r->cg, r->lower->type); }
 
-// Finds each element's record. Records are seen in lanes: where there are more, the tile ends with the last lane's.
+// Finds each element's record. Records are seen in lanes: where there are more, the tile ends where the
+// last lane's begins.
 static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);

@@ -37,7 +37,7 @@ typedef struct zf_record_site {
 /// A stream that a guessed step reads at a cursor.
 typedef struct zf_record_cursor {
     const zf_port *port;
-    uint32_t least; ///< elements that a step takes, at least
+    uint32_t least; ///< elements that a step takes, at least; 0: that is not known, either
     bool fixed;     ///< it never takes more
 } zf_record_cursor;
 
@@ -67,8 +67,8 @@ bool zf_record_reads(const zf_stmt *stmt);
 /// Whether a statement is another or within it, also in what that calls.
 bool zf_record_is_within(const zf_stmt *stmt, const zf_stmt *outer);
 
-/// How far the statements of a step move the cursor of a stream (simt_record_ways.c).
-zf_record_cursor zf_record_way_of(const zf_stmt *stmts, const zf_port *port);
+/// How far a step, its loop's condition (NULL: none) and its statements, moves the cursor of a stream (simt_record_ways.c).
+zf_record_cursor zf_record_cursor_of(const zf_expr *condition, const zf_stmt *stmts, const zf_port *port);
 
 /// Whether a statement requires something of `out.pos` that nothing but locals decides besides: a guess puts it off.
 bool zf_record_waits(const zf_stmt *stmt);
@@ -177,7 +177,7 @@ void zf_records_await(zf_records *records, LLVMValueRef v_made);
 uint32_t zf_records_guess_bytes(uint32_t wave);
 /// Steps that a window of guesses has, at most.
 uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave);
-/// Whether each lane has the step behind that of the lane before.
+/// Whether each lane has the step behind that of the lane before: all steps take as many bytes, at most 16, without inner turns.
 bool zf_record_is_consecutive(const zf_record_program *program);
 /// Begins the guesses of a chunk; once, before the first.
 void zf_records_guess_begin(zf_records *records);

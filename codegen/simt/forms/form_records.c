@@ -78,7 +78,7 @@ bool zf_form_records_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->by_warp && zf_record_program_of(plan, kernel, &program) && way_of(plan, kernel, &program) != NONE;
 }
 
-// Registers of a thread where so many thread blocks run at once as there is shared memory for.
+// Registers of a thread where as many thread blocks run at once as there is shared memory for.
 static uint32_t registers_beside(uint32_t threads, uint32_t shared_bytes) {
     uint32_t blocks = SHARED_OF_ALL / shared_bytes;
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
