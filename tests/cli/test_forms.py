@@ -108,9 +108,9 @@ class Forms(Case):
         five = "".join(f", s{k}: u8[] per chunk" for k in range(5))
         reads = "".join(f"let v{k} = s{k}.next(); " for k in range(5))
         text = ("algorithm five(h: u8[] per chunk" + five + ") -> u8[] non_parallel(chunk = 100) { decode { while !h.at_end() { let n = h.u8() as u64; " + reads
-                + "emit k in 0..n: v0 ^ v1 ^ v2 ^ v3; emit v4; } } encode(x) { for c in chunks(x) { h.push(0); " + "".join(f"s{k}.push(0); " for k in range(5)) + "} } }\n"
+                + "emit k in 0..n: h[k]; emit v0 ^ v1 ^ v2 ^ v3 ^ v4; } } encode(x) { for c in chunks(x) { h.push(0); " + "".join(f"s{k}.push(0); " for k in range(5)) + "} } }\n"
                 "algorithm turns(h: u8[] per chunk, s: u8[] per chunk) -> u8[] non_parallel(chunk = 100) { decode { while !h.at_end() { let n = h.u8() as u64; "
-                "let v = s.next(); emit k in 0..n: v; for t in 0..n { emit h.u8(); } } } encode(x) { for c in chunks(x) { h.push(0); s.push(0); } } }\n"
+                "let v = s.next(); emit k in 0..n: h[k]; for t in 0..n { emit h.u8(); } } } encode(x) { for c in chunks(x) { h.push(0); s.push(0); } } }\n"
                 "table t { a: u8 = five; b: u8 = turns; }\n")
         program = self.file("five.zf", text)
         for column, why in (("a", "too many cursors"), ("b", "several cursors")):
