@@ -29,8 +29,9 @@ static LLVMValueRef inside(const zf_record_cursors *c, uint32_t number, LLVMValu
     return zf_cg_clamp(cg, v_at, zf_cg_resize(cg, stream_of(c, number)->v_total, cg->ty_i32, false), "starts within a stream");
 }
 
-void zf_record_cursors_begin(zf_record_cursors *c, zf_records *r, bool consecutive) {
+void zf_record_cursors_begin(zf_record_cursors *c, zf_records *r) {
     zf_cg *cg = r->cg;
+    bool consecutive = zf_record_is_consecutive(&r->program);
     c->r = r;
     for (uint32_t k = 0; k < r->program.other_count; k++) {
         const zf_record_cursor *other = &r->program.others[k];
@@ -43,7 +44,7 @@ void zf_record_cursors_begin(zf_record_cursors *c, zf_records *r, bool consecuti
 void zf_record_cursors_follow(zf_record_cursors *c, LLVMValueRef v_true, LLVMValueRef v_next) {
     zf_records *r = c->r;
     zf_cg *cg = r->cg;
-    bool consecutive = v_true == NULL;
+    bool consecutive = zf_record_is_consecutive(&r->program);
     for (uint32_t k = 0; k < r->program.other_count; k++) {
         const zf_record_cursor *other = &r->program.others[k];
         if (other->fixed && consecutive) continue;
@@ -59,15 +60,15 @@ void zf_record_cursors_follow(zf_record_cursors *c, LLVMValueRef v_true, LLVMVal
 void zf_record_cursors_enter(zf_record_cursors *c) {
     zf_cg *cg = c->r->cg;
     for (uint32_t k = 0; k < c->r->program.other_count; k++) {
-        stream_of(c, k)->v_at = c->v_own[k] = zf_cg_alloca(cg, cg->ty_i32, "other");
-        LLVMBuildStore(cg->builder, c->v_start[k], c->v_own[k]);
+        LLVMValueRef v_own = stream_of(c, k)->v_at = zf_cg_alloca(cg, cg->ty_i32, "other");
+        LLVMBuildStore(cg->builder, c->v_start[k], v_own);
     }
 }
 
 void zf_record_cursors_leave(zf_record_cursors *c) {
     zf_cg *cg = c->r->cg;
     for (uint32_t k = 0; k < c->r->program.other_count; k++) {
-        c->v_taken[k] = zf_cg_sub(cg, load(cg, c->v_own[k]), c->v_start[k]);
+        c->v_taken[k] = zf_cg_sub(cg, load(cg, stream_of(c, k)->v_at), c->v_start[k]);
         stream_of(c, k)->v_at = c->v_real[k];
     }
 }

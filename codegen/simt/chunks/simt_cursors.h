@@ -7,18 +7,18 @@
 typedef struct zf_record_cursors {
     zf_records *r;
     LLVMValueRef v_real[ZF_RECORD_OTHERS];  ///< slots of the walk
-    LLVMValueRef v_own[ZF_RECORD_OTHERS];   ///< and of this lane's step, while it is built
     LLVMValueRef v_start[ZF_RECORD_OTHERS]; ///< i32: where the step begins in the stream
     LLVMValueRef v_taken[ZF_RECORD_OTHERS]; ///< i32: elements that it takes
-    LLVMValueRef v_used[ZF_RECORD_OTHERS];  ///< i32: the same in the round before, which the starts of later steps rest on
-    LLVMValueRef v_used_next;               ///< i32: as v_taken, of the distance to the next step; NULL: that is fixed
+    LLVMValueRef v_used[ZF_RECORD_OTHERS];  ///< i32: elements that it took in the round before; NULL: steps take as much
+    LLVMValueRef v_used_next;               ///< i32: the distance to the next step in the round before; NULL: there was none
 } zf_record_cursors;
 
 /// Rounds in which the lanes build their steps.
 uint32_t zf_record_cursors_rounds(const zf_record_program *program);
-/// Begins the first round. `consecutive`: each lane has the step behind that of the lane before.
-void zf_record_cursors_begin(zf_record_cursors *cursors, zf_records *records, bool consecutive);
-/// Begins the next round, where v_true (i1) says whether this lane's step is one of the first lane's, and v_next how far it led.
+/// Begins the first round.
+void zf_record_cursors_begin(zf_record_cursors *cursors, zf_records *records);
+/// Begins the next round, where v_true (i1) says whether this lane's step is one of the first lane's, and v_next how far it led:
+/// neither is asked for where steps are consecutive.
 void zf_record_cursors_follow(zf_record_cursors *cursors, LLVMValueRef v_true, LLVMValueRef v_next);
 /// Around the code of a step: cursors are the lane's own.
 void zf_record_cursors_enter(zf_record_cursors *cursors);

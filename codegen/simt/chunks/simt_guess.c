@@ -497,7 +497,7 @@ static LLVMValueRef build_rounds(struct zf_guess *g, LLVMValueRef v_at, LLVMValu
     zf_records *r = g->r;
     bool consecutive = zf_record_is_consecutive(&r->program);
     struct zf_fault_sites *sites = r->cg->sites;
-    zf_record_cursors_begin(&g->others, r, consecutive);
+    zf_record_cursors_begin(&g->others, r);
     for (uint32_t round = 1; round < zf_record_cursors_rounds(&r->program); round++) {
         r->cg->sites = NULL; // the last round has the same checks, which are judged there
         begin_slots(g);

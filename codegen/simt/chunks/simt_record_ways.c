@@ -25,14 +25,7 @@ typedef struct search {
 } search;
 
 static bool moves(const zf_expr *expr, const zf_port *port) {
-    if (expr->kind != ZF_X_CURSOR || expr->port != port) return false;
-    switch (expr->cursor) {
-    case ZF_C_PEEK:
-    case ZF_C_AT_END:
-    case ZF_C_POS:
-    case ZF_C_BIT_POS: return false;
-    default: return true;
-    }
+    return expr->kind == ZF_X_CURSOR && expr->port == port && expr->effect;
 }
 
 static bool see_move(zf_visitor *visitor, zf_expr *expr) {

@@ -290,8 +290,7 @@ typedef struct tile {
 
 static LLVMTypeRef element_type(const zf_records *r) { return zf_cg_memory_type(r->cg, r->lower->type); }
 
-// Finds each element's record. Records are seen in lanes: where there are more, the tile ends where the
-// last lane's begins.
+// Finds each element's record. Records are seen in lanes: where there are more, the tile ends where the last lane's begins.
 static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
