@@ -167,11 +167,29 @@ uint32_t *diff_values_of(interp *in, const zf_graph *graph, const uint32_t *size
     return NULL;
 }
 
+bool diff_are_grouped(const zf_graph *graph, const interp_block *block, uint64_t elements) {
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        int32_t producer = graph->edges[e].producer;
+        if (block->counts[e] == elements && producer >= 0 && graph->nodes[producer].inst->pattern == ZF_GROUP_PARALLEL)
+            return true;
+    }
+    return false;
+}
+
+// Whether an edge's numbers are lengths of strings. They add up to the characters, as sizes of groups that make those do.
+static bool are_lengths(const zf_graph *graph, uint32_t edge) {
+    int32_t consumer = graph->edges[edge].consumer;
+    return consumer >= 0 && graph->edges[graph->nodes[consumer].output].type.kind == ZF_K_STRING;
+}
+
 // A stream of u32 that adds up to so many rows, if there is one with so many groups.
-static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, uint64_t least, uint64_t more, uint64_t *count) {
+static uint32_t *stored_sizes(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least,
+                              uint64_t more, uint64_t *count) {
+    bool grouped = diff_are_grouped(graph, block, rows);
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
         if (stream->size != 4 * stream->elements || stream->elements < least) continue;
+        if (grouped && are_lengths(graph, graph->stored_edges[s])) continue;
         uint32_t *sizes = diff_copy(in, stream->bytes, (size_t)stream->size);
         if (!adds_up(sizes, stream->elements, rows, more)) continue;
         uint8_t *bytes;
@@ -181,12 +199,14 @@ static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, ui
     return NULL;
 }
 
-// The same, stored as it is or packed.
+// The same, stored as it is or packed. Where groups make so many elements, lengths of strings are none.
 static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t more,
                           uint64_t *count) {
-    uint32_t *stored = stored_sizes(in, rows, block, least, more, count);
+    uint32_t *stored = stored_sizes(in, graph, rows, block, least, more, count);
+    bool grouped = diff_are_grouped(graph, block, rows);
     if (stored != NULL) return stored;
     for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (grouped && are_lengths(graph, graph->nodes[n].output)) continue;
         uint32_t *sizes = unpack(in, graph, n, rows, block, least, more, count);
         if (sizes != NULL) return sizes;
     }
@@ -485,7 +505,7 @@ enum { STEP_BOUNDS = 2 * (DIFF_STEP_TILES - 1), STEP_DAMAGES = STEP_BOUNDS + 8 *
 static bool damage_steps(interp *in, const zf_graph *graph, unsigned d, bool patches, interp_block *block) {
     uint64_t count, all = DIFF_STEP_GROUPS;
     uint32_t *sizes = patches ? sizes_of(in, graph, block->counts[0], block, all, 1, &count)
-                              : stored_sizes(in, block->counts[0], block, all, 0, &count);
+                              : stored_sizes(in, graph, block->counts[0], block, all, 0, &count);
     if (sizes == NULL || count != all) return false;
     if (d < STEP_BOUNDS) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
     d -= STEP_BOUNDS;

@@ -78,16 +78,6 @@ static unsigned stage_of(unsigned d) { return d / (2 * WAYS); }
 static unsigned way_of(unsigned d) { return d % (2 * WAYS) / 2; }
 static bool empties(unsigned d) { return d % 2 == 0; }
 
-// Whether groups make so many elements; else lengths of strings add up to them, whose sum no tile checks.
-static bool are_grouped(const zf_graph *graph, const interp_block *block, uint64_t elements) {
-    for (uint32_t e = 0; e < graph->edge_count; e++) {
-        int32_t producer = graph->edges[e].producer;
-        if (block->counts[e] == elements && producer >= 0 && graph->nodes[producer].inst->pattern == ZF_GROUP_PARALLEL)
-            return true;
-    }
-    return false;
-}
-
 // The edge of a stage: 0 the column's, then those of other lengths that groups make whose sizes are known; edges of one length
 // are one. There may be none.
 static uint32_t edge_of(interp *in, const zf_graph *graph, const interp_block *block, unsigned stage) {
@@ -128,7 +118,7 @@ bool diff_stage_damage(interp *in, const zf_graph *graph, const diff_trial *t, u
     uint32_t edge = edge_of(in, graph, block, stage);
     uint64_t count;
     if (edge >= graph->edge_count) return false;
-    if (!empties(d) && (way_of(d) < BESIDE || !are_grouped(graph, block, block->counts[edge]))) return false;
+    if (!empties(d) && (way_of(d) < BESIDE || !diff_are_grouped(graph, block, block->counts[edge]))) return false;
     uint32_t *sizes = diff_sizes_of(in, graph, block->counts[edge], block, LEAST, &count);
     if (sizes == NULL) return false;
     uint64_t g = group_at(t, sizes, count, block->counts[edge], way_of(d));

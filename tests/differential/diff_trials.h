@@ -94,6 +94,8 @@ diff_demand diff_trial_demand(const diff_trial *t, unsigned d);
 
 // ---- Sizes of groups, and damage to those of stages (diff_damage.c, diff_steps.c) ------------------------------
 
+/// Whether groups make so many elements; else lengths of strings may add up to them, whose sum no tile checks.
+bool diff_are_grouped(const zf_graph *graph, const interp_block *block, uint64_t elements);
 /// The sizes of groups that add up to `rows`, or would with an element more for each group but the last, of `least` groups at
 /// least: a copy that is the block's. Packed ones are packed anew without any saving. NULL: the block has none.
 uint32_t *diff_sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count);
