@@ -478,6 +478,7 @@ STEPS = (
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),
     ("chunks", gpu_program("gpu_chunks", ("--all", 1), ("--sample", 5))),
+    ("foreign", gpu_program("gpu_foreign", ("--count", 10000), ("--count", 300))),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("pipeline", gpu_program("gpu_pipeline", ("--rows", 3000000), ("--rows", 200000, "--rounds", 1))),
     ("differential", differential),

@@ -119,10 +119,11 @@ CHECKED = (
 
 # ---- Blocks and runs in formats of others ---------------------------------------------------------------------------
 
+SPLIT = "zstd_split(chunk: %d, steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"  # frames taken apart
 # Data (blocks_data of peers.py): codec, what compresses its chunks: a library of pyarrow's (`zstd`: level 3), or zlib (`deflate` and `gzip`, level 6), or
 # none (then our encoder does), bytes of such a chunk, GB/s that are wanted or none.
 BLOCKS = {
-    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("deflate", "deflate", 64 * K, 60), ("gzip", "gzip", 64 * K, 60), ("zstd", "zstd", 64 * K, 90), ("lz_split", None, 0, 320)),
+    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("deflate", "deflate", 64 * K, 60), ("gzip", "gzip", 64 * K, 60), ("zstd", "zstd", 64 * K, 90), (SPLIT % (64 * K), "zstd", 64 * K, 90), (SPLIT % M, "zstd", M, 70), ("lz_split", None, 0, 320)),
     "l_orderkey, bytes": (("lz4", "lz4_raw", 64 * K, 190), ("snappy", "snappy", 64 * K, 200)),
     "l_shipdate sorted, i64": (("orc_rle1", None, 0, 1000), ("orc_rle2", None, 0, 600)),
     "l_partkey, i64": (("orc_rle1", None, 0, 300), ("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),

@@ -1,8 +1,10 @@
-// zf_wrap: chunks that other programs compressed, into a container, as they are. Each block is decoded before it is written.
+// zf_wrap: chunks that other programs compressed, into a container, as they are or taken apart. Each block is decoded before it
+// is written.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/chunks/zstd_split.h"
 #include "compiler/compile_sized.h"
 #include "compiler/compiler.h"
 #include "compiler/encode/encode_check.h"
@@ -31,9 +33,11 @@ typedef struct wrapped {
     const wrapping *all;
     zf_encode_job *job;
     const zf_wrapped_column *from;
+    bool split; ///< chunks are frames of Zstandard, which are taken apart
+    zf_zstd_edges edges;
     const zf_decoder *decoder;
     const zf_abi_code *code;
-    uint32_t shape, stream; ///< the edge of the stream that has the chunks
+    uint32_t shape;
 } wrapped;
 
 /// Chunks of one block.
@@ -51,7 +55,10 @@ static zf_status refuse(const zf_column *column, const char *why, const char *hi
 }
 
 static zf_status refuse_codec(const zf_column *column, const char *why, zf_error *error) {
-    return refuse(column, why, "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is",
+    return refuse(column, why,
+                  "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is; frames of "
+                  "Zstandard can also be taken apart, for `zstd_split(steps: zstd_steps(rows: zstd_tables), literals: "
+                  "zstd_literals(code: zstd_codes))`",
                   error);
 }
 
@@ -59,8 +66,15 @@ static zf_status refuse_rows(const zf_column *column, const char *why, zf_error 
     return refuse(column, why, "a column of wrapped chunks has rows of one size, which are neither null nor lists", error);
 }
 
-/// Whether a column's codec is a program of chunks over one stored stream of bytes, and nothing else.
-static zf_status check_codec(const zf_column *column, zf_error *error) {
+/// Whether the streams of an algorithm are called like those of `zstd_split`.
+static bool looks_split(const zf_inst *inst) {
+    return inst->stream_count == 2 && strcmp(inst->streams[0]->name, "steps") == 0 &&
+           strcmp(inst->streams[1]->name, "literals") == 0;
+}
+
+/// Whether a column's codec is a program of chunks over one stored stream of bytes, and nothing else, or is that of frames that
+/// are taken apart (*split).
+static zf_status check_codec(const zf_column *column, bool *split, zf_error *error) {
     if (column->part != ZF_LIST_NONE) return refuse_rows(column, "its rows are lists", error);
     if (column->choice_count > 0) return refuse(column, "its codec has alternatives", "name one codec, without `|`", error);
     const zf_codec_node *codec = column->codec->alternatives[0];
@@ -69,6 +83,8 @@ static zf_status check_codec(const zf_column *column, zf_error *error) {
     if (column->type.kind == ZF_K_STRING) return refuse_rows(column, "its rows are strings", error);
     if (column->type.nullable) return refuse_rows(column, "its rows may be null", error);
     if (inst->pattern != ZF_NON_PARALLEL) return refuse_codec(column, "its codec is no program of chunks", error);
+    *split = looks_split(inst);
+    if (*split) return ZF_OK; // the rest is seen when its edges are known
     if (inst->stream_count != 1) return refuse_codec(column, "its codec has not just one stream", error);
     const zf_port *port = inst->streams[0];
     bool bytes = port->per_chunk && !port->fixed && port->type.kind == ZF_K_U8 && !port->type.nullable;
@@ -142,16 +158,17 @@ static void cut_blocks(wrapped *w) {
 
 /// Memory of a block on its way.
 typedef struct block_memory {
-    uint8_t *stream, *out;
-    uint64_t *directory;
+    zf_chunk_parts parts;
+    zf_zstd_frames frames;
+    uint8_t *out;
     void *work, *bytes;
     zf_zone *zones;
 } block_memory;
 
 static void free_block(block_memory *m) {
-    free(m->stream);
+    zf_chunk_parts_free(&m->parts);
+    free(m->frames.sums);
     free(m->out);
-    free(m->directory);
     free(m->work);
     free(m->bytes);
     free(m->zones);
@@ -164,20 +181,40 @@ static uint64_t plain_bytes(const wrapped *w, const cut *at) {
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of chunks"); }
 
-/// Puts the chunks one behind the other, and says where each one is.
+static zf_status fail_chunk(const wrapped *w, const cut *at, size_t k, zf_status status, zf_error *error) {
+    return zf_fail_place(error, status, "column %.128s, block %llu, chunk %zu", w->job->column->name, (ull)at->block,
+                         at->first + k);
+}
+
+/// Puts the chunks one behind the other, and says where each one is; or takes them apart.
 static zf_status gather(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
-    m->stream = malloc(at->bytes + 1);
-    m->directory = calloc(3 * at->count, sizeof *m->directory);
-    if (m->stream == NULL || m->directory == NULL) return no_memory(error);
+    if (!zf_chunk_parts_begin(&m->parts, &w->decoder->shape)) return no_memory(error);
+    if (!w->split) zf_chunk_parts_reserve(&m->parts, 0, at->bytes);
     uint64_t row = 0, byte = 0;
     for (size_t k = 0; k < at->count; k++) {
         const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
-        m->directory[k] = row;
-        m->directory[at->count + k] = byte;
-        m->directory[2 * at->count + k] = chunk->size;
-        if (chunk->size > 0) memcpy(m->stream + byte, chunk->bytes, chunk->size);
+        if (w->split) {
+            zf_zstd_chunk frames = {chunk->bytes, chunk->size, chunk->rows, k};
+            zf_status status = zf_zstd_split(&w->edges, &frames, row, &m->parts, &m->frames, error);
+            if (status != ZF_OK) return fail_chunk(w, at, k, status, error);
+        } else {
+            zf_chunk_parts_enter(&m->parts, 0, (uint64_t[]){row, byte, chunk->size});
+            zf_chunk_parts_append(&m->parts, 0, chunk->bytes, chunk->size);
+        }
         row += chunk->rows;
         byte += chunk->size;
+    }
+    m->parts.counts[0] = at->rows;
+    return ZF_OK;
+}
+
+/// Compares the rows with the checksums of frames.
+static zf_status check_rows(const wrapped *w, const cut *at, const block_memory *m, zf_error *error) {
+    for (size_t k = 0; k < m->frames.count; k++) {
+        const zf_zstd_sum *sum = &m->frames.sums[k];
+        if (zf_zstd_sum_holds(sum, m->out)) continue;
+        zf_status status = zf_raise(error, ZF_E_WRAPPED_CHUNK, "its bytes are not those of a frame's checksum");
+        return fail_chunk(w, at, sum->chunk, status, error);
     }
     return ZF_OK;
 }
@@ -233,30 +270,23 @@ static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf
 static zf_status make_block(const wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block,
                             uint64_t *size, zf_error *error) {
     const zf_shape *shape = &w->decoder->shape;
-    uint64_t counts[2] = {at->rows, at->rows};
-    counts[w->stream] = at->bytes;
     ZF_TRY(gather(w, at, m, error));
-    zf_stream_data stream = {m->stream, at->bytes, at->bytes};
-    zf_seek_data seek = {.interval = w->decoder->abi.trees[0].interval, .entries = at->count, .values = m->directory};
     *block = (zf_block_data){.rows = at->rows,
                              .plain_bytes = plain_bytes(w, at),
                              .first_row = at->first_row,
                              .shape = w->shape,
                              .params = w->job->column->codec->alternatives[0]->param_bits,
-                             .counts = counts,
-                             .streams = &stream,
-                             .seeks = &seek,
                              .version = w->job->format};
+    zf_chunk_parts_data(&m->parts, block);
+    if (m->parts.no_memory) return no_memory(error);
     ZF_TRY(zf_block_layout(shape, block, &m->bytes, size, error));
-    free(m->stream); // it is in the block now
-    free(m->directory);
-    m->stream = NULL;
-    m->directory = NULL;
+    zf_chunk_parts_free(&m->parts); // it is in the block now
     zf_block_view view;
     ZF_TRY(zf_block_check(shape, m->bytes, *size, false, place, &view, error)); // the checksum was just made
     view.first_row = at->first_row;
     zf_status status = decode_block(w, at, &view, place, m, error);
     zf_block_view_free(&view);
+    if (status == ZF_OK) status = check_rows(w, at, m, error);
     if (status == ZF_OK) status = make_zones(w, at, m, error);
     block->zones = m->zones;
     block->counts = NULL;
@@ -295,24 +325,46 @@ static zf_status report_progress(zf_encode_table *table, zf_error *error) {
                     (ull)table->blocks);
 }
 
+/// Whether the one stream is stored as it is, and nothing else is.
+static bool is_single(const zf_decoder *decoder, const zf_codec_node *codec) {
+    const zf_shape *shape = &decoder->shape;
+    return shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 &&
+           shape->param_count == codec->inst->param_count && shape->tree_count == 1 &&
+           shape->trees[0].directory == ZF_DIRECTORY_UNEVEN && shape->trees[0].field_count == 3;
+}
+
+/// Finds the decoder of blocks whose chunks at these edges are uneven.
+static zf_status find_decoder(wrapped *w, const uint32_t *edges, uint32_t edge_count, zf_cached_decoder **held, zf_error *error) {
+    static const uint8_t branches[1];
+    zf_program *program = w->all->table->program;
+    zf_plan_request request = *zf_compiler_request(program->compiler);
+    request.states = (zf_decoder_states){.uneven_edges = edges, .uneven_edge_count = edge_count};
+    ZF_TRY(zf_program_decoder_for(program, w->job->column, branches, &request, held, error));
+    w->decoder = (*held)->decoder;
+    return ZF_OK;
+}
+
+/// The decoder of frames that are taken apart: its edges first.
+static zf_status find_split(wrapped *w, zf_cached_decoder **held, zf_error *error) {
+    ZF_TRY(find_decoder(w, NULL, 0, held, error));
+    bool split = zf_zstd_split_edges(w->decoder->graph, &w->edges);
+    zf_program_decoder_release(w->all->table->program, *held);
+    *held = NULL;
+    if (!split) return refuse_codec(w->job->column, "it is no codec of chunks that can be wrapped", error);
+    const uint32_t edges[] = {0, w->edges.steps, w->edges.literals};
+    return find_decoder(w, edges, 3, held, error);
+}
+
 /// Writes all blocks of a column.
 static zf_status write_column(wrapped *w, zf_error *error) {
-    static const uint8_t branches[1];
     static const uint64_t none[1];
     static const uint32_t column_edge = 0;
     zf_program *program = w->all->table->program;
     zf_cached_decoder *held = NULL;
-    zf_plan_request request = *zf_compiler_request(program->compiler);
-    request.states = (zf_decoder_states){.uneven_edges = &column_edge, .uneven_edge_count = 1};
-    ZF_TRY(zf_program_decoder_for(program, w->job->column, branches, &request, &held, error));
-    w->decoder = held->decoder;
-    const zf_shape *shape = &w->decoder->shape;
-    const zf_codec_node *codec = w->job->column->codec->alternatives[0];
-    bool known = shape->edge_count == 2 && shape->stored_count == 1 && shape->edges[1].stored == 0 &&
-                 shape->param_count == codec->inst->param_count && shape->tree_count == 1 &&
-                 shape->trees[0].directory == ZF_DIRECTORY_UNEVEN && shape->trees[0].field_count == 3;
-    w->stream = 1;
+    ZF_TRY(w->split ? find_split(w, &held, error) : find_decoder(w, &column_edge, 1, &held, error));
+    bool known = w->split || is_single(w->decoder, w->job->column->codec->alternatives[0]);
     zf_status status = known ? ZF_OK : refuse_codec(w->job->column, "its stream has a codec of its own", error);
+    const zf_shape *shape = &w->decoder->shape;
     if (status == ZF_OK) status = zf_writer_shape(w->job->writer, w->job->index, shape, &w->shape, error);
     if (status == ZF_OK) status = zf_decoder_code_for(held->decoder, none, &w->code, error);
     for (cut at = {0}; status == ZF_OK && next_block(w, &at);) {
@@ -330,7 +382,7 @@ static zf_status match_column(wrapping *all, size_t c, wrapped *w, zf_error *err
     if (w->from->chunks == NULL && w->from->chunk_count > 0)
         return zf_encode_usage(error, "column `%s` has no array of chunks", column.name != NULL ? column.name : "");
     ZF_TRY(zf_encode_table_column(all->table, &column, &w->job, error));
-    ZF_TRY(check_codec(w->job->column, error));
+    ZF_TRY(check_codec(w->job->column, &w->split, error));
     ZF_TRY(count_rows(w->job->column, w->from, &rows, error));
     if (c > 0 && rows != all->rows) {
         return zf_raise(error, ZF_E_WRAPPED_CHUNK, "column `%s` has %llu rows, column `%s` %llu", column.name, (ull)rows,

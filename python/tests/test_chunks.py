@@ -469,6 +469,22 @@ def test_files_of_others(path, tmp_path, kind):
         assert packed in path.read_bytes() and read(path) == data
 
 
+SPLIT = "u8 = zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"
+
+
+def test_frames_taken_apart(path):
+    """Frames of Zstandard in another form: the rows are the same, and a wrong frame is named with the byte."""
+    data = words(200_000)
+    parts = [data[at:at + 65536] for at in range(0, len(data), 65536)]
+    chunks = [(pa.Codec("zstd").compress(part, asbytes=True), len(part)) for part in parts]
+    zf.write_chunks({"text": chunks}, path, {"text": SPLIT}, overwrite=True)
+    assert read(path) == data
+    assert read(path, rows=slice(65000, 66000)) == data[65000:66000]
+    chunks[1] = (chunks[1][0][:-9], len(parts[1]))
+    error = refused(zf.InputError, path, chunks, SPLIT)
+    assert "taken apart: it ends inside a frame, at byte" in str(error) and error.place.endswith("block 0, chunk 1")
+
+
 def test_damaged_files(tmp_path):
     (tmp_path / "out").mkdir()
     path, file = tmp_path / "out" / "t.zfd", tmp_path / "t.gz"

@@ -101,7 +101,9 @@ class Forms(Case):
     def test_steps_of_several_streams_are_guessed(self):
         tables = {"by_turns": "its lanes guess steps", "by_turns_made": "its lanes guess steps", "by_pairs": "its lanes walk a step each",
                   "by_pairs_made": "its lanes walk a step each", "by_marks": "its lanes walk a step each", "by_wide_heads": "its lanes guess steps",
-                  "by_counts": "its lanes guess steps"}
+                  "by_counts": "its lanes guess steps", "by_steps": "its lanes walk a step each", "by_steps_made": "its lanes walk a step each",
+                  "by_parts": "its lanes guess steps at consecutive elements", "by_skips": "its lanes guess steps at consecutive elements",
+                  "by_signs": "its lanes walk a step each", "by_floats": "its lanes walk a step each"}
         for table, how in tables.items():
             words = ("explain", f"{SOURCE}/tests/differential/chunks.zf:on_{table}.c", "--target", "nvptx")
             self.assertIn(f"\n    walks   {how}", self.good(*words), table)

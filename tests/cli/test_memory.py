@@ -22,8 +22,12 @@ WRAPPED = """algorithm as_is(src: u8[] per chunk) -> u8[] non_parallel(chunk = 1
     decode { let n = src.len; emit k in 0..n: src[k]; src.skip(n); }
     encode extern "nobody";
 }
-table t { c: u8 = as_is; }
+table t {
+    c: u8 = as_is;
+    d: u8 = zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes));
+}
 """
+FRAME = b"\x28\xb5\x2f\xfd\x64\x00\x03\x01\x20\x00" + bytes(range(256)) * 4 + b"\x57\xdf\xe4\x8f"  # one block as it is, a checksum
 MIB = 1 << 20
 
 
@@ -176,9 +180,10 @@ class EveryAllocation(zfc_case.Case):
     def test_wrap(self):
         chunks = self.file("in/c", bytes(range(256)) * 8)
         self.file("in/c.sizes", "1024 1024\n" * 2)
+        frames = self.file("in/d.zst", FRAME * 2)
         codec = self.file("in/w.zf", WRAPPED)
         words = ["wrap", "-q", "-f", "--threads", "1", "--rows-per-block", "1024", "--zones", "-c", codec,
-                 "-o", self.outputs / "w.zfd", "--sizes", f"c={chunks}.sizes", f"c={chunks}"]
+                 "-o", self.outputs / "w.zfd", "--sizes", f"c={chunks}.sizes", f"c={chunks}", f"d={frames}"]
         every, turn = zfc_case.sample()
         self.run_short(words, lambda numbers: numbers[turn % every::every])
 

@@ -1,4 +1,5 @@
-"""Frames of Zstandard: what we store is theirs, what others store decodes on every device, and what libzstd refuses is refused.
+"""Frames of Zstandard: what we store is theirs, what others store decodes on every device, as it is and taken apart, and what libzstd
+refuses is refused.
 
 Usage: test_zstd.py ZFC INTERPRETER. libzstd, in pyarrow, is the judge where Python has it. With ZF_TEST_DATA, a directory that has
 bytes/ and strings/, files decode, too."""
@@ -22,6 +23,8 @@ INTERPRETER = pathlib.Path(sys.argv[2])
 GIVEN = pathlib.Path(os.environ.get("ZF_TEST_DATA") or "/nonexistent")
 MOST = 65536  # rows of a chunk
 MAGIC = b"\x28\xb5\x2f\xfd"
+
+SPLIT = "zstd_split(chunk: %d, steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"
 
 # Faults that libzstd leaves, or finds by how much room it has.
 LEFT = ("end of one of four", "block larger than its window")
@@ -57,8 +60,9 @@ def frame(blocks, size, check=b""):
 
 
 class Zstd(Case):
-    def program(self, most, check=1):
-        return self.file("f.zf", f"table t {{ c: u8 = zstd(check: {check}, chunk: {most}); }}\n")
+    def program(self, most, check=1, split=False):
+        codec = SPLIT % most if split else f"zstd(check: {check}, chunk: {most})"
+        return self.file("f.zf", f"table t {{ c: u8 = {codec}; }}\n")
 
     def stored(self, plain, check=1):
         (self.dir / "streams").mkdir(exist_ok=True)
@@ -67,26 +71,28 @@ class Zstd(Case):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         return (self.dir / "streams" / "src").read_bytes()
 
-    def wrap(self, chunks, check=1):
+    def wrap(self, chunks, check=1, split=False):
         most = max([MOST] + [rows for _, rows in chunks])
-        self.program(1 << (most - 1).bit_length(), check)  # two or three programs for all
+        self.program(1 << (most - 1).bit_length(), check, split)  # two or three programs for all
         self.file("c", b"".join(data for data, _ in chunks))
         self.file("c.sizes", "".join(f"{len(data)} {rows}\n" for data, rows in chunks))
         return self.zfc("wrap", "-c", self.dir / "f.zf", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", "-q")
 
     def decodes(self, pairs, devices=("cpu", "emu"), check=1):
-        run = self.wrap([(data, len(plain)) for data, plain in pairs], check)
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
         plain = b"".join(plain for _, plain in pairs)
-        for device in devices:
-            self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-f", "-q", "--device", device)
-            found = (self.dir / "out" / "c.u8").read_bytes()
-            self.assertTrue(found == plain, f"{device}: {len(found)} and {len(plain)} bytes")
+        for split in (False, True) if check else (False,):  # checksums are always compared where frames are taken apart
+            run = self.wrap([(data, len(plain)) for data, plain in pairs], check, split)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            for device in devices:
+                self.good("decode", self.dir / "t.zfd", "-o", self.dir / "out", "-f", "-q", "--device", device)
+                found = (self.dir / "out" / "c.u8").read_bytes()
+                self.assertTrue(found == plain, f"{device}, split {split}: {len(found)} and {len(plain)} bytes")
 
     def refuses(self, name, data, rows, check=1):
-        run = self.wrap([(data, rows)], check)
-        self.assertEqual(run.returncode, 1, f"{name}: {run.stderr}")
-        self.assertRegex(run.stderr, r"ZF13\d\d[\s\S]*chunk 0", name)
+        for split in (False, True):
+            run = self.wrap([(data, rows)], check, split)
+            self.assertEqual(run.returncode, 1, f"{name}, split {split}: {run.stderr}")
+            self.assertRegex(run.stderr, r"ZF1(3\d\d|508)[\s\S]*chunk 0", name)
 
     @unittest.skipUnless(pyarrow, "pyarrow")
     def test_ours(self):
@@ -133,10 +139,63 @@ class Zstd(Case):
 
     def test_made(self):
         """Frames of every kind of block, literals, tables and sequences."""
-        pairs = [made_chunk(random.Random(f"made {k}")) for k in range(250)]
+        every, turn = sample()
+        pairs = [made_chunk(random.Random(f"made {k}")) for k in range(turn % every, 250, every)]
         for k, (data, plain) in enumerate(pairs if pyarrow else ()):
             self.assertTrue(judged(data, len(plain)) == plain, f"{k}: libzstd does not read it")
         self.decodes(pairs)
+
+    def test_several(self):
+        """Frames in a chunk that tell their lengths, and do not: of which bytes a checksum is."""
+        def framed(text, tells, right=True):
+            head = MAGIC + (bytes([0x24, len(text)]) if tells else b"\x04\x50")
+            return head + (len(text) << 3 | 1).to_bytes(3, "little") + text + (xxh64(text) + (not right) & 0xffffffff).to_bytes(4, "little")
+
+        one, two = b"first " * 20, b"second"
+        for tells in (True, False):
+            self.decodes([(framed(one, tells), one), (framed(one, tells) + framed(two, not tells), one + two), (framed(two, tells) + framed(one, tells), two + one)])
+            self.refuses("first", framed(one, tells, False) + framed(two, True), len(one + two))
+            self.refuses("second", framed(one, tells) + framed(two, False, False), len(one + two))
+            self.decodes([(framed(one, tells) + framed(b"", True), one), (framed(b"", tells) + framed(two, True), two)])
+            self.refuses("nothing behind", framed(one, tells) + framed(b"", True, False), len(one))
+            self.refuses("nothing before", framed(b"", True, False) + framed(one, tells), len(one))
+        chunks = [(framed(one, True) + framed(b"", True, False), len(one)), (framed(two, True), len(two))]
+        run = self.wrap(chunks, split=True)
+        self.assertIn("chunk 0\n", run.stderr)
+
+    def test_long_tables(self):
+        """Symbols without rows one by one, with a flag of no repeats behind each: the longest description of a table."""
+        bits, left = Bits(), 513
+        bits.put(4, 4)  # 512 rows
+        for _ in range(52):  # none of each, which takes the two bits of no more as well
+            width = left.bit_length()
+            bits.put(1, width - 1)
+            bits.put(0, 2)
+        bits.put((left - 1) + 1 + (1 << left.bit_length()) - 1 - left, left.bit_length())  # all rows are the last one's
+        table = bits.bytes()
+        self.assertGreater(len(table), 70)
+        stream = Bits()
+        stream.put(0, 16)  # what follows the symbol of the longest copies
+        stream.put(0, 2)  # what follows the symbol of the distance 4 - 3
+        stream.put(0, 9)  # the row
+        block = b"\x08a" + b"\x01" + bytes([1 << 6 | 1 << 4 | 2 << 2]) + b"\x01\x02" + table + stream.ended()
+        plain = b"a" * (1 + 65539)
+        self.decodes([(frame([(2, len(block), block)], len(plain)), plain)])
+
+    def test_other_codecs(self):
+        """Codecs with streams of these names, but not of this kind: refused, and nothing is read elsewhere."""
+        good = frame([(0, 3, b"abc")], 3)
+        codes = "algorithm own(src: u8[]{0}) -> u16[] non_parallel(chunk = 2048) {{ decode {{ emit k in 0..out.len: 0; }} }}\n"
+        steps = ("algorithm own(src: u8[] per chunk, rows: u16[], which: u32[{0}] per chunk, recent: u32[{1}]{2}) -> u64[] "
+                 "non_parallel(chunk = 65536) {{ decode {{ emit k in 0..out.len: 0; }} }}\n")
+        whole = "zstd_split(steps: {}(rows: zstd_tables{}), literals: zstd_literals(code: {}))"
+        for text, codec in ((codes.format(""), whole.format("zstd_steps", "", "own")), (steps.format(2, 3, " per chunk"), whole.format("own", "", "zstd_codes")),
+                            (steps.format(1, 2, " per chunk"), whole.format("own", "", "zstd_codes")), (steps.format(1, "", ""), whole.format("own", "", "zstd_codes")),
+                            ("", whole.format("zstd_steps", "", "zstd_codes(chunk: 1024)")), ("", whole.format("zstd_steps", "(chunk: 640)", "zstd_codes"))):
+            self.file("f.zf", f"{text}table t {{ c: u8 = {codec}; }}\n")
+            self.file("c", good)
+            self.file("c.sizes", f"{len(good)} 3\n")
+            self.bad(2, "wrap", "-c", self.dir / "f.zf", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd", "-f", "-q", says="ZF1509")
 
     def test_faults(self):
         every, turn = sample()

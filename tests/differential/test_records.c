@@ -136,7 +136,7 @@ static void run_ways(run *r) {
     // `copies` is not of them: it copies nothing from before its chunk, which is left to the slow path.
     static const char *const records[] = {"on_std_lz4",     "on_std_snappy",   "on_std_packbits", "on_std_byte_rle",
                                           "on_std_rle1",    "on_std_lz_split", "on_window",       "on_mixed_turns",
-                                          "on_plain_turns", "on_packbits"};
+                                          "on_plain_turns", "on_packbits",     "on_by_steps",     "on_by_parts"};
     // Sums, which have one warp, and columns of several kernels. rle2: check_deltas
     static const char *const others[] = {"on_std_delta", "on_short_sums", "on_long_sums", "on_std_lz_coded", "on_window_deep"};
     for (unsigned k = 0; k < sizeof records / sizeof *records; k++)

@@ -58,6 +58,7 @@ static const struct {
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
     {{"u16", "by_turns(chunk: %u)"}, SMALL},
     {{"u32", "by_pairs(chunk: %u)"}, SMALL},
+    {{"u8", "by_steps(chunk: %u)"}, SMALL},
     {{"u8", "gzip(check: 1, chunk: %u)"}, SMALL},
     {{"u8", "zstd(check: 1, chunk: %u)"}, SMALL},
     {{"i32", "orc_rle1(chunk: %u)"}, SMALL},

@@ -249,7 +249,7 @@ def check_coverage(kernels):
     for path in sorted((SOURCE / "dsl/std").glob("*.zf")):
         for algorithm in re.split(r"^algorithm ", path.read_text(), flags=re.M)[1:]:
             name = re.match(r"\w+", algorithm)[0]
-            if "encode extern" not in algorithm and not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
+            if "encode extern" not in algorithm and not re.search(rf"[=(,]\s*(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
     for form in FORMS:
         for variant in ("general", "special"):

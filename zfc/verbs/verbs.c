@@ -221,7 +221,9 @@ const zf_verb zf_verbs[] = {
      "above 16777216. The codec must be a `non_parallel` algorithm "
      "with one stream `u8[] per chunk` and no alternatives, whose `chunk: N` is at least the rows of any chunk. Every block is "
      "decoded before it is written: a chunk whose bytes or sizes are wrong is an error that names it. Rows are not compared with "
-     "anything, since their source is not known. The file gets its name when it is complete.",
+     "anything, since their source is not known. One other codec takes frames of Zstandard, `zstd_split(steps: "
+     "zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`: they are taken apart, so that a GPU decodes "
+     "them in parallel, and their checksums are compared. The file gets its name when it is complete.",
      1,
      -1,
      zf_run_wrap,

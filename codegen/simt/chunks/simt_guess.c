@@ -1,7 +1,7 @@
 // Guess and chain: the steps of a chunk program whose state between steps is cursors and the output's position alone.
 //
-// Each lane builds the step that would begin at one of as many consecutive bytes as there are lanes. Where it ends tells which
-// lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these bytes. The
+// Each lane builds the step that would begin at one of as many consecutive elements (mostly bytes) as there are lanes. Where it
+// ends tells which lane's step would follow it; by pointer doubling each lane learns the steps behind it that are in these. The
 // steps of the first lane are the true ones, and a scan gives the place of their elements. A distance or a `require` that needs
 // the position waits until then. Where all steps take as many bytes, each lane has the step behind that of the lane before, and
 // all are true.
@@ -46,7 +46,7 @@ typedef struct waiting {
 struct zf_guess {
     zf_records *r;
     bool inner;      ///< steps are turns of the inner loop
-    uint32_t stride; ///< bytes from a lane's step to the next lane's
+    uint32_t stride; ///< elements from a lane's step to the next lane's
     zf_record_cursors others;
     LLVMValueRef v_turns;    ///< slot (i32): inner turns that follow the step
     LLVMValueRef v_elements; ///< slot (i32): of the step so far
@@ -72,11 +72,15 @@ static LLVMValueRef slot(zf_cg *cg, LLVMValueRef v, const char *name) {
 
 // Bytes from the cursor on in shared memory: two halves of the stream, counted from the 16 bytes in which the chunk begins, and
 // in registers the half behind them, so that nobody waits for it. A step may read what lies there; what else it took, it read
-// wrong.
+// wrong. Wider elements have no window: each is read once, or few times, and lanes read neighbours.
 
 enum { LOADED = 16, HALVES = 2 };
 
-uint32_t zf_records_guess_bytes(uint32_t wave) { return HALVES * LOADED * wave; }
+static bool has_window(const zf_record_program *program) { return program->cursor.port->type.kind == ZF_K_U8; }
+
+uint32_t zf_records_guess_bytes(const zf_record_program *program, uint32_t wave) {
+    return has_window(program) ? HALVES * LOADED * wave : 0;
+}
 
 bool zf_record_is_consecutive(const zf_record_program *program) {
     return program->cursor.port != NULL && program->cursor.fixed && program->inner == NULL && program->cursor.least <= LOADED;
@@ -112,12 +116,13 @@ static void store_half(zf_records *r, LLVMValueRef v_half, LLVMValueRef v) {
 void zf_records_guess_begin(zf_records *r) {
     zf_cg *cg = r->cg;
     zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
+    r->v_windows = slot(cg, zf_cg_i32(cg, 0), "windows");
+    if (!has_window(&r->program)) return;
     LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
     s->v_skew = zf_cg_and(cg, zf_cg_resize(cg, v_first, cg->ty_i32, false), zf_cg_i32(cg, LOADED - 1));
-    s->window_bytes = zf_records_guess_bytes(cg->wave);
+    s->window_bytes = zf_records_guess_bytes(&r->program, cg->wave);
     r->v_loaded = slot(cg, zf_cg_i32(cg, UINT32_MAX - 1), "loaded");
     r->v_ahead = slot(cg, LLVMConstNull(loaded_type(cg)), "ahead");
-    r->v_windows = slot(cg, zf_cg_i32(cg, 0), "windows");
 }
 
 void zf_records_guess_end(zf_records *r) {
@@ -127,9 +132,10 @@ void zf_records_guess_end(zf_records *r) {
     zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, load(cg, r->chunk->v_work), v_turns), "turns of loops");
 }
 
-// Brings the window to v_at (i32). Returns the position (i32) up to which the window has bytes.
+// Brings the window to v_at (i32). Returns the position (i32) up to which steps may read.
 static LLVMValueRef move_window(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_at) {
     zf_cg *cg = r->cg;
+    if (!has_window(&r->program)) return zf_cg_resize(cg, s->v_total, cg->ty_i32, false);
     uint32_t half = LOADED * cg->wave;
     LLVMBasicBlockRef bb_move = zf_cg_block(cg, "window"), bb_far = zf_cg_block(cg, "window_far"),
                       bb_near = zf_cg_block(cg, "window_near"), bb_moved = zf_cg_block(cg, "window_moved"),
@@ -362,7 +368,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     zf_record_cursors_enter(&g->others);
     r->lower->v_fail = slot(cg, zf_cg_i32(cg, ZF_NO_FAILURE), "guess_fail");
     chunk->v_work = slot(cg, zf_cg_i32(cg, TURNS), "guess_turns");
-    s->v_window = r->v_window;
+    s->v_window = has_window(&r->program) ? r->v_window : NULL;
     chunk->bb_stop = bb_open;
     chunk->env.env.counts_all = true;
     void (*work)(zf_cg *, zf_cg_env *, LLVMValueRef, zf_span) = chunk->env.env.work;
@@ -379,6 +385,8 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
     LLVMValueRef v_next = zf_cg_sub(cg, load(cg, s->v_at), v_at);
+    if (!has_window(&r->program)) // which bounds it
+        zf_chunk_note(chunk, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, ENTERS)), "steps that skip far"));
     if (!g->inner && r->program.inner != NULL) {
         LLVMValueRef v_enters = zf_cg_icmp(cg, LLVMIntNE, load(cg, g->v_turns), zf_cg_i32(cg, 0));
         v_next = zf_cg_select(cg, v_enters, zf_cg_or(cg, v_next, zf_cg_i32(cg, ENTERS)), v_next);

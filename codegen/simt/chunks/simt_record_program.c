@@ -341,11 +341,11 @@ static bool rests_on_proof(const zf_expr *expr) {
     return expr->proved || shifts;
 }
 
-// A step reads a stream at its cursor: the first at bytes, where it is guessed, others at elements.
+// A step reads a stream at its cursor: at the first one it is guessed, at elements.
 static void read_stream(look *l, const zf_port *port) {
     zf_record_program *program = l->program;
     bool first = program->cursor.port == NULL || program->cursor.port == port;
-    if (zf_chunk_reads_bits(l->inst, port) || (first && port->type.kind != ZF_K_U8)) refuse(l, "a step reads other than bytes");
+    if (zf_chunk_reads_bits(l->inst, port) || (first && port->type.kind == ZF_K_BOOL)) refuse(l, "a step reads bits");
     if (port->type.nullable || !zf_type_storable(port->type)) refuse(l, "a step reads other than numbers");
     if (program->cursor.port == NULL) program->cursor.port = port;
     for (uint32_t k = 0; k < program->other_count; k++) first = first || program->others[k].port == port;

@@ -43,7 +43,7 @@ zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel,
     p.begins = rounded(p.ring * 8 * program->words);
     p.state = p.begins + rounded(p.ring * 4);
     p.window = p.state + (warps > 1 ? ZF_RECORD_STATE : 0);
-    p.links = p.window + (guesses ? zf_records_guess_bytes(plan->target->wave) : 0);
+    p.links = p.window + (guesses ? zf_records_guess_bytes(program, plan->target->wave) : 0);
     p.values = p.links + rounded(tile * 2);
     if (program->copies_back) p.tile = rounded(tile * 2) + (size > 1 ? rounded(tile * size) : 0);
     p.all = p.links + executors * p.tile;

@@ -18,7 +18,7 @@ enum {
     ZF_RECORD_WORDS = 4,  ///< words that an expression takes from the walk, at most
     ZF_RECORD_ROWS = 4,   ///< elements of a tile that each lane makes
     ZF_RECORD_STATE = 48, ///< bytes of the state that several warps of a chunk share
-    ZF_RECORD_OTHERS = 4  ///< streams that a guessed step reads beside the one at whose bytes it is guessed, at most
+    ZF_RECORD_OTHERS = 4  ///< streams that a guessed step reads beside the one at whose elements it is guessed, at most
 };
 
 /// A statement that emits.
@@ -52,8 +52,8 @@ typedef struct zf_record_program {
     bool may_fail;                       ///< an expression's elements have checks that the walk does not make
     uint32_t words;                      ///< of a record: 1 and what it is
     // ---- guess and chain (simt_guess.c)
-    zf_record_cursor cursor;                   ///< the stream at whose bytes steps are guessed; no port: they cannot be guessed
-    uint32_t inner_least;                      ///< its bytes that a turn of `inner` takes, at least
+    zf_record_cursor cursor; ///< the stream at whose elements steps are guessed; no port: they cannot be guessed
+    uint32_t inner_least;    ///< its bytes that a turn of `inner` takes, at least
     zf_record_cursor others[ZF_RECORD_OTHERS]; ///< other streams that a step reads (simt_cursors.c)
     uint32_t other_count;
     const char *why; ///< why there are no records, or steps are not guessed: static; NULL: they are
@@ -174,7 +174,7 @@ void zf_records_await(zf_records *records, LLVMValueRef v_made);
 
 // ---- simt_guess.c ----
 /// Bytes of shared memory that a warp's guesses need.
-uint32_t zf_records_guess_bytes(uint32_t wave);
+uint32_t zf_records_guess_bytes(const zf_record_program *program, uint32_t wave);
 /// Steps that a window of guesses has, at most.
 uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave);
 /// Whether each lane has the step behind that of the lane before: all steps take as many bytes, at most 16, without inner turns.

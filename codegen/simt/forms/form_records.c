@@ -158,8 +158,10 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
     bool fits = zf_record_program_of(plan, kernel, &program);
     uint32_t way = fits ? way_of(plan, kernel, &program) : NONE;
     bool consecutive = way == GUESSED && zf_record_is_consecutive(&program);
+    bool bytes = way == GUESSED && program.cursor.port->type.kind == ZF_K_U8;
     out->walk = consecutive       ? "its lanes walk a step each, and records say what they emit"
-                : way == GUESSED  ? "its lanes guess steps at consecutive bytes, and records say what they emit"
+                : bytes           ? "its lanes guess steps at consecutive bytes, and records say what they emit"
+                : way == GUESSED  ? "its lanes guess steps at consecutive elements, and records say what they emit"
                 : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
                                   : "all lanes walk it, without records";
     out->walk_why = way == GUESSED                                              ? NULL

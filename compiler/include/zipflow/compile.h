@@ -343,13 +343,16 @@ typedef struct zf_wrapped_column {
     size_t chunk_count;
 } zf_wrapped_column;
 
-/// Writes a table whose columns are chunks that others compressed to the file `path`, without touching the chunks.
+/// Writes a table whose columns are chunks that others compressed to the file `path`, without touching the chunks, or taking
+/// frames of Zstandard apart.
 ///
 /// `table`: its name; NULL: the program's only one. `columns`: every column of the table once, in any order, with as many rows
 /// each. The codec of a column must be a `non_parallel` algorithm with one stream `u8[] per chunk`, which is stored as it is, and
 /// no alternatives. Rows may be neither strings nor nullable. The codec's encoder is not used, and need not exist in this
-/// process. Chunks may have any number of rows up to the codec's `chunk: N`; where values are booleans, multiples of 8, but for
-/// a block's last one.
+/// process. The one other codec is `zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`
+/// (dsl/std/zstd_split.zf), or one of other algorithms with these streams: its chunks are frames of Zstandard. Lengths and
+/// checksums that their headers tell are compared with the rows. Chunks may have any number of rows up to the codec's `chunk: N`;
+/// where values are booleans, multiples of 8, but for a block's last one.
 ///
 /// Each block is decoded before it is written, so that sizes and bytes that are wrong are found here: the error names the chunk
 /// and what its decode violates. Rows are not compared: their source is not known here.

@@ -308,7 +308,7 @@ typedef enum zf_error_code {
     ZF_ERROR_WRITER_STOPPED = 1506,
     /// a complete file whose name may not survive a crash
     ZF_ERROR_NAME_NOT_SYNCED = 1507,
-    /// a chunk to be wrapped whose sizes do not fit its column
+    /// a chunk to be wrapped whose sizes, headers or checksum are wrong
     ZF_ERROR_WRAPPED_CHUNK = 1508,
     /// a codec that cannot take chunks that others compressed
     ZF_ERROR_WRAP_CODEC = 1509,

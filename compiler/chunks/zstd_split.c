@@ -1,0 +1,466 @@
+// The parts of a frame by its headers (RFC 8878, section 3). Bits of literals and of sequences are copied as they are.
+#include "compiler/chunks/zstd_split.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "compiler/chunks/chunk_finder.h"
+#include "compiler/chunks/zstd_sequences.h"
+
+typedef unsigned long long ull;
+
+enum {
+    BLOCK_MOST = 128 << 10, ///< bytes that a block makes
+    WINDOW_LOG_MOST = 31,
+    CODE_ROWS = 2048,
+    TABLES_ROWS = 1280,   ///< of three tables
+    TABLE_MOST = 80,      ///< bytes of a table's description: how, and 4 bits and at most 11 for each of 53 symbols
+    CODES_MOST = 1 << 16, ///< of a block of the container: 256 MiB of rows
+    PIECE = 2048,         ///< literals as they are, or of one byte, that a thread of a GPU makes
+    KINDS = ZF_ZSTD_KINDS,
+};
+
+// ---- The codec ------------------------------------------------------------------------------------------------
+
+/// An edge of the codec. `fixed`: elements for each chunk; 0: any number, or the block's.
+typedef struct wanted_edge {
+    const char *path;
+    zf_kind kind;
+    bool stored, per_chunk;
+    uint64_t fixed, chunk; ///< `chunk`: outputs of a chunk, where they are always as many; 0: any number
+    uint32_t *edge;
+} wanted_edge;
+
+static bool is_edge(const zf_graph *graph, uint32_t e, const wanted_edge *w) {
+    const zf_graph_edge *edge = &graph->edges[e];
+    const zf_port *port = edge->port;
+    uint64_t fixed = port->fixed && port->length->kind == ZF_X_CONST ? port->length->bits : 0;
+    bool fits = edge->type.kind == w->kind && !edge->type.nullable && (edge->stored >= 0) == w->stored;
+    fits = fits && port->per_chunk == w->per_chunk && port->fixed == (w->fixed > 0) && fixed == w->fixed;
+    if (!fits || w->stored) return fits;
+    const zf_graph_node *node = &graph->nodes[edge->producer];
+    return node->inst->pattern == ZF_NON_PARALLEL && node->inst->lanes == 0 &&
+           (w->chunk == 0 || node->codec->chunk_size == w->chunk);
+}
+
+bool zf_zstd_split_edges(const zf_graph *graph, zf_zstd_edges *out) {
+    const wanted_edge wanted[] = {
+        {"steps", ZF_K_U64, false, true, 0, 0, &out->steps},
+        {"steps.src", ZF_K_U8, true, true, 0, 0, &out->steps_src},
+        {"steps.rows", ZF_K_U16, false, false, 0, TABLES_ROWS, &out->tables},
+        {"steps.rows.src", ZF_K_U8, true, true, 0, 0, &out->tables_src},
+        {"steps.which", ZF_K_U32, true, true, 1, 0, &out->tables_of},
+        {"steps.recent", ZF_K_U32, true, true, 3, 0, &out->recent},
+        {"literals", ZF_K_U8, false, true, 0, 0, &out->literals},
+        {"literals.src", ZF_K_U8, true, true, 0, 0, &out->literals_src},
+        {"literals.code", ZF_K_U16, false, false, 0, CODE_ROWS, &out->codes},
+        {"literals.code.src", ZF_K_U8, true, true, 0, 0, &out->codes_src},
+        {"literals.which", ZF_K_U32, true, true, 1, 0, &out->which},
+    };
+    enum { WANTED = sizeof wanted / sizeof wanted[0] };
+    const zf_inst *root = graph->nodes[0].inst;
+    if (graph->edge_count != 1 + WANTED || graph->param_count > 0) return false;
+    if (graph->edges[0].type.kind != ZF_K_U8 || root->pattern != ZF_NON_PARALLEL || root->lanes > 0) return false;
+    for (uint32_t k = 0; k < WANTED; k++) {
+        uint32_t e = 1;
+        while (e < graph->edge_count && strcmp(graph->edges[e].path, wanted[k].path) != 0) e++;
+        if (e == graph->edge_count || !is_edge(graph, e, &wanted[k])) return false;
+        *wanted[k].edge = e;
+    }
+    return true;
+}
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+/// Bytes of a chunk that are not read yet. `bad`: more were asked for than there are.
+typedef struct reader {
+    const uint8_t *begin, *at, *end;
+    bool bad;
+} reader;
+
+static const uint8_t *take(reader *r, uint64_t bytes) {
+    const uint8_t *from = r->at;
+    if (bytes > (uint64_t)(r->end - r->at)) {
+        r->bad = true;
+        return r->at;
+    }
+    r->at += bytes;
+    return from;
+}
+
+static uint64_t take_number(reader *r, unsigned bytes) {
+    const uint8_t *from = take(r, bytes);
+    return r->bad ? 0 : zf_chunk_number(from, bytes);
+}
+
+static zf_status refuse(const reader *r, const char *why, zf_error *error) {
+    return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames cannot be taken apart: %s, at byte %llu", why,
+                    (ull)(r->at - r->begin));
+}
+
+static zf_status cut(const reader *r, zf_error *error) { return refuse(r, "it ends inside a frame", error); }
+
+// ---- Parts that are made ---------------------------------------------------------------------------------------------
+
+/// A frame on its way.
+typedef struct splitting {
+    const zf_zstd_edges *edges;
+    zf_chunk_parts *parts;
+    zf_zstd_frames *frames;
+    const zf_zstd_chunk *chunk;
+    uint64_t before; ///< rows of the block of the container, up to the frame
+    uint64_t made;   ///< rows of the chunk, up to the frame
+    // ---- of a frame
+    bool has_code;   ///< a block of it had one
+    bool has_tables; ///< a block of it had some, with these descriptions
+    uint8_t described[KINDS][TABLE_MOST];
+    unsigned described_bytes[KINDS];
+    zf_zstd_table tables[KINDS];
+    zf_zstd_state state; ///< up to the next block
+} splitting;
+
+static uint32_t stream_of(const splitting *s, uint32_t edge) { return (uint32_t)s->parts->shape->edges[edge].stored; }
+static uint64_t size_of(const splitting *s, uint32_t edge) { return s->parts->streams[stream_of(s, edge)].size; }
+static uint64_t *count_of(const splitting *s, uint32_t edge) { return &s->parts->counts[edge]; }
+
+static void put(splitting *s, uint32_t edge, const void *elements, uint64_t count) {
+    zf_chunk_parts_append(s->parts, stream_of(s, edge), elements, count);
+}
+
+static void put_number(splitting *s, uint32_t edge, uint64_t number, unsigned bytes) {
+    uint8_t text[8];
+    for (unsigned k = 0; k < bytes; k++) text[k] = (uint8_t)(number >> 8 * k);
+    put(s, edge, text, bytes);
+}
+
+static void enter(splitting *s, uint32_t edge, const uint64_t *fields) {
+    zf_chunk_parts_enter(s->parts, zf_chunk_parts_tree(s->parts->shape, edge), fields);
+}
+
+/// A chunk of `rows` literals: `which` as in the text of zstd_literals.
+static void put_literals(splitting *s, uint32_t which, const uint8_t *bytes, uint64_t size, uint64_t rows) {
+    if (rows == 0) return;
+    uint64_t *count = count_of(s, s->edges->literals);
+    enter(s, s->edges->literals, (uint64_t[]){*count, size_of(s, s->edges->literals_src), size});
+    put(s, s->edges->literals_src, bytes, size);
+    put(s, s->edges->which, &which, 1);
+    *count += rows;
+}
+
+/// Literals as they are (`step` 1), or of one byte (0), in chunks that are not long.
+static void put_plain(splitting *s, unsigned step, const uint8_t *bytes, uint64_t rows) {
+    for (uint64_t at = 0; at < rows; at += PIECE) {
+        uint64_t piece = rows - at < PIECE ? rows - at : PIECE;
+        put_literals(s, 1 - step, bytes + step * at, step == 1 ? piece : 1, piece);
+    }
+}
+
+/// A chunk of an even directory, which tells where each one but the first begins.
+static void put_even(splitting *s, uint32_t edge, uint32_t src, uint64_t rows) {
+    uint64_t *count = count_of(s, edge), at = size_of(s, src);
+    if (*count > 0) enter(s, edge, &at);
+    *count += rows;
+}
+
+/// The head of a block, the bits of whose sequences follow. `which`: the number of its tables.
+static void put_block(splitting *s, uint32_t which, uint64_t literals, uint64_t sequences, uint64_t bytes) {
+    uint64_t *count = count_of(s, s->edges->steps), logs = sequences > 0 ? KINDS : 0;
+    if (literals == 0 && sequences == 0) return; // it makes nothing
+    enter(s, s->edges->steps, (uint64_t[]){*count, size_of(s, s->edges->steps_src), 3 + 3 + logs + bytes});
+    put_number(s, s->edges->steps_src, literals, 3);
+    put_number(s, s->edges->steps_src, sequences, 3);
+    for (unsigned k = 0; k < logs; k++) put_number(s, s->edges->steps_src, s->tables[k].log, 1);
+    put(s, s->edges->tables_of, &which, 1);
+    put(s, s->edges->recent, s->state.recent, 3);
+    *count += sequences + 1;
+}
+
+// ---- Literals -------------------------------------------------------------------------------------------------
+
+/// A number of the code of literals, whose weights the block has.
+static zf_status take_code(splitting *s, reader *r, zf_error *error) {
+    const uint8_t *from = r->at;
+    unsigned head = (unsigned)take_number(r, 1);
+    take(r, head < 128 ? head : (head - 126) / 2);
+    if (r->bad) return cut(r, error);
+    if (*count_of(s, s->edges->codes) / CODE_ROWS == CODES_MOST) {
+        zf_status status = refuse(r, "a block of the container has more than 65536 codes of literals", error);
+        return zf_fail_hint(error, status, "give fewer rows per block, or longer frames");
+    }
+    put_even(s, s->edges->codes, s->edges->codes_src, CODE_ROWS);
+    put(s, s->edges->codes_src, from, (uint64_t)(r->at - from));
+    s->has_code = true;
+    return ZF_OK;
+}
+
+/// Literals of one or four streams.
+static zf_status take_streams(splitting *s, reader *r, unsigned streams, uint64_t literals, zf_error *error) {
+    uint32_t which = (uint32_t)(*count_of(s, s->edges->codes) / CODE_ROWS) + 1;
+    uint64_t sizes[4] = {0}, part = streams == 4 ? (literals + 3) / 4 : literals, left = (uint64_t)(r->end - r->at);
+    for (unsigned k = 0; k + 1 < streams; k++) sizes[k] = take_number(r, 2);
+    left -= streams == 4 ? 6 : 0;
+    if (r->bad || left < sizes[0] + sizes[1] + sizes[2]) return cut(r, error);
+    sizes[streams - 1] = left - sizes[0] - sizes[1] - sizes[2];
+    for (unsigned k = 0; k < streams; k++) {
+        uint64_t rows = k + 1 < streams ? part : literals;
+        if (rows > literals) rows = literals;
+        literals -= rows;
+        const uint8_t *from = take(r, sizes[k]);
+        if (rows == 0 && (sizes[k] != 1 || *from != 1)) return refuse(r, "a stream without literals has bits", error);
+        put_literals(s, which, from, sizes[k], rows);
+    }
+    return ZF_OK;
+}
+
+static zf_status take_literals(splitting *s, reader *block, uint64_t *literals, zf_error *error) {
+    enum { RAW, REPEATED, CODED };
+    unsigned head = block->at < block->end ? *block->at : 0, kind = head & 3, form = head >> 2 & 3;
+    if (kind < CODED) {
+        unsigned bytes = form == 1 ? 2 : form == 3 ? 3 : 1;
+        *literals = take_number(block, bytes) >> (bytes == 1 ? 3 : 4);
+        const uint8_t *from = take(block, kind == RAW ? *literals : 1);
+        if (block->bad || *literals > BLOCK_MOST) return cut(block, error);
+        put_plain(s, kind == RAW ? 1 : 0, from, *literals);
+        return ZF_OK;
+    }
+    unsigned width = form < 2 ? 10 : form == 2 ? 14 : 18;
+    uint64_t sizes = take_number(block, form < 2 ? 3 : form == 2 ? 4 : 5) >> 4, mask = (UINT64_C(1) << width) - 1;
+    *literals = sizes & mask;
+    reader r = {.begin = block->begin, .at = take(block, sizes >> width & mask), .end = block->at};
+    if (block->bad || *literals > BLOCK_MOST) return cut(block, error);
+    if (kind == CODED) ZF_TRY(take_code(s, &r, error));
+    if (!s->has_code) return refuse(&r, "a block uses the code of the block before, which has none", error);
+    if (form != 0 && *literals < 6) return refuse(&r, "too few literals for four streams", error);
+    return take_streams(s, &r, form == 0 ? 1 : 4, *literals, error);
+}
+
+// ---- Tables ---------------------------------------------------------------------------------------------------
+
+/// Bits of a table, lowest first.
+typedef struct bits {
+    const uint8_t *bytes;
+    uint64_t at, end;
+} bits;
+
+/// Zeros stand behind the end.
+static unsigned peek(const bits *b, unsigned count) {
+    unsigned value = 0;
+    for (unsigned k = 0; k < count; k++) {
+        uint64_t at = b->at + k;
+        if (at < b->end) value |= (unsigned)(b->bytes[at / 8] >> at % 8 & 1) << k;
+    }
+    return value;
+}
+
+static unsigned width_of(unsigned value) {
+    unsigned width = 0;
+    for (; value > 0; value >>= 1) width++;
+    return width;
+}
+
+/// Passes the description of a table: how many rows each symbol has. False: it is none.
+static bool pass_counts(reader *r, unsigned kind, zf_zstd_counts *out) {
+    bits b = {.bytes = r->at, .end = 8 * (uint64_t)(r->end - r->at)};
+    *out = (zf_zstd_counts){.log = (uint8_t)(peek(&b, 4) + 5)};
+    b.at = 4;
+    if (out->log > zf_zstd_log_most(kind)) return false;
+    unsigned left = (1u << out->log) + 1, symbol = 0;
+    while (left > 1) {
+        unsigned width = width_of(left), half = 1u << (width - 1), shorter = 2 * half - 1 - left, value = peek(&b, width);
+        if (symbol > zf_zstd_symbol_most(kind) || b.at > b.end) return false;
+        bool is_short = (value & (half - 1)) < shorter;
+        if (is_short)
+            value &= half - 1;
+        else if (value >= half)
+            value -= shorter;
+        b.at += is_short ? width - 1 : width;
+        unsigned rows = value == 0 ? 1 : value - 1;
+        if (rows >= left) return false;
+        out->of[symbol++] = (int16_t)(value == 0 ? -1 : (int)rows);
+        left -= rows;
+        for (unsigned more = value == 1 ? 3 : 0; more == 3 && b.at <= b.end;) {
+            more = peek(&b, 2);
+            b.at += 2;
+            symbol += more;
+        }
+    }
+    take(r, (b.at + 7) / 8);
+    return !r->bad;
+}
+
+/// Reads a table of a kind.
+static zf_status take_table(splitting *s, reader *r, unsigned kind, unsigned how, zf_error *error) {
+    enum { OWN, ONE };
+    const uint8_t *from = r->at;
+    zf_zstd_counts counts;
+    if (how == OWN) {
+        zf_zstd_table_own(kind, &s->tables[kind]);
+    } else if (how == ONE) {
+        unsigned symbol = (unsigned)take_number(r, 1);
+        if (symbol > zf_zstd_symbol_most(kind)) return refuse(r, "a table has a symbol that there is not", error);
+        zf_zstd_table_one(symbol, &s->tables[kind]);
+    } else {
+        if (!pass_counts(r, kind, &counts)) return refuse(r, "the description of a table is wrong", error);
+        zf_zstd_table_make(&counts, &s->tables[kind]);
+    }
+    if (r->bad) return cut(r, error);
+    uint64_t bytes = (uint64_t)(r->at - from);
+    if (bytes + 1 > TABLE_MOST) return refuse(r, "a table is longer than any can be", error);
+    s->described[kind][0] = (uint8_t)how;
+    memcpy(s->described[kind] + 1, from, bytes);
+    s->described_bytes[kind] = (unsigned)bytes + 1;
+    return ZF_OK;
+}
+
+/// Reads the three tables of a block. Those that are all of the block before stand once.
+static zf_status take_tables(splitting *s, reader *r, zf_error *error) {
+    enum { AGAIN = 3 };
+    unsigned kinds = (unsigned)take_number(r, 1);
+    if (r->bad) return cut(r, error);
+    if ((kinds & 3) != 0) return refuse(r, "bits that must be 0 are not", error);
+    bool own = kinds != (AGAIN << 6 | AGAIN << 4 | AGAIN << 2);
+    for (unsigned k = 0; k < KINDS; k++) {
+        unsigned how = kinds >> (6 - 2 * k) & 3;
+        if (how == AGAIN && !s->has_tables) return refuse(r, "a block uses a table of the block before, which has none", error);
+        if (how != AGAIN) ZF_TRY(take_table(s, r, k, how, error));
+    }
+    s->has_tables = true;
+    if (!own) return ZF_OK;
+    put_even(s, s->edges->tables, s->edges->tables_src, TABLES_ROWS);
+    for (unsigned k = 0; k < KINDS; k++) put(s, s->edges->tables_src, s->described[k], s->described_bytes[k]);
+    return ZF_OK;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+static zf_status take_packed(splitting *s, reader *r, zf_error *error) {
+    uint64_t literals = 0, sequences;
+    ZF_TRY(take_literals(s, r, &literals, error));
+    sequences = take_number(r, 1);
+    if (sequences == 255)
+        sequences = take_number(r, 2) + 0x7f00;
+    else if (sequences >= 128)
+        sequences = ((sequences - 128) << 8) + take_number(r, 1);
+    if (r->bad) return cut(r, error);
+    if (sequences > 0) ZF_TRY(take_tables(s, r, error));
+    uint64_t bytes = (uint64_t)(r->end - r->at);
+    if (sequences == 0 && bytes > 0) return refuse(r, "a block has bytes behind its literals, and no sequences", error);
+    uint64_t tables = *count_of(s, s->edges->tables) / TABLES_ROWS;
+    put_block(s, sequences > 0 ? (uint32_t)tables - 1 : 0, literals, sequences, bytes);
+    zf_zstd_bits stream = {take(r, bytes), bytes};
+    put(s, s->edges->steps_src, stream.bytes, bytes);
+    if (sequences == 0)
+        s->state.made += literals;
+    else if (!zf_zstd_sequences(s->tables, stream, literals, sequences, &s->state))
+        return refuse(r, "the bits of its sequences are wrong, or copy from before the frame", error);
+    return ZF_OK;
+}
+
+/// A frame's header.
+typedef struct frame_head {
+    bool known, checked;
+    uint64_t rows; ///< if they are known
+    uint64_t most; ///< bytes of a block, both ways
+    uint32_t sum;
+} frame_head;
+
+static zf_status take_head(reader *r, frame_head *head, zf_error *error) {
+    unsigned form = (unsigned)take_number(r, 1), bytes = 1u << (form >> 6);
+    bool single = (form >> 5 & 1) != 0;
+    uint64_t window = single ? 0 : take_number(r, 1);
+    uint64_t dictionary = take_number(r, (form & 3) == 3 ? 4 : form & 3);
+    *head = (frame_head){.known = form >> 6 > 0 || single, .checked = (form & 4) != 0};
+    if (head->known) head->rows = take_number(r, bytes) + (bytes == 2 ? 256 : 0);
+    if (r->bad) return cut(r, error);
+    if ((form & 8) != 0) return refuse(r, "a bit of a frame's header that must be 0 is not", error);
+    if (window >> 3 > WINDOW_LOG_MOST - 10) return refuse(r, "the exponent of a frame's window is above 31", error);
+    window = single ? head->rows : (8 + (window & 7)) << (7 + (window >> 3));
+    head->most = window < BLOCK_MOST ? window : BLOCK_MOST;
+    return dictionary == 0 ? ZF_OK : refuse(r, "a frame needs a dictionary", error);
+}
+
+/// Takes the blocks of a frame, and its checksum.
+static zf_status take_blocks(splitting *s, reader *r, frame_head *head, zf_error *error) {
+    enum { STORED, REPEATED, PACKED };
+    for (uint64_t block = 0; (block & 1) == 0;) {
+        block = take_number(r, 3);
+        uint64_t kind = block >> 1 & 3, size = block >> 3, before = s->state.made;
+        if (!r->bad && (kind > PACKED || size > head->most)) return refuse(r, "the header of a block is wrong", error);
+        const uint8_t *from = take(r, kind == REPEATED ? 1 : size);
+        if (r->bad) return cut(r, error);
+        reader inside = {.begin = r->begin, .at = from, .end = r->at};
+        if (kind == PACKED) {
+            ZF_TRY(take_packed(s, &inside, error));
+        } else {
+            put_plain(s, kind == STORED ? 1 : 0, from, size);
+            put_block(s, 0, size, 0, 0);
+            s->state.made += size;
+        }
+        if (s->state.made - before > head->most) return refuse(r, "a block makes more bytes than one may", error);
+        if (s->made + s->state.made > s->chunk->rows) break; // which is said for the whole chunk
+    }
+    if (s->made + s->state.made > s->chunk->rows)
+        return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames make more than %llu bytes", (ull)s->chunk->rows);
+    head->sum = head->checked ? (uint32_t)take_number(r, 4) : 0;
+    return r->bad ? cut(r, error) : ZF_OK;
+}
+
+/// Passes a frame that is to be skipped. False: the next one is another.
+static zf_status pass_skipped(reader *r, bool *skipped, zf_error *error) {
+    uint64_t magic = take_number(r, 4);
+    *skipped = magic >> 4 == 0x184d2a5;
+    if (*skipped) take(r, take_number(r, 4));
+    if (r->bad) return cut(r, error);
+    return *skipped || magic == 0xfd2fb528 ? ZF_OK : refuse(r, "no frame of Zstandard begins here", error);
+}
+
+/// Notes a frame's checksum.
+static zf_status note_sum(splitting *s, uint32_t sum, zf_error *error) {
+    zf_zstd_frames *frames = s->frames;
+    if (frames->count == frames->room) {
+        size_t room = 2 * frames->room + 16;
+        zf_zstd_sum *larger = realloc(frames->sums, room * sizeof *larger);
+        if (larger == NULL) return zf_raise_no_memory(error);
+        frames->sums = larger;
+        frames->room = room;
+    }
+    frames->sums[frames->count++] = (zf_zstd_sum){s->chunk->number, s->before, s->state.made, sum};
+    return ZF_OK;
+}
+
+static zf_status take_frame(splitting *s, reader *r, zf_error *error) {
+    frame_head head;
+    s->has_code = s->has_tables = false;
+    s->state = (zf_zstd_state){.recent = {1, 4, 8}};
+    ZF_TRY(take_head(r, &head, error));
+    ZF_TRY(take_blocks(s, r, &head, error));
+    if (head.known && s->state.made != head.rows) return refuse(r, "the content size that a frame tells is wrong", error);
+    if (head.checked) ZF_TRY(note_sum(s, head.sum, error));
+    s->made += s->state.made;
+    s->before += s->state.made;
+    return ZF_OK;
+}
+
+zf_status zf_zstd_split(const zf_zstd_edges *edges, const zf_zstd_chunk *chunk, uint64_t row, zf_chunk_parts *parts,
+                        zf_zstd_frames *frames, zf_error *error) {
+    static const uint8_t nothing[1];
+    const uint8_t *bytes = chunk->size > 0 ? chunk->bytes : nothing;
+    splitting s = {.edges = edges, .parts = parts, .frames = frames, .chunk = chunk, .before = row};
+    reader r = {bytes, bytes, bytes + chunk->size, false};
+    uint64_t steps = *count_of(&s, edges->steps), literals = *count_of(&s, edges->literals);
+    while (r.at < r.end) {
+        bool skipped;
+        ZF_TRY(pass_skipped(&r, &skipped, error));
+        if (!skipped) ZF_TRY(take_frame(&s, &r, error));
+    }
+    if (s.made != chunk->rows)
+        return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames make %llu bytes, not %llu", (ull)s.made, (ull)chunk->rows);
+    enter(&s, 0,
+          (uint64_t[]){row, steps, *count_of(&s, edges->steps) - steps, literals, *count_of(&s, edges->literals) - literals});
+    return ZF_OK;
+}
+
+bool zf_zstd_sum_holds(const zf_zstd_sum *sum, const uint8_t *rows) {
+    return (uint32_t)XXH64(rows + sum->row, sum->rows, 0) == sum->sum;
+}
