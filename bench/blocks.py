@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Chunk programs and bit packing on one thread of a CPU: LZ4 and Snappy blocks beside liblz4 and libsnappy, coders, maps beside memcpy.
+"""Chunk programs and bit packing on one thread of a CPU: blocks of LZ4, Snappy, Deflate and Zstandard beside their libraries, coders, maps
+beside memcpy.
 
-    blocks.py ZFC LINEITEM.parquet --lz4 liblz4.so.1 --snappy libsnappy.so.1 [--runs 5] [--mib 64] [--only NAME...] [--out FILE.json]
+    blocks.py ZFC LINEITEM.parquet [--lz4 liblz4.so.1] [--snappy ...] [--deflate libz.so.1] [--zstd ...] [--runs 5] [--mib 64] [--only NAME...]
+        [--out FILE.json]
 
 Needs pyarrow and NumPy. LINEITEM.parquet is lineitem of TPC-H (tpchgen-cli parquet). Blocks are made by the libraries, from 64 KiB of the
 characters of l_comment or of the bytes of l_orderkey (i64); `zfc wrap` keeps them as they are, so that both decode the same bytes. Coders take
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import numpy
 
@@ -33,6 +36,7 @@ CHUNK = 64 << 10
 LEVEL = "x86-64-v3"
 WIDTHS = (7, 16, 25)
 TIMES = 5  # of each in a run
+SPLIT = "zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"
 KINDS = {"u32": numpy.uint32, "i64": numpy.int64}
 
 
@@ -48,55 +52,134 @@ def symbols64(count):
     return numpy.random.default_rng(64).choice(64, count, p=weights / weights.sum()).astype(numpy.uint8)
 
 
+POINTER, SIZE, INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+
+
 class Library:
     """One of the libraries: a block from bytes, and all blocks decoded to a place of their own."""
-
-    def __init__(self, name, path):
-        self.name, self.lib, pointer, size = name, ctypes.CDLL(path), ctypes.c_void_p, ctypes.c_size_t
-        if name == "lz4":
-            self.lib.LZ4_compress_default.argtypes = [pointer, pointer, ctypes.c_int, ctypes.c_int]
-            self.function = self.lib.LZ4_decompress_safe
-            self.function.argtypes, self.function.restype = [pointer, pointer, ctypes.c_int, ctypes.c_int], ctypes.c_int
-            self.lib.LZ4_versionString.restype = ctypes.c_char_p
-            self.version = self.lib.LZ4_versionString().decode()
-        else:
-            self.lib.snappy_compress.argtypes = [pointer, size, pointer, pointer]
-            self.function = self.lib.snappy_uncompress
-            self.function.argtypes, self.function.restype = [pointer, size, pointer, pointer], ctypes.c_int
-            self.version = pathlib.Path(path).resolve().name
-
-    def compress(self, data):
-        out = ctypes.create_string_buffer(len(data) * 7 // 6 + 64)
-        if self.name == "lz4":
-            size = self.lib.LZ4_compress_default(data, out, len(data), len(out))
-        else:
-            length = ctypes.c_size_t(len(out))
-            size = 0 if self.lib.snappy_compress(data, len(data), out, ctypes.byref(length)) else length.value
-        if size <= 0:
-            sys.exit(f"{self.name}: no block")
-        return out.raw[:size]
+    def __init__(self, path):
+        self.name, self.lib = type(self).__name__.lower(), ctypes.CDLL(path)
+        self.open(path)
 
     def calls(self, blocks, sizes):
-        """(arguments of each call, the place of all outputs)."""
+        """(arguments of each call, the place of all outputs, what must be kept)."""
         stored, out = ctypes.create_string_buffer(b"".join(blocks), sum(map(len, blocks)) + 64), ctypes.create_string_buffer(sum(sizes) + 64)
-        at, to, calls = ctypes.addressof(stored), ctypes.addressof(out), []
-        lengths = (ctypes.c_size_t * len(sizes))(*sizes)
-        for k, (block, size) in enumerate(zip(blocks, sizes)):
-            last = size if self.name == "lz4" else ctypes.addressof(lengths) + 8 * k
-            calls.append((at, to, len(block), size) if self.name == "lz4" else (at, len(block), to, last))
+        at, to, calls, kept = ctypes.addressof(stored), ctypes.addressof(out), [], [stored]
+        for block, size in zip(blocks, sizes):
+            calls.append(self.call(at, len(block), to, size, kept))
             at, to = at + len(block), to + size
-        return calls, out, (stored, lengths)
+        return calls, out, kept
+
+    def begin(self, calls):
+        """Prepares each call; this is not timed."""
 
     def seconds(self, calls):
         """The time of all calls, less that of as many to a function that does nothing."""
         nothing, took = ctypes.CDLL(None).labs, []
         nothing.argtypes = self.function.argtypes
         for function in (self.function, nothing):
+            self.begin(calls)
             begin = time.perf_counter()
             for call in calls:
                 function(*call)
             took.append(time.perf_counter() - begin)
         return took[0] - took[1]
+
+
+class Lz4(Library):
+    def open(self, path):
+        self.lib.LZ4_compress_default.argtypes = [POINTER, POINTER, INT, INT]
+        self.function = self.lib.LZ4_decompress_safe
+        self.function.argtypes, self.function.restype = [POINTER, POINTER, INT, INT], INT
+        self.lib.LZ4_versionString.restype = ctypes.c_char_p
+        self.version = self.lib.LZ4_versionString().decode()
+
+    def compress(self, data):
+        out = ctypes.create_string_buffer(len(data) * 7 // 6 + 64)
+        stored = self.lib.LZ4_compress_default(data, out, len(data), len(out))
+        return out.raw[:stored]
+
+    def call(self, at, stored, to, size, kept):
+        return at, to, stored, size
+
+
+class Snappy(Library):
+    def open(self, path):
+        self.lib.snappy_compress.argtypes = [POINTER, SIZE, POINTER, POINTER]
+        self.function = self.lib.snappy_uncompress
+        self.function.argtypes, self.function.restype = [POINTER, SIZE, POINTER, POINTER], INT
+        self.version = pathlib.Path(path).resolve().name
+
+    def compress(self, data):
+        out = ctypes.create_string_buffer(len(data) * 7 // 6 + 64)
+        length = SIZE(len(out))
+        if self.lib.snappy_compress(data, len(data), out, ctypes.byref(length)):
+            sys.exit("snappy: no block")
+        return out.raw[:length.value]
+
+    def call(self, at, stored, to, size, kept):
+        kept.append(SIZE(size))
+        return at, stored, to, ctypes.addressof(kept[-1])
+
+
+class Stream(ctypes.Structure):
+    """zlib's z_stream."""
+    _fields_ = [("next_in", POINTER), ("avail_in", ctypes.c_uint), ("total_in", ctypes.c_ulong), ("next_out", POINTER), ("avail_out", ctypes.c_uint),
+                ("total_out", ctypes.c_ulong), ("msg", ctypes.c_char_p), ("state", POINTER), ("alloc", POINTER), ("free", POINTER), ("opaque", POINTER),
+                ("data_type", INT), ("adler", ctypes.c_ulong), ("reserved", ctypes.c_ulong)]
+
+
+class Deflate(Library):
+    """Streams without a frame, at level 6. One state decodes a block, made before."""
+    RAW, FINISH = -15, 4
+
+    def open(self, path):
+        self.function = self.lib.inflate
+        self.function.argtypes, self.function.restype = [POINTER, INT], INT
+        self.lib.inflateInit2_.argtypes = [POINTER, INT, ctypes.c_char_p, INT]
+        self.lib.inflateReset.argtypes = [POINTER]
+        self.lib.zlibVersion.restype = ctypes.c_char_p
+        self.version = self.lib.zlibVersion().decode()
+        self.streams = {}
+
+    def compress(self, data):
+        maker = zlib.compressobj(6, zlib.DEFLATED, self.RAW)
+        return maker.compress(data) + maker.flush()
+
+    def call(self, at, stored, to, size, kept):
+        stream = Stream()
+        kept.append(stream)
+        if self.lib.inflateInit2_(ctypes.addressof(stream), self.RAW, self.version.encode(), ctypes.sizeof(Stream)) != 0:
+            sys.exit("deflate: no state")
+        self.streams[ctypes.addressof(stream)] = stream, at, stored, to, size
+        return ctypes.addressof(stream), self.FINISH
+
+    def begin(self, calls):
+        for address, _ in calls:
+            stream, at, stored, to, size = self.streams[address]
+            self.lib.inflateReset(address)
+            stream.next_in, stream.avail_in, stream.next_out, stream.avail_out = at, stored, to, size
+
+
+class Zstd(Library):
+    """Frames of level 3, all decoded by one context."""
+
+    def open(self, path):
+        self.lib.ZSTD_compress.argtypes, self.lib.ZSTD_compress.restype = [POINTER, SIZE, POINTER, SIZE, INT], SIZE
+        self.lib.ZSTD_createDCtx.restype = POINTER
+        self.function = self.lib.ZSTD_decompressDCtx
+        self.function.argtypes, self.function.restype = [POINTER, POINTER, SIZE, POINTER, SIZE], SIZE
+        self.lib.ZSTD_versionString.restype = ctypes.c_char_p
+        self.version = self.lib.ZSTD_versionString().decode()
+        self.context = self.lib.ZSTD_createDCtx()
+
+    def compress(self, data):
+        out = ctypes.create_string_buffer(len(data) + len(data) // 128 + 512)
+        stored = self.lib.ZSTD_compress(out, len(out), data, len(data), 3)
+        return out.raw[:stored]
+
+    def call(self, at, stored, to, size, kept):
+        return self.context, to, size, at, stored
 
 
 class Bench:
@@ -171,6 +254,8 @@ def main():
     parser.add_argument("parquet", type=pathlib.Path)
     parser.add_argument("--lz4", default="liblz4.so.1")
     parser.add_argument("--snappy", default="libsnappy.so.1")
+    parser.add_argument("--deflate", default="libz.so.1")
+    parser.add_argument("--zstd", default="libzstd.so.1")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--mib", type=int, default=64, help="of plain data a column, at most")
     parser.add_argument("--only", nargs="*", help="beginnings of the names of rows")
@@ -182,12 +267,14 @@ def main():
     table = pq.read_table(options.parquet, columns=["l_comment", "l_orderkey"])
     text = numpy.frombuffer("".join(table["l_comment"].to_pylist()).encode()[:most], dtype=numpy.uint8)
     keys = numpy.frombuffer(table["l_orderkey"].to_numpy().tobytes()[:most], dtype=numpy.uint8)
-    libraries = [Library("lz4", options.lz4), Library("snappy", options.snappy)]
+    libraries = [Lz4(options.lz4), Snappy(options.snappy), Deflate(options.deflate), Zstd(options.zstd)]
     with tempfile.TemporaryDirectory(prefix="zfc-blocks-") as tree:
         bench = Bench(options, tree)
         for library in libraries:
             bench.case(f"{library.name}-text", "u8", library.name, text, library)
             bench.case(f"{library.name}-keys", "u8", library.name, keys, library)
+        for data, plain in (("text", text), ("keys", keys)):
+            bench.case(f"zstd_split-{data}", "u8", SPLIT, plain, libraries[-1])
         for coder in ("tans", "rans", "huffman"):
             bench.case(f"{coder}-text", "u8", coder, text)
             bench.case(f"{coder}-symbols64", "u8", coder, symbols64(most))

@@ -310,6 +310,19 @@ def gpu_program(name, gpu, emulated):
     return step
 
 
+def foreign(s):
+    """Changed chunks of formats that others have. Each format has what was asked for, or lacks its library."""
+    s.has("gpu_foreign")
+    count = s.pick(10000, 300)
+    found = summary(s.run("gpu_foreign", "--device", s.device, "--count", count, limit=600))
+    judged, skipped = found.get("formats", {}), found.get("skipped", [])
+    if not judged or any(format.get("changed") != count for format in judged.values()) or found.get("failures") != 0:
+        raise Failed(f"not all changed chunks were judged: {found}")
+    if skipped:
+        found["why"] = f"no library for {', '.join(skipped)}"
+    return found
+
+
 def hostile(tables, share, *words):
     """Changed containers; every `share`th of --hostile. On a GPU each decode is timed beside the good one of its column."""
 
@@ -478,7 +491,7 @@ STEPS = (
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),
     ("chunks", gpu_program("gpu_chunks", ("--all", 1), ("--sample", 5))),
-    ("foreign", gpu_program("gpu_foreign", ("--count", 10000), ("--count", 300))),
+    ("foreign", foreign),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("pipeline", gpu_program("gpu_pipeline", ("--rows", 3000000), ("--rows", 200000, "--rounds", 1))),
     ("differential", differential),

@@ -216,6 +216,16 @@ static void try_codec(unsigned c, const unsigned *sizes, unsigned from, unsigned
     uneven_close(&made);
 }
 
+/// With sanitizers LLVM takes minutes for the kernels of gzip, which cli.deflate decodes so in code that is not optimised.
+static bool is_left_out(unsigned c) {
+#ifdef ZF_SANITIZE
+    return strncmp(codecs[c].codec.codec, "gzip", 4) == 0;
+#else
+    (void)c;
+    return false;
+#endif
+}
+
 /// `all`: else every codec has chunks of many sizes, and one of the others in turn.
 static void test_codec(unsigned c, bool all) {
     static const struct {
@@ -245,7 +255,7 @@ int main(int count, char **arguments) {
     gpu_machine_open(&machine, devices[1], false);
     CHECK(scratch_begin("chunks"), "no directory");
     for (unsigned c = 0; c < CODECS; c++)
-        if (sample_has(of, c)) test_codec(c, all != 0);
+        if (sample_has(of, c) && !is_left_out(c)) test_codec(c, all != 0);
     printf("{\"device\": \"%s\", \"files\": %u, \"decodes\": %u}\n", devices[1], files, decodes);
     gpu_machine_close(&machine);
     scratch_remove(scratch);
