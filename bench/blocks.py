@@ -57,6 +57,7 @@ POINTER, SIZE, INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
 class Library:
     """One of the libraries: a block from bytes, and all blocks decoded to a place of their own."""
+
     def __init__(self, path):
         self.name, self.lib = type(self).__name__.lower(), ctypes.CDLL(path)
         self.open(path)
@@ -213,6 +214,8 @@ class Bench:
             plain = data.tobytes()
             pieces = [plain[at:at + CHUNK] for at in range(0, len(plain), CHUNK)]
             blocks = [library.compress(piece) for piece in pieces]
+            if not all(blocks):
+                sys.exit(f"{library.name}: no block")
             (self.tree / "blocks").write_bytes(b"".join(blocks))
             (self.tree / "sizes").write_text("".join(f"{len(b)} {len(p)}\n" for b, p in zip(blocks, pieces)))
             self.zfc("wrap", "-q", "-f", "-c", program, "-o", container, "--sizes", f"x={self.tree / 'sizes'}", f"x={self.tree / 'blocks'}")

@@ -3,22 +3,14 @@
 #include <stdlib.h>
 
 #include "compiler/chunks/chunk_finder.h"
+#include "compiler/encoders/zstd_buffers.h"
 
 typedef unsigned long long ull;
 
-/// libzstd's ZSTD_inBuffer and ZSTD_outBuffer.
-typedef struct zstd_from {
-    const void *bytes;
-    size_t size, at;
-} zstd_from;
-typedef struct zstd_to {
-    void *bytes;
-    size_t size, at;
-} zstd_to;
 typedef void *create_fn(void);
 typedef size_t context_fn(void *context);
 typedef size_t set_fn(void *context, int param, int value);
-typedef size_t decode_fn(void *context, zstd_to *to, zstd_from *from);
+typedef size_t decode_fn(void *context, zf_zstd_out *to, zf_zstd_in *from);
 typedef unsigned is_error_fn(size_t result);
 typedef const char *error_name_fn(size_t result);
 
@@ -126,9 +118,9 @@ static zf_status begin_decoding(zf_chunk_finder *finder, zf_error *error) {
 /// Counts the bytes that a frame makes.
 static zf_status count_rows(zf_chunk_finder *finder, zf_chunk_part *part, zf_error *error) {
     ZF_TRY(begin_decoding(finder, error));
-    zstd_from from = {finder->bytes + part->begin, (size_t)(part->end - part->begin), 0};
+    zf_zstd_in from = {finder->bytes + part->begin, (size_t)(part->end - part->begin), 0};
     for (size_t left = 1; left != 0;) {
-        zstd_to to = {finder->plain, ZF_CHUNK_FINDER_ROOM, 0};
+        zf_zstd_out to = {finder->plain, ZF_CHUNK_FINDER_ROOM, 0};
         size_t before = from.at;
         left = FUNCTION(decode_fn, DECODE)(finder->decoder, &to, &from);
         bool failed = FUNCTION(is_error_fn, IS_ERROR)(left) != 0, stays = left != 0 && to.at == 0 && from.at == before;

@@ -7,6 +7,7 @@
 
 #include "compiler/encoders/shared_library.h"
 #include "compiler/encoders/zlib_stream.h"
+#include "compiler/encoders/zstd_buffers.h"
 
 typedef int lz4_fast_fn(const char *from, char *to, int bytes, int room);
 typedef int lz4_hc_fn(const char *from, char *to, int bytes, int room, int level);
@@ -16,19 +17,11 @@ typedef int deflate_init_fn(zf_zlib_stream *stream, int level, int method, int w
 typedef int inflate_init_fn(zf_zlib_stream *stream, int window_bits, const char *version, int stream_bytes);
 typedef int stream_fn(zf_zlib_stream *stream, int flush);
 typedef int stream_end_fn(zf_zlib_stream *stream);
-typedef struct zstd_from {
-    const void *bytes;
-    size_t size, at;
-} zstd_from;
-typedef struct zstd_to {
-    void *bytes;
-    size_t size, at;
-} zstd_to;
 typedef void *zstd_create_fn(void);
 typedef size_t zstd_free_fn(void *context);
 typedef size_t zstd_set_fn(void *context, int parameter, int value);
 typedef size_t zstd_size_fn(void *context, unsigned long long bytes);
-typedef size_t zstd_pack_fn(void *context, zstd_to *to, zstd_from *from, int end);
+typedef size_t zstd_pack_fn(void *context, zf_zstd_out *to, zf_zstd_in *from, int end);
 typedef size_t zstd_unpack_fn(void *to, size_t room, const void *from, size_t bytes);
 
 enum { LZ4_FAST, LZ4_SLOW, LZ4_UNPACK };
@@ -105,8 +98,8 @@ static bool zlib_judge(int window_bits, const uint8_t *from, size_t bytes, uint8
 static size_t zstd_pack(unsigned way, const uint8_t *from, size_t bytes, uint8_t *to, size_t room) {
     enum { LEVEL = 100, CHECKSUM = 201, FLUSH = 1, END = 2 };
     void *context = FUNCTION(zstd, zstd_create_fn, ZSTD_CREATE)();
-    zstd_from input = {from, 0, 0};
-    zstd_to output = {to, room, 0};
+    zf_zstd_in input = {from, 0, 0};
+    zf_zstd_out output = {to, room, 0};
     size_t blocks = 1 + way / 25 % 5, left = 0;
     FUNCTION(zstd, zstd_set_fn, ZSTD_SET)(context, LEVEL, (int)(way % 25) - 5);
     FUNCTION(zstd, zstd_set_fn, ZSTD_SET)(context, CHECKSUM, (int)(way % 2));

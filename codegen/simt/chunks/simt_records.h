@@ -53,7 +53,7 @@ typedef struct zf_record_program {
     uint32_t words;                      ///< of a record: 1 and what it is
     // ---- guess and chain (simt_guess.c)
     zf_record_cursor cursor; ///< the stream at whose elements steps are guessed; no port: they cannot be guessed
-    uint32_t inner_least;    ///< its bytes that a turn of `inner` takes, at least
+    uint32_t inner_least;    ///< its elements that a turn of `inner` takes, at least
     zf_record_cursor others[ZF_RECORD_OTHERS]; ///< other streams that a step reads (simt_cursors.c)
     uint32_t other_count;
     const char *why; ///< why there are no records, or steps are not guessed: static; NULL: they are
