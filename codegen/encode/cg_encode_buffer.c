@@ -251,8 +251,8 @@ void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *b
         return;
     }
     LLVMBasicBlockRef bb_full = zf_cg_block(cg, "full"), bb_part = zf_cg_block(cg, "part"), bb_on = zf_cg_block(cg, "pushed");
-    // Room for the whole word first: bits must be able to go to memory at any time.
-    if (!buffer->reserved) reserve(cg, frame, buffer, 64 / element_width(buffer), span);
+    // Room first for this word and for the bits that then pend: they must be able to go to memory at any time.
+    if (!buffer->reserved) reserve(cg, frame, buffer, 2 * 64 / element_width(buffer), span);
     LLVMValueRef v_pending = get(cg, buffer->v_pending); // below 64
     LLVMValueRef v_bits = zf_cg_or(cg, get(cg, buffer->v_bits), LLVMBuildShl(cg->builder, v_value, v_pending, ""));
     LLVMValueRef v_total = zf_cg_add(cg, v_pending, v_count);

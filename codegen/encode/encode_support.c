@@ -76,7 +76,7 @@ static bool grow_words(zf_encode_frame *frame, uint64_t **words, uint64_t used, 
 
 void zf_encode_finish(zf_encode_buffer *buffer) {
     if (buffer->pending == 0) return;
-    // Bits only begin where a push of bits made room for whole words, so these are inside the slack at worst.
+    // A push of bits makes room for those that then pend, too.
     memcpy(buffer->data + buffer->length * buffer->element, &buffer->bits, 8);
     buffer->length += (buffer->pending + buffer->width - 1) / buffer->width;
     buffer->pending = buffer->bits = 0;

@@ -15,10 +15,10 @@ static inline bool sample_read(const char *text, sample *out) {
     char *end;
     unsigned long every = strtoul(text, &end, 10), turn = 0;
     if (*end == ':') turn = strtoul(end + 1, &end, 10);
-    *out = (sample){(unsigned)every, every > 0 ? (unsigned)(turn % every) : 0};
+    *out = (sample){(unsigned)every, (unsigned)turn};
     return *end == 0 && out->every > 0;
 }
 
-static inline bool sample_has(sample s, unsigned number) { return (number + s.every - s.turn) % s.every == 0; }
+static inline bool sample_has(sample s, unsigned number) { return number % s.every == s.turn % s.every; }
 
 #endif
