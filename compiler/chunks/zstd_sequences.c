@@ -95,8 +95,8 @@ static uint32_t take(reader *r, unsigned count) {
     return (uint32_t)(word >> r->left % 8 & ((UINT64_C(1) << count) - 1));
 }
 
-static unsigned follow(reader *r, const zf_zstd_table *table, unsigned row) {
-    return table->base[row] + take(r, table->bits[row]);
+static uint16_t follow(reader *r, const zf_zstd_table *table, unsigned row) {
+    return (uint16_t)(table->base[row] + take(r, table->bits[row]));
 }
 
 /// The distance of a coded one, which becomes the most recent. 0: there is none.
@@ -113,30 +113,40 @@ static uint64_t distance_of(uint64_t coded, bool no_literals, uint32_t recent[3]
     return distance;
 }
 
-bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_bits bits, uint64_t literals, uint64_t sequences,
-                       zf_zstd_state *state) {
+bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded *block, zf_zstd_state *state,
+                       zf_zstd_piece *pieces) {
     enum { LITERALS, DISTANCES, COPIES };
+    zf_zstd_bits bits = block->bits;
     if (bits.size == 0 || bits.bytes[bits.size - 1] == 0) return false;
     reader r = {.from = bits, .left = 8 * bits.size - 9 + width_of(bits.bytes[bits.size - 1])};
-    unsigned row[ZF_ZSTD_KINDS];
-    for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) row[k] = take(&r, tables[k].log);
-    for (uint64_t left = sequences; left > 0; left--) {
+    uint16_t row[ZF_ZSTD_KINDS];
+    for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) row[k] = (uint16_t)take(&r, tables[k].log);
+    for (uint64_t number = 0; number < block->sequences; number++) {
+        zf_zstd_piece *piece = &pieces[number / ZF_ZSTD_PIECE];
+        if (number % ZF_ZSTD_PIECE == 0) {
+            *piece = (zf_zstd_piece){.high = r.left};
+            memcpy(piece->recent, state->recent, sizeof piece->recent);
+            memcpy(piece->row, row, sizeof piece->row);
+        }
         unsigned of_literals = tables[LITERALS].symbol[row[LITERALS]], of_copy = tables[COPIES].symbol[row[COPIES]];
         unsigned of_distance = tables[DISTANCES].symbol[row[DISTANCES]];
         uint64_t coded = (UINT64_C(1) << of_distance) + take(&r, of_distance);
         uint64_t copied = copies_least[of_copy] + take(&r, copies_bits[of_copy]);
         uint64_t before = literals_least[of_literals] + take(&r, literals_bits[of_literals]);
         uint64_t distance = distance_of(coded, before == 0, state->recent);
-        if (before > literals) return false;
-        literals -= before;
+        if (before > block->literals) return false;
+        block->literals -= before;
         state->made += before;
         if (r.bad || distance == 0 || distance > state->made || state->made > MADE_MOST) return false;
+        if (distance >> ZF_ZSTD_DISTANCE_BITS != 0) return false;
         state->made += copied;
-        if (left == 1) break; // the last one has no next rows
+        piece->low = r.left; // the last one of a piece has no next rows: those are known
+        piece->sequences++;
+        if (number + 1 == block->sequences) break;
         row[LITERALS] = follow(&r, &tables[LITERALS], row[LITERALS]);
         row[COPIES] = follow(&r, &tables[COPIES], row[COPIES]);
         row[DISTANCES] = follow(&r, &tables[DISTANCES], row[DISTANCES]);
     }
-    state->made += literals;
+    state->made += block->literals;
     return !r.bad && r.left == 0;
 }

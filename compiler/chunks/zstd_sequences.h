@@ -44,9 +44,28 @@ typedef struct zf_zstd_bits {
     uint64_t size;
 } zf_zstd_bits;
 
-/// Brings the state behind a block of so many literals and sequences, at least one. False: the bits are not such sequences, or
-/// copy from before the frame.
-bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_bits bits, uint64_t literals, uint64_t sequences,
-                       zf_zstd_state *state);
+enum {
+    ZF_ZSTD_PIECE = 1024,       ///< sequences of a piece, but for the last of a block
+    ZF_ZSTD_DISTANCE_BITS = 28, ///< of the longest distance
+};
+
+/// Sequences that follow each other: where the decoder is in front of them.
+typedef struct zf_zstd_piece {
+    uint64_t high, low;          ///< bits of the block: its own are those from `low` to below `high`
+    uint32_t recent[3];          ///< the last distances
+    uint16_t row[ZF_ZSTD_KINDS]; ///< of the first sequence
+    uint16_t sequences;
+} zf_zstd_piece;
+
+/// A block's sequences, at least one, and the bits that they are coded by.
+typedef struct zf_zstd_coded {
+    zf_zstd_bits bits;
+    uint64_t sequences, literals;
+} zf_zstd_coded;
+
+/// Brings the state behind a block, and notes its pieces, for which there is room. Leaves the literals behind the last sequence.
+/// False: the bits are not such sequences, copy from before the frame, or from as far as no decoder reaches.
+bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded *block, zf_zstd_state *state,
+                       zf_zstd_piece *pieces);
 
 #endif

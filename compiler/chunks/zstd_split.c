@@ -1,4 +1,5 @@
-// The parts of a frame by its headers (RFC 8878, section 3). Bits of literals and of sequences are copied as they are.
+// The parts of a frame by its headers (RFC 8878, section 3). Bits of literals are copied as they are, and those of sequences but
+// for the few that tell rows which are known.
 #include "compiler/chunks/zstd_split.h"
 
 #include <stdlib.h>
@@ -18,6 +19,11 @@ enum {
     TABLE_MOST = 80,      ///< bytes of a table's description: how, and 4 bits and at most 11 for each of 53 symbols
     CODES_MOST = 1 << 16, ///< of a block of the container: 256 MiB of rows
     PIECE = 2048,         ///< literals as they are, or of one byte, that a thread of a GPU makes
+    SEQUENCES_MOST = 0x7f00 + 0xffff,
+    PIECES_MOST = SEQUENCES_MOST / ZF_ZSTD_PIECE + 1, ///< of a block's sequences
+    HEAD = 3,                                         ///< words in front of the bits of a piece
+    SEQUENCE_BITS = 89,                               ///< of a sequence, at most: 31, 16, 16, 9, 9 and 8
+    WORDS_MOST = HEAD + ZF_ZSTD_PIECE * SEQUENCE_BITS / 64 + 1,
     KINDS = ZF_ZSTD_KINDS,
 };
 
@@ -47,11 +53,9 @@ static bool is_edge(const zf_graph *graph, uint32_t e, const wanted_edge *w) {
 bool zf_zstd_split_edges(const zf_graph *graph, zf_zstd_edges *out) {
     const wanted_edge wanted[] = {
         {"steps", ZF_K_U64, false, true, 0, 0, &out->steps},
-        {"steps.src", ZF_K_U8, true, true, 0, 0, &out->steps_src},
+        {"steps.src", ZF_K_U64, true, true, 0, 0, &out->steps_src},
         {"steps.rows", ZF_K_U16, false, false, 0, TABLES_ROWS, &out->tables},
         {"steps.rows.src", ZF_K_U8, true, true, 0, 0, &out->tables_src},
-        {"steps.which", ZF_K_U32, true, true, 1, 0, &out->tables_of},
-        {"steps.recent", ZF_K_U32, true, true, 3, 0, &out->recent},
         {"literals", ZF_K_U8, false, true, 0, 0, &out->literals},
         {"literals.src", ZF_K_U8, true, true, 0, 0, &out->literals_src},
         {"literals.code", ZF_K_U16, false, false, 0, CODE_ROWS, &out->codes},
@@ -121,17 +125,11 @@ typedef struct splitting {
 } splitting;
 
 static uint32_t stream_of(const splitting *s, uint32_t edge) { return (uint32_t)s->parts->shape->edges[edge].stored; }
-static uint64_t size_of(const splitting *s, uint32_t edge) { return s->parts->streams[stream_of(s, edge)].size; }
+static uint64_t size_of(const splitting *s, uint32_t edge) { return s->parts->streams[stream_of(s, edge)].elements; }
 static uint64_t *count_of(const splitting *s, uint32_t edge) { return &s->parts->counts[edge]; }
 
 static void put(splitting *s, uint32_t edge, const void *elements, uint64_t count) {
     zf_chunk_parts_append(s->parts, stream_of(s, edge), elements, count);
-}
-
-static void put_number(splitting *s, uint32_t edge, uint64_t number, unsigned bytes) {
-    uint8_t text[8];
-    for (unsigned k = 0; k < bytes; k++) text[k] = (uint8_t)(number >> 8 * k);
-    put(s, edge, text, bytes);
 }
 
 static void enter(splitting *s, uint32_t edge, const uint64_t *fields) {
@@ -163,17 +161,34 @@ static void put_even(splitting *s, uint32_t edge, uint32_t src, uint64_t rows) {
     *count += rows;
 }
 
-/// The head of a block, the bits of whose sequences follow. `which`: the number of its tables.
-static void put_block(splitting *s, uint32_t which, uint64_t literals, uint64_t sequences, uint64_t bytes) {
-    uint64_t *count = count_of(s, s->edges->steps), logs = sequences > 0 ? KINDS : 0;
-    if (literals == 0 && sequences == 0) return; // it makes nothing
-    enter(s, s->edges->steps, (uint64_t[]){*count, size_of(s, s->edges->steps_src), 3 + 3 + logs + bytes});
-    put_number(s, s->edges->steps_src, literals, 3);
-    put_number(s, s->edges->steps_src, sequences, 3);
-    for (unsigned k = 0; k < logs; k++) put_number(s, s->edges->steps_src, s->tables[k].log, 1);
-    put(s, s->edges->tables_of, &which, 1);
-    put(s, s->edges->recent, s->state.recent, 3);
-    *count += sequences + 1;
+/// Bits from `low` on, at most 64, the first of them in bit 0.
+static uint64_t word_at(zf_zstd_bits bits, uint64_t low, unsigned count) {
+    uint64_t word = 0, byte = low / 8, bytes = bits.size - byte < 8 ? bits.size - byte : 8;
+    memcpy(&word, bits.bytes + byte, bytes);
+    word >>= low % 8;
+    if (low % 8 > 0 && bits.size - byte > 8) word |= (uint64_t)bits.bytes[byte + 8] << (64 - low % 8);
+    return count < 64 ? word & ((UINT64_C(1) << count) - 1) : word;
+}
+
+/// A chunk of steps, as in the text of zstd_steps: sequences that follow each other, and the step of the literals behind them.
+static void put_steps(splitting *s, uint32_t which, const zf_zstd_piece *piece, zf_zstd_bits bits, uint64_t tail) {
+    uint64_t words[WORDS_MOST], logs[KINDS], *count = count_of(s, s->edges->steps), size = HEAD;
+    for (unsigned k = 0; k < KINDS; k++) logs[k] = piece->sequences > 0 ? s->tables[k].log : 0;
+    for (uint64_t at = piece->low; at < piece->high; at += 64)
+        words[size++] = word_at(bits, at, piece->high - at < 64 ? (unsigned)(piece->high - at) : 64);
+    uint64_t unused = 64 * (size - HEAD) - (piece->high - piece->low);
+    words[0] = piece->sequences | (uint64_t)piece->row[0] << 11 | (uint64_t)piece->row[1] << 20 | (uint64_t)piece->row[2] << 28 |
+               unused << 37 | tail << 43;
+    words[1] = piece->recent[0] | (uint64_t)piece->recent[1] << ZF_ZSTD_DISTANCE_BITS | logs[0] << 56 | logs[1] << 60;
+    words[2] = piece->recent[2] | (uint64_t)which << ZF_ZSTD_DISTANCE_BITS | logs[2] << 60;
+    enter(s, s->edges->steps, (uint64_t[]){*count, size_of(s, s->edges->steps_src), size});
+    put(s, s->edges->steps_src, words, size);
+    *count += piece->sequences + (tail > 0 ? 1u : 0u);
+}
+
+/// The step of literals of which no sequence takes some.
+static void put_tail(splitting *s, uint64_t literals) {
+    if (literals > 0) put_steps(s, 0, &(zf_zstd_piece){0}, (zf_zstd_bits){0}, literals);
 }
 
 // ---- Literals -------------------------------------------------------------------------------------------------
@@ -346,14 +361,20 @@ static zf_status take_packed(splitting *s, reader *r, zf_error *error) {
     if (sequences > 0) ZF_TRY(take_tables(s, r, error));
     uint64_t bytes = (uint64_t)(r->end - r->at);
     if (sequences == 0 && bytes > 0) return refuse(r, "a block has bytes behind its literals, and no sequences", error);
-    uint64_t tables = *count_of(s, s->edges->tables) / TABLES_ROWS;
-    put_block(s, sequences > 0 ? (uint32_t)tables - 1 : 0, literals, sequences, bytes);
-    zf_zstd_bits stream = {take(r, bytes), bytes};
-    put(s, s->edges->steps_src, stream.bytes, bytes);
-    if (sequences == 0)
+    if (sequences == 0) {
+        put_tail(s, literals);
         s->state.made += literals;
-    else if (!zf_zstd_sequences(s->tables, stream, literals, sequences, &s->state))
+        return ZF_OK;
+    }
+    uint32_t which = (uint32_t)(*count_of(s, s->edges->tables) / TABLES_ROWS - 1);
+    zf_zstd_coded coded = {{take(r, bytes), bytes}, sequences, literals};
+    zf_zstd_piece pieces[PIECES_MOST];
+    if (!zf_zstd_sequences(s->tables, &coded, &s->state, pieces))
         return refuse(r, "the bits of its sequences are wrong, or copy from before the frame", error);
+    for (uint64_t at = 0; at < sequences; at += ZF_ZSTD_PIECE) {
+        bool last = sequences - at <= ZF_ZSTD_PIECE;
+        put_steps(s, which, &pieces[at / ZF_ZSTD_PIECE], coded.bits, last ? coded.literals : 0);
+    }
     return ZF_OK;
 }
 
@@ -394,7 +415,7 @@ static zf_status take_blocks(splitting *s, reader *r, frame_head *head, zf_error
             ZF_TRY(take_packed(s, &inside, error));
         } else {
             put_plain(s, kind == STORED ? 1 : 0, from, size);
-            put_block(s, 0, size, 0, 0);
+            put_tail(s, size);
             s->state.made += size;
         }
         if (s->state.made - before > head->most) return refuse(r, "a block makes more bytes than one may", error);

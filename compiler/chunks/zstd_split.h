@@ -8,7 +8,7 @@
 
 /// Edges of the codec, by number.
 typedef struct zf_zstd_edges {
-    uint32_t steps, steps_src, tables, tables_src, tables_of, recent;
+    uint32_t steps, steps_src, tables, tables_src;
     uint32_t literals, literals_src, codes, codes_src, which;
 } zf_zstd_edges;
 

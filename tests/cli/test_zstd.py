@@ -186,11 +186,11 @@ class Zstd(Case):
         """Codecs with streams of these names, but not of this kind: refused, and nothing is read elsewhere."""
         good = frame([(0, 3, b"abc")], 3)
         codes = "algorithm own(src: u8[]{0}) -> u16[] non_parallel(chunk = 2048) {{ decode {{ emit k in 0..out.len: 0; }} }}\n"
-        steps = ("algorithm own(src: u8[] per chunk, rows: u16[], which: u32[{0}] per chunk, recent: u32[{1}]{2}) -> u64[] "
-                 "non_parallel(chunk = 65536) {{ decode {{ emit k in 0..out.len: 0; }} }}\n")
+        steps = "algorithm own(src: {0}[]{1}, rows: {2}[]) -> u64[] non_parallel(chunk = 2048) {{ decode {{ emit k in 0..out.len: 0; }} }}\n"
         whole = "zstd_split(steps: {}(rows: zstd_tables{}), literals: zstd_literals(code: {}))"
-        for text, codec in ((codes.format(""), whole.format("zstd_steps", "", "own")), (steps.format(2, 3, " per chunk"), whole.format("own", "", "zstd_codes")),
-                            (steps.format(1, 2, " per chunk"), whole.format("own", "", "zstd_codes")), (steps.format(1, "", ""), whole.format("own", "", "zstd_codes")),
+        for text, codec in ((codes.format(""), whole.format("zstd_steps", "", "own")), (steps.format("u8", " per chunk", "u16"), whole.format("own", "", "zstd_codes")),
+                            (steps.format("u64", "", "u16"), whole.format("own", "", "zstd_codes")),
+                            (steps.format("u64", " per chunk", "u32"), whole.format("own", "", "zstd_codes")),
                             ("", whole.format("zstd_steps", "", "zstd_codes(chunk: 1024)")), ("", whole.format("zstd_steps", "(chunk: 640)", "zstd_codes"))):
             self.file("f.zf", f"{text}table t {{ c: u8 = {codec}; }}\n")
             self.file("c", good)
@@ -250,10 +250,12 @@ class Zstd(Case):
                     self.refuses("too many", data, len(plain))
                 else:
                     self.decodes([(data, bytes(plain))])
-        for n in (127, 128, 0x7eff, 0x7f00, 40000):
+        for n in (127, 128, 1023, 1024, 1025, 2047, 2048, 2049, 0x7eff, 0x7f00, 40000):
             sequences = [((10 if k == 0 else 0, 0, 0), (2, 1, 2), (0, 0, 0)) for k in range(n)]  # three bytes from two before
-            plain = (b"ab" * 70000)[:10 + 3 * n]
-            self.decodes([(frame([block(plain[:10], sequences)], len(plain)), plain)], ("cpu",))
+            for left in (0, 3):  # literals behind the last sequence
+                plain = (b"ab" * 70000)[:10 + 3 * n] + b"cde"[:left]
+                literals = plain[:10] + b"cde"[:left]
+                self.decodes([(frame([block(literals, sequences)], len(plain)), plain)], ("cpu", "emu") if n < 3000 else ("cpu",))
 
     def test_codes(self):
         """Codes of literals from weights: whole ones up to 11 bits, and those that are none, though their streams could be read."""
