@@ -311,7 +311,7 @@ def gpu_program(name, gpu, emulated):
 
 
 def side_by_side(s, runs, limit=600):
-    """What programs print, run at once: most of their time goes into code that is made."""
+    """Runs programs at once, since most of their time goes into code that is made. Returns what each printed."""
     s.has(runs[0][0])
     with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
         return [summary(said) for said in pool.map(lambda words: s.run(*words, limit=limit), runs)]
@@ -452,6 +452,7 @@ SANITIZED = {
     "differential": lambda s: ["zf-differential", "--from", 1, "--count", max(4, s.options.sanitized // 20)],
     "differential_kernels": lambda s: ["differential_kernels"],
     "ranges": lambda s: ["gpu_ranges", "--device", s.device, "--own", 9],
+    "foreign": lambda s: ["gpu_foreign", "--device", s.device, "--count", max(4, s.options.sanitized // 4), "--canary", 0],
 }
 
 

@@ -14,6 +14,7 @@ typedef struct zf_chunk_finder {
     const char *name; ///< of the file
     const uint8_t *bytes;
     uint64_t size;
+    bool dictionary; ///< parts may need one, which is elsewhere
     const zf_chunk_format *format;
     zf_shared_library library;
     void *decoder;  ///< of the library; NULL: none yet

@@ -69,10 +69,9 @@ static zf_status read_header(const zf_chunk_finder *finder, zf_chunk_part *part,
     if (!single && !take_number(finder, part, 1, &window)) return cut(finder, part, error);
     uint64_t place = part->end;
     if (!take_number(finder, part, (form & 3) == 3 ? 4 : (unsigned)(form & 3), &dictionary)) return cut(finder, part, error);
-    if (dictionary != 0) {
-        zf_status status = zf_chunk_finder_refuse(finder, place, error, "a frame needs the dictionary %llu, and zipflow has none",
-                                                  (ull)dictionary);
-        return zf_fail_hint(error, status, "compress the file again without a dictionary");
+    if (dictionary != 0 && !finder->dictionary) {
+        zf_status status = zf_chunk_finder_refuse(finder, place, error, "a frame needs the dictionary %llu", (ull)dictionary);
+        return zf_fail_hint(error, status, "give it, with a codec that has one: `zstd_split_dictionary`");
     }
     unsigned bytes = 1u << (form >> 6);
     f->known = form >> 6 > 0 || single;
@@ -152,6 +151,10 @@ static zf_status find(zf_chunk_finder *finder, zf_chunk_part *part, zf_error *er
         return take_number(finder, part, 4, &bytes) && take(finder, part, bytes) ? ZF_OK : cut(finder, part, error);
     ZF_TRY(read_header(finder, part, &f, error));
     ZF_TRY(take_blocks(finder, part, &f, error));
+    if (!f.known && f.packed && finder->dictionary)
+        return zf_chunk_finder_refuse(finder, part->begin, error,
+                                      "a frame does not tell how many bytes it makes, as one with a "
+                                      "dictionary must");
     if (!f.known && f.packed) return count_rows(finder, part, error);
     part->rows = f.known ? f.rows : f.made;
     if (part->rows <= f.most && (f.packed || part->rows == f.made)) return ZF_OK;

@@ -137,7 +137,7 @@ bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded 
         if (before > block->literals) return false;
         block->literals -= before;
         state->made += before;
-        if (r.bad || distance == 0 || distance > state->made || state->made > MADE_MOST) return false;
+        if (r.bad || distance == 0 || distance > state->made + block->before || state->made > MADE_MOST) return false;
         if (distance >> ZF_ZSTD_DISTANCE_BITS != 0) return false;
         state->made += copied;
         piece->low = r.left; // the last one of a piece has no next rows: those are known

@@ -61,10 +61,11 @@ typedef struct zf_zstd_piece {
 typedef struct zf_zstd_coded {
     zf_zstd_bits bits;
     uint64_t sequences, literals;
+    uint64_t before; ///< bytes of a dictionary, which copies may reach
 } zf_zstd_coded;
 
 /// Brings the state behind a block, and notes its pieces, for which there is room. Leaves the literals behind the last sequence.
-/// False: the bits are not such sequences, copy from before the frame, or from as far as no decoder reaches.
+/// False: the bits are not such sequences, copy from before the frame and the dictionary, or from as far as no decoder reaches.
 bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded *block, zf_zstd_state *state,
                        zf_zstd_piece *pieces);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "compiler/chunks/chunk_finder.h"
-#include "compiler/chunks/zstd_sequences.h"
+#include "compiler/chunks/zstd_dictionary.h"
+#include "compiler/chunks/zstd_reader.h"
 
 typedef unsigned long long ull;
 
@@ -16,7 +16,6 @@ enum {
     WINDOW_LOG_MOST = 31,
     CODE_ROWS = 2048,
     TABLES_ROWS = 1280,   ///< of three tables
-    TABLE_MOST = 80,      ///< bytes of a table's description: how, and 4 bits and at most 11 for each of 53 symbols
     CODES_MOST = 1 << 16, ///< of a block of the container: 256 MiB of rows
     PIECE = 2048,         ///< literals as they are, or of one byte, that a thread of a GPU makes
     SEQUENCES_MOST = 0x7f00 + 0xffff,
@@ -26,6 +25,8 @@ enum {
     WORDS_MOST = HEAD + ZF_ZSTD_PIECE * SEQUENCE_BITS / 64 + 1,
     KINDS = ZF_ZSTD_KINDS,
 };
+
+#define NONE UINT32_MAX
 
 // ---- The codec ------------------------------------------------------------------------------------------------
 
@@ -50,6 +51,13 @@ static bool is_edge(const zf_graph *graph, uint32_t e, const wanted_edge *w) {
            (w->chunk == 0 || node->codec->chunk_size == w->chunk);
 }
 
+static uint32_t find_edge(const zf_graph *graph, const wanted_edge *w) {
+    for (uint32_t e = 1; e < graph->edge_count; e++) {
+        if (strcmp(graph->edges[e].path, w->path) == 0) return is_edge(graph, e, w) ? e : NONE;
+    }
+    return NONE;
+}
+
 bool zf_zstd_split_edges(const zf_graph *graph, zf_zstd_edges *out) {
     const wanted_edge wanted[] = {
         {"steps", ZF_K_U64, false, true, 0, 0, &out->steps},
@@ -63,64 +71,35 @@ bool zf_zstd_split_edges(const zf_graph *graph, zf_zstd_edges *out) {
         {"literals.which", ZF_K_U32, true, true, 1, 0, &out->which},
     };
     enum { WANTED = sizeof wanted / sizeof wanted[0] };
+    static const wanted_edge of_dictionary = {"dictionary", ZF_K_U8, true, false, 0, 0, NULL};
     const zf_inst *root = graph->nodes[0].inst;
-    if (graph->edge_count != 1 + WANTED || graph->param_count > 0) return false;
+    uint32_t more = graph->edge_count - 1 - WANTED; // a dictionary, or nothing
+    if (graph->edge_count < 1 + WANTED || more > 1 || graph->param_count > 0) return false;
     if (graph->edges[0].type.kind != ZF_K_U8 || root->pattern != ZF_NON_PARALLEL || root->lanes > 0) return false;
     for (uint32_t k = 0; k < WANTED; k++) {
-        uint32_t e = 1;
-        while (e < graph->edge_count && strcmp(graph->edges[e].path, wanted[k].path) != 0) e++;
-        if (e == graph->edge_count || !is_edge(graph, e, &wanted[k])) return false;
-        *wanted[k].edge = e;
+        *wanted[k].edge = find_edge(graph, &wanted[k]);
+        if (*wanted[k].edge == NONE) return false;
     }
-    return true;
+    out->dictionary = find_edge(graph, &of_dictionary);
+    return (more == 1) == (out->dictionary != NONE);
 }
-
-// ---- Reading --------------------------------------------------------------------------------------------------
-
-/// Bytes of a chunk that are not read yet. `bad`: more were asked for than there are.
-typedef struct reader {
-    const uint8_t *begin, *at, *end;
-    bool bad;
-} reader;
-
-static const uint8_t *take(reader *r, uint64_t bytes) {
-    const uint8_t *from = r->at;
-    if (bytes > (uint64_t)(r->end - r->at)) {
-        r->bad = true;
-        return r->at;
-    }
-    r->at += bytes;
-    return from;
-}
-
-static uint64_t take_number(reader *r, unsigned bytes) {
-    const uint8_t *from = take(r, bytes);
-    return r->bad ? 0 : zf_chunk_number(from, bytes);
-}
-
-static zf_status refuse(const reader *r, const char *why, zf_error *error) {
-    return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames cannot be taken apart: %s, at byte %llu", why,
-                    (ull)(r->at - r->begin));
-}
-
-static zf_status cut(const reader *r, zf_error *error) { return refuse(r, "it ends inside a frame", error); }
 
 // ---- Parts that are made ---------------------------------------------------------------------------------------------
 
 /// A frame on its way.
 typedef struct splitting {
     const zf_zstd_edges *edges;
+    zf_zstd_dictionary_parts *dictionary; ///< NULL: none
     zf_chunk_parts *parts;
     zf_zstd_frames *frames;
     const zf_zstd_chunk *chunk;
     uint64_t before; ///< rows of the block of the container, up to the frame
     uint64_t made;   ///< rows of the chunk, up to the frame
     // ---- of a frame
-    bool has_code;   ///< a block of it had one
-    bool has_tables; ///< a block of it had some, with these descriptions
-    uint8_t described[KINDS][TABLE_MOST];
-    unsigned described_bytes[KINDS];
-    zf_zstd_table tables[KINDS];
+    bool has_code;                       ///< of literals, of a block before or the dictionary
+    bool has_tables;                     ///< likewise
+    uint32_t code_number, tables_number; ///< theirs; NONE: the dictionary's, which the container's block does not have yet
+    zf_zstd_described tables;
     zf_zstd_state state; ///< up to the next block
 } splitting;
 
@@ -173,7 +152,7 @@ static uint64_t word_at(zf_zstd_bits bits, uint64_t low, unsigned count) {
 /// A chunk of steps, as in the text of zstd_steps: sequences that follow each other, and the step of the literals behind them.
 static void put_steps(splitting *s, uint32_t which, const zf_zstd_piece *piece, zf_zstd_bits bits, uint64_t tail) {
     uint64_t words[WORDS_MOST], logs[KINDS], *count = count_of(s, s->edges->steps), size = HEAD;
-    for (unsigned k = 0; k < KINDS; k++) logs[k] = piece->sequences > 0 ? s->tables[k].log : 0;
+    for (unsigned k = 0; k < KINDS; k++) logs[k] = piece->sequences > 0 ? s->tables.rows[k].log : 0;
     for (uint64_t at = piece->low; at < piece->high; at += 64)
         words[size++] = word_at(bits, at, piece->high - at < 64 ? (unsigned)(piece->high - at) : 64);
     uint64_t unused = 64 * (size - HEAD) - (piece->high - piece->low);
@@ -193,187 +172,137 @@ static void put_tail(splitting *s, uint64_t literals) {
 
 // ---- Literals -------------------------------------------------------------------------------------------------
 
-/// A number of the code of literals, whose weights the block has.
-static zf_status take_code(splitting *s, reader *r, zf_error *error) {
-    const uint8_t *from = r->at;
-    unsigned head = (unsigned)take_number(r, 1);
-    take(r, head < 128 ? head : (head - 126) / 2);
-    if (r->bad) return cut(r, error);
-    if (*count_of(s, s->edges->codes) / CODE_ROWS == CODES_MOST) {
-        zf_status status = refuse(r, "a block of the container has more than 65536 codes of literals", error);
+/// A chunk of rows of a code. The code's number becomes `*number`.
+static zf_status put_code(splitting *s, const zf_zstd_reader *r, const uint8_t *from, uint64_t bytes, uint32_t *number,
+                          zf_error *error) {
+    *number = (uint32_t)(*count_of(s, s->edges->codes) / CODE_ROWS);
+    if (*number == CODES_MOST) {
+        zf_status status = zf_zstd_refuse(r, "a block of the container has more than 65536 codes of literals", error);
         return zf_fail_hint(error, status, "give fewer rows per block, or longer frames");
     }
     put_even(s, s->edges->codes, s->edges->codes_src, CODE_ROWS);
-    put(s, s->edges->codes_src, from, (uint64_t)(r->at - from));
+    put(s, s->edges->codes_src, from, bytes);
+    return ZF_OK;
+}
+
+/// The code of a block that has one.
+static zf_status take_code(splitting *s, zf_zstd_reader *r, zf_error *error) {
+    uint64_t bytes;
+    const uint8_t *from = zf_zstd_pass_code(r, &bytes);
+    if (r->bad) return zf_zstd_cut(r, error);
     s->has_code = true;
+    return put_code(s, r, from, bytes, &s->code_number, error);
+}
+
+/// The code of a block that has none: that of a block before, or of the dictionary.
+static zf_status take_code_again(splitting *s, const zf_zstd_reader *r, zf_error *error) {
+    if (!s->has_code) return zf_zstd_refuse(r, "a block uses the code of the block before, which has none", error);
+    if (s->code_number != NONE) return ZF_OK;
+    zf_zstd_dictionary_parts *d = s->dictionary;
+    if (d->code == NONE) ZF_TRY(put_code(s, r, d->from.code, d->from.code_bytes, &d->code, error));
+    s->code_number = d->code;
     return ZF_OK;
 }
 
 /// Literals of one or four streams.
-static zf_status take_streams(splitting *s, reader *r, unsigned streams, uint64_t literals, zf_error *error) {
-    uint32_t which = (uint32_t)(*count_of(s, s->edges->codes) / CODE_ROWS) + 1;
+static zf_status take_streams(splitting *s, zf_zstd_reader *r, unsigned streams, uint64_t literals, zf_error *error) {
+    uint32_t which = s->code_number + 2;
     uint64_t sizes[4] = {0}, part = streams == 4 ? (literals + 3) / 4 : literals, left = (uint64_t)(r->end - r->at);
-    for (unsigned k = 0; k + 1 < streams; k++) sizes[k] = take_number(r, 2);
+    for (unsigned k = 0; k + 1 < streams; k++) sizes[k] = zf_zstd_take_number(r, 2);
     left -= streams == 4 ? 6 : 0;
-    if (r->bad || left < sizes[0] + sizes[1] + sizes[2]) return cut(r, error);
+    if (r->bad || left < sizes[0] + sizes[1] + sizes[2]) return zf_zstd_cut(r, error);
     sizes[streams - 1] = left - sizes[0] - sizes[1] - sizes[2];
     for (unsigned k = 0; k < streams; k++) {
         uint64_t rows = k + 1 < streams ? part : literals;
         if (rows > literals) rows = literals;
         literals -= rows;
-        const uint8_t *from = take(r, sizes[k]);
-        if (rows == 0 && (sizes[k] != 1 || *from != 1)) return refuse(r, "a stream without literals has bits", error);
+        const uint8_t *from = zf_zstd_take(r, sizes[k]);
+        if (rows == 0 && (sizes[k] != 1 || *from != 1)) return zf_zstd_refuse(r, "a stream without literals has bits", error);
         put_literals(s, which, from, sizes[k], rows);
     }
     return ZF_OK;
 }
 
-static zf_status take_literals(splitting *s, reader *block, uint64_t *literals, zf_error *error) {
+static zf_status take_literals(splitting *s, zf_zstd_reader *block, uint64_t *literals, zf_error *error) {
     enum { RAW, REPEATED, CODED };
     unsigned head = block->at < block->end ? *block->at : 0, kind = head & 3, form = head >> 2 & 3;
     if (kind < CODED) {
         unsigned bytes = form == 1 ? 2 : form == 3 ? 3 : 1;
-        *literals = take_number(block, bytes) >> (bytes == 1 ? 3 : 4);
-        const uint8_t *from = take(block, kind == RAW ? *literals : 1);
-        if (block->bad || *literals > BLOCK_MOST) return cut(block, error);
+        *literals = zf_zstd_take_number(block, bytes) >> (bytes == 1 ? 3 : 4);
+        const uint8_t *from = zf_zstd_take(block, kind == RAW ? *literals : 1);
+        if (block->bad || *literals > BLOCK_MOST) return zf_zstd_cut(block, error);
         put_plain(s, kind == RAW ? 1 : 0, from, *literals);
         return ZF_OK;
     }
     unsigned width = form < 2 ? 10 : form == 2 ? 14 : 18;
-    uint64_t sizes = take_number(block, form < 2 ? 3 : form == 2 ? 4 : 5) >> 4, mask = (UINT64_C(1) << width) - 1;
+    uint64_t sizes = zf_zstd_take_number(block, form < 2 ? 3 : form == 2 ? 4 : 5) >> 4, mask = (UINT64_C(1) << width) - 1;
     *literals = sizes & mask;
-    reader r = {.begin = block->begin, .at = take(block, sizes >> width & mask), .end = block->at};
-    if (block->bad || *literals > BLOCK_MOST) return cut(block, error);
-    if (kind == CODED) ZF_TRY(take_code(s, &r, error));
-    if (!s->has_code) return refuse(&r, "a block uses the code of the block before, which has none", error);
-    if (form != 0 && *literals < 6) return refuse(&r, "too few literals for four streams", error);
+    zf_zstd_reader r = {.begin = block->begin, .at = zf_zstd_take(block, sizes >> width & mask), .end = block->at};
+    if (block->bad || *literals > BLOCK_MOST) return zf_zstd_cut(block, error);
+    ZF_TRY(kind == CODED ? take_code(s, &r, error) : take_code_again(s, &r, error));
+    if (form != 0 && *literals < 6) return zf_zstd_refuse(&r, "too few literals for four streams", error);
     return take_streams(s, &r, form == 0 ? 1 : 4, *literals, error);
 }
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-/// Bits of a table, lowest first.
-typedef struct bits {
-    const uint8_t *bytes;
-    uint64_t at, end;
-} bits;
-
-/// Zeros stand behind the end.
-static unsigned peek(const bits *b, unsigned count) {
-    unsigned value = 0;
-    for (unsigned k = 0; k < count; k++) {
-        uint64_t at = b->at + k;
-        if (at < b->end) value |= (unsigned)(b->bytes[at / 8] >> at % 8 & 1) << k;
-    }
-    return value;
+/// A chunk of rows of three tables, whose number becomes `*number`.
+static void put_tables(splitting *s, const zf_zstd_described *from, uint32_t *number) {
+    *number = (uint32_t)(*count_of(s, s->edges->tables) / TABLES_ROWS);
+    put_even(s, s->edges->tables, s->edges->tables_src, TABLES_ROWS);
+    for (unsigned k = 0; k < KINDS; k++) put(s, s->edges->tables_src, from->text[k], from->bytes[k]);
 }
 
-static unsigned width_of(unsigned value) {
-    unsigned width = 0;
-    for (; value > 0; value >>= 1) width++;
-    return width;
-}
-
-/// Passes the description of a table: how many rows each symbol has. False: it is none.
-static bool pass_counts(reader *r, unsigned kind, zf_zstd_counts *out) {
-    bits b = {.bytes = r->at, .end = 8 * (uint64_t)(r->end - r->at)};
-    *out = (zf_zstd_counts){.log = (uint8_t)(peek(&b, 4) + 5)};
-    b.at = 4;
-    if (out->log > zf_zstd_log_most(kind)) return false;
-    unsigned left = (1u << out->log) + 1, symbol = 0;
-    while (left > 1) {
-        unsigned width = width_of(left), half = 1u << (width - 1), shorter = 2 * half - 1 - left, value = peek(&b, width);
-        if (symbol > zf_zstd_symbol_most(kind) || b.at > b.end) return false;
-        bool is_short = (value & (half - 1)) < shorter;
-        if (is_short)
-            value &= half - 1;
-        else if (value >= half)
-            value -= shorter;
-        b.at += is_short ? width - 1 : width;
-        unsigned rows = value == 0 ? 1 : value - 1;
-        if (rows >= left) return false;
-        out->of[symbol++] = (int16_t)(value == 0 ? -1 : (int)rows);
-        left -= rows;
-        for (unsigned more = value == 1 ? 3 : 0; more == 3 && b.at <= b.end;) {
-            more = peek(&b, 2);
-            b.at += 2;
-            symbol += more;
-        }
-    }
-    take(r, (b.at + 7) / 8);
-    return !r->bad;
-}
-
-/// Reads a table of a kind.
-static zf_status take_table(splitting *s, reader *r, unsigned kind, unsigned how, zf_error *error) {
-    enum { OWN, ONE };
-    const uint8_t *from = r->at;
-    zf_zstd_counts counts;
-    if (how == OWN) {
-        zf_zstd_table_own(kind, &s->tables[kind]);
-    } else if (how == ONE) {
-        unsigned symbol = (unsigned)take_number(r, 1);
-        if (symbol > zf_zstd_symbol_most(kind)) return refuse(r, "a table has a symbol that there is not", error);
-        zf_zstd_table_one(symbol, &s->tables[kind]);
-    } else {
-        if (!pass_counts(r, kind, &counts)) return refuse(r, "the description of a table is wrong", error);
-        zf_zstd_table_make(&counts, &s->tables[kind]);
-    }
-    if (r->bad) return cut(r, error);
-    uint64_t bytes = (uint64_t)(r->at - from);
-    if (bytes + 1 > TABLE_MOST) return refuse(r, "a table is longer than any can be", error);
-    s->described[kind][0] = (uint8_t)how;
-    memcpy(s->described[kind] + 1, from, bytes);
-    s->described_bytes[kind] = (unsigned)bytes + 1;
-    return ZF_OK;
-}
-
-/// Reads the three tables of a block. Those that are all of the block before stand once.
-static zf_status take_tables(splitting *s, reader *r, zf_error *error) {
-    enum { AGAIN = 3 };
-    unsigned kinds = (unsigned)take_number(r, 1);
-    if (r->bad) return cut(r, error);
-    if ((kinds & 3) != 0) return refuse(r, "bits that must be 0 are not", error);
-    bool own = kinds != (AGAIN << 6 | AGAIN << 4 | AGAIN << 2);
+/// Reads the three tables of a block. Those that are all of a block before, or of the dictionary, stand once.
+static zf_status take_tables(splitting *s, zf_zstd_reader *r, zf_error *error) {
+    unsigned kinds = (unsigned)zf_zstd_take_number(r, 1);
+    if (r->bad) return zf_zstd_cut(r, error);
+    if ((kinds & 3) != 0) return zf_zstd_refuse(r, "bits that must be 0 are not", error);
+    bool own = kinds != (ZF_ZSTD_AGAIN << 6 | ZF_ZSTD_AGAIN << 4 | ZF_ZSTD_AGAIN << 2);
     for (unsigned k = 0; k < KINDS; k++) {
         unsigned how = kinds >> (6 - 2 * k) & 3;
-        if (how == AGAIN && !s->has_tables) return refuse(r, "a block uses a table of the block before, which has none", error);
-        if (how != AGAIN) ZF_TRY(take_table(s, r, k, how, error));
+        if (how == ZF_ZSTD_AGAIN && !s->has_tables)
+            return zf_zstd_refuse(r, "a block uses a table of the block before, which has none", error);
+        if (how != ZF_ZSTD_AGAIN) ZF_TRY(zf_zstd_take_table(&s->tables, r, k, how, error));
     }
     s->has_tables = true;
-    if (!own) return ZF_OK;
-    put_even(s, s->edges->tables, s->edges->tables_src, TABLES_ROWS);
-    for (unsigned k = 0; k < KINDS; k++) put(s, s->edges->tables_src, s->described[k], s->described_bytes[k]);
+    if (own) {
+        put_tables(s, &s->tables, &s->tables_number);
+    } else if (s->tables_number == NONE) {
+        zf_zstd_dictionary_parts *d = s->dictionary;
+        if (d->tables == NONE) put_tables(s, &d->from.tables, &d->tables);
+        s->tables_number = d->tables;
+    }
     return ZF_OK;
 }
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
-static zf_status take_packed(splitting *s, reader *r, zf_error *error) {
+static zf_status take_packed(splitting *s, zf_zstd_reader *r, zf_error *error) {
     uint64_t literals = 0, sequences;
     ZF_TRY(take_literals(s, r, &literals, error));
-    sequences = take_number(r, 1);
+    sequences = zf_zstd_take_number(r, 1);
     if (sequences == 255)
-        sequences = take_number(r, 2) + 0x7f00;
+        sequences = zf_zstd_take_number(r, 2) + 0x7f00;
     else if (sequences >= 128)
-        sequences = ((sequences - 128) << 8) + take_number(r, 1);
-    if (r->bad) return cut(r, error);
+        sequences = ((sequences - 128) << 8) + zf_zstd_take_number(r, 1);
+    if (r->bad) return zf_zstd_cut(r, error);
     if (sequences > 0) ZF_TRY(take_tables(s, r, error));
     uint64_t bytes = (uint64_t)(r->end - r->at);
-    if (sequences == 0 && bytes > 0) return refuse(r, "a block has bytes behind its literals, and no sequences", error);
+    if (sequences == 0 && bytes > 0) return zf_zstd_refuse(r, "a block has bytes behind its literals, and no sequences", error);
     if (sequences == 0) {
         put_tail(s, literals);
         s->state.made += literals;
         return ZF_OK;
     }
-    uint32_t which = (uint32_t)(*count_of(s, s->edges->tables) / TABLES_ROWS - 1);
-    zf_zstd_coded coded = {{take(r, bytes), bytes}, sequences, literals};
+    zf_zstd_coded coded = {
+        {zf_zstd_take(r, bytes), bytes}, sequences, literals, s->dictionary != NULL ? s->dictionary->from.size : 0};
     zf_zstd_piece pieces[PIECES_MOST];
-    if (!zf_zstd_sequences(s->tables, &coded, &s->state, pieces))
-        return refuse(r, "the bits of its sequences are wrong, or copy from before the frame", error);
+    if (!zf_zstd_sequences(s->tables.rows, &coded, &s->state, pieces))
+        return zf_zstd_refuse(r, "the bits of its sequences are wrong, or copy from before the frame", error);
     for (uint64_t at = 0; at < sequences; at += ZF_ZSTD_PIECE) {
         bool last = sequences - at <= ZF_ZSTD_PIECE;
-        put_steps(s, which, &pieces[at / ZF_ZSTD_PIECE], coded.bits, last ? coded.literals : 0);
+        put_steps(s, s->tables_number, &pieces[at / ZF_ZSTD_PIECE], coded.bits, last ? coded.literals : 0);
     }
     return ZF_OK;
 }
@@ -386,31 +315,33 @@ typedef struct frame_head {
     uint32_t sum;
 } frame_head;
 
-static zf_status take_head(reader *r, frame_head *head, zf_error *error) {
-    unsigned form = (unsigned)take_number(r, 1), bytes = 1u << (form >> 6);
+static zf_status take_head(const splitting *s, zf_zstd_reader *r, frame_head *head, zf_error *error) {
+    unsigned form = (unsigned)zf_zstd_take_number(r, 1), bytes = 1u << (form >> 6);
     bool single = (form >> 5 & 1) != 0;
-    uint64_t window = single ? 0 : take_number(r, 1);
-    uint64_t dictionary = take_number(r, (form & 3) == 3 ? 4 : form & 3);
+    uint64_t window = single ? 0 : zf_zstd_take_number(r, 1);
+    uint64_t dictionary = zf_zstd_take_number(r, (form & 3) == 3 ? 4 : form & 3);
     *head = (frame_head){.known = form >> 6 > 0 || single, .checked = (form & 4) != 0};
-    if (head->known) head->rows = take_number(r, bytes) + (bytes == 2 ? 256 : 0);
-    if (r->bad) return cut(r, error);
-    if ((form & 8) != 0) return refuse(r, "a bit of a frame's header that must be 0 is not", error);
-    if (window >> 3 > WINDOW_LOG_MOST - 10) return refuse(r, "the exponent of a frame's window is above 31", error);
+    if (head->known) head->rows = zf_zstd_take_number(r, bytes) + (bytes == 2 ? 256 : 0);
+    if (r->bad) return zf_zstd_cut(r, error);
+    if ((form & 8) != 0) return zf_zstd_refuse(r, "a bit of a frame's header that must be 0 is not", error);
+    if (window >> 3 > WINDOW_LOG_MOST - 10) return zf_zstd_refuse(r, "the exponent of a frame's window is above 31", error);
     window = single ? head->rows : (8 + (window & 7)) << (7 + (window >> 3));
     head->most = window < BLOCK_MOST ? window : BLOCK_MOST;
-    return dictionary == 0 ? ZF_OK : refuse(r, "a frame needs a dictionary", error);
+    if (dictionary == 0 || (s->dictionary != NULL && s->dictionary->from.made && s->dictionary->from.id == dictionary))
+        return ZF_OK;
+    return zf_zstd_refuse(r, s->dictionary == NULL ? "a frame needs a dictionary" : "a frame needs another dictionary", error);
 }
 
 /// Takes the blocks of a frame, and its checksum.
-static zf_status take_blocks(splitting *s, reader *r, frame_head *head, zf_error *error) {
+static zf_status take_blocks(splitting *s, zf_zstd_reader *r, frame_head *head, zf_error *error) {
     enum { STORED, REPEATED, PACKED };
     for (uint64_t block = 0; (block & 1) == 0;) {
-        block = take_number(r, 3);
+        block = zf_zstd_take_number(r, 3);
         uint64_t kind = block >> 1 & 3, size = block >> 3, before = s->state.made;
-        if (!r->bad && (kind > PACKED || size > head->most)) return refuse(r, "the header of a block is wrong", error);
-        const uint8_t *from = take(r, kind == REPEATED ? 1 : size);
-        if (r->bad) return cut(r, error);
-        reader inside = {.begin = r->begin, .at = from, .end = r->at};
+        if (!r->bad && (kind > PACKED || size > head->most)) return zf_zstd_refuse(r, "the header of a block is wrong", error);
+        const uint8_t *from = zf_zstd_take(r, kind == REPEATED ? 1 : size);
+        if (r->bad) return zf_zstd_cut(r, error);
+        zf_zstd_reader inside = {.begin = r->begin, .at = from, .end = r->at};
         if (kind == PACKED) {
             ZF_TRY(take_packed(s, &inside, error));
         } else {
@@ -418,22 +349,22 @@ static zf_status take_blocks(splitting *s, reader *r, frame_head *head, zf_error
             put_tail(s, size);
             s->state.made += size;
         }
-        if (s->state.made - before > head->most) return refuse(r, "a block makes more bytes than one may", error);
+        if (s->state.made - before > head->most) return zf_zstd_refuse(r, "a block makes more bytes than one may", error);
         if (s->made + s->state.made > s->chunk->rows) break; // which is said for the whole chunk
     }
     if (s->made + s->state.made > s->chunk->rows)
         return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames make more than %llu bytes", (ull)s->chunk->rows);
-    head->sum = head->checked ? (uint32_t)take_number(r, 4) : 0;
-    return r->bad ? cut(r, error) : ZF_OK;
+    head->sum = head->checked ? (uint32_t)zf_zstd_take_number(r, 4) : 0;
+    return r->bad ? zf_zstd_cut(r, error) : ZF_OK;
 }
 
 /// Passes a frame that is to be skipped. False: the next one is another.
-static zf_status pass_skipped(reader *r, bool *skipped, zf_error *error) {
-    uint64_t magic = take_number(r, 4);
+static zf_status pass_skipped(zf_zstd_reader *r, bool *skipped, zf_error *error) {
+    uint64_t magic = zf_zstd_take_number(r, 4);
     *skipped = magic >> 4 == 0x184d2a5;
-    if (*skipped) take(r, take_number(r, 4));
-    if (r->bad) return cut(r, error);
-    return *skipped || magic == 0xfd2fb528 ? ZF_OK : refuse(r, "no frame of Zstandard begins here", error);
+    if (*skipped) zf_zstd_take(r, zf_zstd_take_number(r, 4));
+    if (r->bad) return zf_zstd_cut(r, error);
+    return *skipped || magic == 0xfd2fb528 ? ZF_OK : zf_zstd_refuse(r, "no frame of Zstandard begins here", error);
 }
 
 /// Notes a frame's checksum.
@@ -450,25 +381,45 @@ static zf_status note_sum(splitting *s, uint32_t sum, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status take_frame(splitting *s, reader *r, zf_error *error) {
-    frame_head head;
-    s->has_code = s->has_tables = false;
+static void begin_frame(splitting *s) {
+    const zf_zstd_dictionary *d = s->dictionary != NULL ? &s->dictionary->from : NULL;
     s->state = (zf_zstd_state){.recent = {1, 4, 8}};
-    ZF_TRY(take_head(r, &head, error));
+    s->has_code = s->has_tables = d != NULL && d->made;
+    s->code_number = s->tables_number = NONE;
+    if (d == NULL) return;
+    memcpy(s->state.recent, d->recent, sizeof d->recent);
+    if (d->made) s->tables = d->tables;
+}
+
+static zf_status take_frame(splitting *s, zf_zstd_reader *r, zf_error *error) {
+    frame_head head;
+    begin_frame(s);
+    ZF_TRY(take_head(s, r, &head, error));
     ZF_TRY(take_blocks(s, r, &head, error));
-    if (head.known && s->state.made != head.rows) return refuse(r, "the content size that a frame tells is wrong", error);
+    if (head.known && s->state.made != head.rows) return zf_zstd_refuse(r, "the content size that a frame tells is wrong", error);
     if (head.checked) ZF_TRY(note_sum(s, head.sum, error));
+    // Distances are told from the begin of the chunk, and the dictionary stands in front of it.
+    if (s->dictionary != NULL && s->made > 0 && s->state.made > 0)
+        return zf_zstd_refuse(r, "with a dictionary a chunk is one frame", error);
     s->made += s->state.made;
     s->before += s->state.made;
     return ZF_OK;
 }
 
-zf_status zf_zstd_split(const zf_zstd_edges *edges, const zf_zstd_chunk *chunk, uint64_t row, zf_chunk_parts *parts,
-                        zf_zstd_frames *frames, zf_error *error) {
+// ---- Chunks ---------------------------------------------------------------------------------------------------
+
+void zf_zstd_split_begin(zf_zstd_dictionary_parts *dictionary, const zf_zstd_edges *edges, zf_chunk_parts *parts) {
+    uint32_t stream = (uint32_t)parts->shape->edges[edges->dictionary].stored;
+    zf_chunk_parts_append(parts, stream, dictionary->from.content, dictionary->from.size);
+    dictionary->code = dictionary->tables = NONE;
+}
+
+zf_status zf_zstd_split(const zf_zstd_edges *edges, zf_zstd_dictionary_parts *dictionary, const zf_zstd_chunk *chunk,
+                        uint64_t row, zf_chunk_parts *parts, zf_zstd_frames *frames, zf_error *error) {
     static const uint8_t nothing[1];
     const uint8_t *bytes = chunk->size > 0 ? chunk->bytes : nothing;
-    splitting s = {.edges = edges, .parts = parts, .frames = frames, .chunk = chunk, .before = row};
-    reader r = {bytes, bytes, bytes + chunk->size, false};
+    splitting s = {.edges = edges, .dictionary = dictionary, .parts = parts, .frames = frames, .chunk = chunk, .before = row};
+    zf_zstd_reader r = {.begin = bytes, .at = bytes, .end = bytes + chunk->size};
     uint64_t steps = *count_of(&s, edges->steps), literals = *count_of(&s, edges->literals);
     while (r.at < r.end) {
         bool skipped;

@@ -35,6 +35,7 @@ typedef struct wrapped {
     const zf_wrapped_column *from;
     bool split; ///< chunks are frames of Zstandard, which are taken apart
     zf_zstd_edges edges;
+    zf_zstd_dictionary_parts dictionary; ///< if there is an edge for it
     const zf_decoder *decoder;
     const zf_abi_code *code;
     uint32_t shape;
@@ -68,7 +69,7 @@ static zf_status refuse_rows(const zf_column *column, const char *why, zf_error 
 
 /// Whether the streams of an algorithm are called like those of `zstd_split`.
 static bool looks_split(const zf_inst *inst) {
-    return inst->stream_count == 2 && strcmp(inst->streams[0]->name, "steps") == 0 &&
+    return inst->stream_count >= 2 && strcmp(inst->streams[0]->name, "steps") == 0 &&
            strcmp(inst->streams[1]->name, "literals") == 0;
 }
 
@@ -186,16 +187,20 @@ static zf_status fail_chunk(const wrapped *w, const cut *at, size_t k, zf_status
                          at->first + k);
 }
 
+static bool has_dictionary(const wrapped *w) { return w->split && w->edges.dictionary != UINT32_MAX; }
+
 /// Puts the chunks one behind the other, and says where each one is; or takes them apart.
-static zf_status gather(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
+static zf_status gather(wrapped *w, const cut *at, block_memory *m, zf_error *error) {
     if (!zf_chunk_parts_begin(&m->parts, &w->decoder->shape)) return no_memory(error);
+    zf_zstd_dictionary_parts *dictionary = has_dictionary(w) ? &w->dictionary : NULL;
     if (!w->split) zf_chunk_parts_reserve(&m->parts, 0, at->bytes);
+    if (dictionary != NULL) zf_zstd_split_begin(dictionary, &w->edges, &m->parts);
     uint64_t row = 0, byte = 0;
     for (size_t k = 0; k < at->count; k++) {
         const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
         if (w->split) {
             zf_zstd_chunk frames = {chunk->bytes, chunk->size, chunk->rows, k};
-            zf_status status = zf_zstd_split(&w->edges, &frames, row, &m->parts, &m->frames, error);
+            zf_status status = zf_zstd_split(&w->edges, dictionary, &frames, row, &m->parts, &m->frames, error);
             if (status != ZF_OK) return fail_chunk(w, at, k, status, error);
         } else {
             zf_chunk_parts_enter(&m->parts, 0, (uint64_t[]){row, byte, chunk->size});
@@ -267,8 +272,8 @@ static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf
     return m->zones != NULL ? ZF_OK : no_memory(error);
 }
 
-static zf_status make_block(const wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block,
-                            uint64_t *size, zf_error *error) {
+static zf_status make_block(wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block, uint64_t *size,
+                            zf_error *error) {
     const zf_shape *shape = &w->decoder->shape;
     ZF_TRY(gather(w, at, m, error));
     *block = (zf_block_data){.rows = at->rows,
@@ -295,7 +300,7 @@ static zf_status make_block(const wrapped *w, const cut *at, const char *place, 
     return status;
 }
 
-static zf_status write_block(const wrapped *w, const cut *at, zf_error *error) {
+static zf_status write_block(wrapped *w, const cut *at, zf_error *error) {
     char place[256];
     block_memory m = {0};
     zf_block_data block;
@@ -344,6 +349,15 @@ static zf_status find_decoder(wrapped *w, const uint32_t *edges, uint32_t edge_c
     return ZF_OK;
 }
 
+static zf_status read_dictionary(wrapped *w, zf_error *error) {
+    const zf_wrapped_column *from = w->from;
+    if (!has_dictionary(w)) return ZF_OK;
+    if (from->dictionary == NULL)
+        return refuse(w->job->column, "its codec needs a dictionary", "give the one that its chunks were compressed with", error);
+    zf_status status = zf_zstd_dictionary_read(from->dictionary, from->dictionary_size, &w->dictionary.from, error);
+    return status == ZF_OK ? ZF_OK : zf_fail_place(error, status, "column %.128s", from->name);
+}
+
 /// The decoder of frames that are taken apart: its edges first.
 static zf_status find_split(wrapped *w, zf_cached_decoder **held, zf_error *error) {
     ZF_TRY(find_decoder(w, NULL, 0, held, error));
@@ -351,6 +365,7 @@ static zf_status find_split(wrapped *w, zf_cached_decoder **held, zf_error *erro
     zf_program_decoder_release(w->all->table->program, *held);
     *held = NULL;
     if (!split) return refuse_codec(w->job->column, "it is no codec of chunks that can be wrapped", error);
+    ZF_TRY(read_dictionary(w, error));
     const uint32_t edges[] = {0, w->edges.steps, w->edges.literals};
     return find_decoder(w, edges, 3, held, error);
 }
@@ -364,6 +379,8 @@ static zf_status write_column(wrapped *w, zf_error *error) {
     ZF_TRY(w->split ? find_split(w, &held, error) : find_decoder(w, &column_edge, 1, &held, error));
     bool known = w->split || is_single(w->decoder, w->job->column->codec->alternatives[0]);
     zf_status status = known ? ZF_OK : refuse_codec(w->job->column, "its stream has a codec of its own", error);
+    if (status == ZF_OK && w->from->dictionary != NULL && !has_dictionary(w))
+        status = refuse(w->job->column, "its codec has no dictionary", "name `zstd_split_dictionary`, or give none", error);
     const zf_shape *shape = &w->decoder->shape;
     if (status == ZF_OK) status = zf_writer_shape(w->job->writer, w->job->index, shape, &w->shape, error);
     if (status == ZF_OK) status = zf_decoder_code_for(held->decoder, none, &w->code, error);

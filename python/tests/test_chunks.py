@@ -485,6 +485,27 @@ def test_frames_taken_apart(path):
     assert "taken apart: it ends inside a frame, at byte" in str(error) and error.place.endswith("block 0, chunk 1")
 
 
+def test_dictionaries(path):
+    """The dictionary of a column comes with its name; `cli.zstd_dictionary` has frames that use theirs."""
+    data = words(60_000)
+    chunks = [(pa.Codec("zstd").compress(data, asbytes=True), len(data))]
+    codec = SPLIT.replace("zstd_split", "zstd_split_dictionary")
+    for dictionary in (b"any bytes", bytearray(b"any bytes"), memoryview(b"any bytes"), b""):
+        zf.write_chunks({"text": chunks}, path, {"text": codec}, dictionaries={"text": dictionary})
+        assert read(path) == data
+    with pytest.raises(zf.UsageError, match="needs a dictionary"):
+        zf.write_chunks({"text": chunks}, path, {"text": codec})
+    with pytest.raises(zf.UsageError, match="has no dictionary"):
+        zf.write_chunks({"text": chunks}, path, {"text": SPLIT}, dictionaries={"text": b"any bytes"})
+    with pytest.raises(zf.UsageError, match="'other'"):
+        zf.write_chunks({"text": chunks}, path, {"text": codec}, dictionaries={"other": b"any bytes"})
+    with pytest.raises(TypeError, match="must be bytes, not str"):
+        zf.write_chunks({"text": chunks}, path, {"text": codec}, dictionaries={"text": "any text"})
+    with pytest.raises(zf.InputError, match="the dictionary is wrong") as error:
+        zf.write_chunks({"text": chunks}, path, {"text": codec}, dictionaries={"text": bytes.fromhex("37a430ec0100000000")})
+    assert error.value.code == "ZF1512" and error.value.place == "column text"
+
+
 def test_damaged_files(tmp_path):
     (tmp_path / "out").mkdir()
     path, file = tmp_path / "out" / "t.zfd", tmp_path / "t.gz"

@@ -327,6 +327,7 @@ def write_chunks(
     threads: int = 0,
     zones: bool = False,
     metadata: Mapping[str, bytes | str] | None = None,
+    dictionaries: Mapping[str, bytes | bytearray | memoryview] | None = None,
 ) -> dict[str, tuple[int, int]]: ...
 def write_table(
     table: _ArrowStream | str | os.PathLike[str],

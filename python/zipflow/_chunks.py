@@ -46,8 +46,8 @@ def _compare(has, names, what):
         raise refuse(UsageError, f"{what} and the data differ in the columns {', '.join(sorted(map(str, wrong)))}")
 
 
-def _parts_of_file(path):
-    """The chunks of a `.gz` or `.zst` file."""
+def _parts_of_file(path, dictionary):
+    """The chunks of a `.gz` or `.zst` file, which may need a dictionary."""
     from array import array  # here: `import zipflow` need not wait for it
 
     from . import _compile
@@ -58,14 +58,14 @@ def _parts_of_file(path):
             data = file.read()
     except OSError as error:
         raise of_system(error, path) from None
-    sizes, rows = _compile.find_chunks(os.fsencode(path), data)
+    sizes, rows = _compile.find_chunks(os.fsencode(path), data, dictionary)
     return data, array("Q", sizes), array("Q", rows), None
 
 
-def _parts_of(chunks, name):
+def _parts_of(chunks, name, dictionary):
     """The chunks of a column as the compiler takes them: an iterable of pairs, or the parts of one buffer."""
     if isinstance(chunks, (str, os.PathLike)):
-        return _parts_of_file(chunks)
+        return _parts_of_file(chunks, dictionary)
     if not hasattr(chunks, "items"):
         return (chunks,)
     parts = dict(chunks)
@@ -74,6 +74,19 @@ def _parts_of(chunks, name):
         raise refuse(UsageError, f"the chunks of column {name!r} need bytes, sizes and rows, and may have offsets: " +
                      (f"they have {more[0]!r}" if more else f"they lack {', '.join(sorted(lacks))}"), f"column {name}")
     return tuple(map(parts.get, _PARTS))
+
+
+def _dictionaries_of(dictionaries, names):
+    """The dictionaries of columns, as bytes."""
+    if not hasattr(dictionaries, "items"):
+        raise TypeError(f"dictionaries must be a mapping of columns to bytes, not {type(dictionaries).__name__}")
+    texts = dict(dictionaries)
+    for name, text in texts.items():
+        if name not in names:
+            raise refuse(UsageError, f"dictionaries has a column that the data lack: {name!r}")
+        if not isinstance(text, (bytes, bytearray, memoryview)):
+            raise TypeError(f"the dictionary of column {name!r} must be bytes, not {type(text).__name__}")
+    return {name: bytes(text) for name, text in texts.items()}
 
 
 def _pairs_of(metadata):
@@ -89,7 +102,7 @@ def _pairs_of(metadata):
     return tuple(pairs)
 
 
-def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, threads=0, zones=False, metadata=None):
+def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, threads=0, zones=False, metadata=None, dictionaries=None):
     """Writes chunks that other programs compressed to the file `path`, as they are, and returns {column: (plain bytes, stored bytes)}.
 
     columns: {column: chunks}, in the order of the column's rows. Chunks are an iterable of pairs (bytes, rows): bytes-like data that is
@@ -104,7 +117,8 @@ def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, thr
     name. The codec is a `non_parallel` algorithm with one stream `u8[] per chunk`, without alternatives; rows are neither null, strings nor
     lists. A chunk has at most the rows that the codec's `chunk: N` says; chunks of booleans have a multiple of 8, but for a block's last.
     rows_per_block: the rows from which on a block takes no more chunks; 0: 16 MiB of values. threads: 0: one per core. zones: keep minimum
-    and maximum of every 65,536 rows. metadata: {key: bytes or text}, which the file keeps (`File.metadata`).
+    and maximum of every 65,536 rows. metadata: {key: bytes or text}, which the file keeps (`File.metadata`). dictionaries: {column: bytes},
+    for columns whose codec is `zstd_split_dictionary`: what the frames were compressed with. Each frame is a chunk then.
 
     No chunk is copied before its block is written; objects are held until the call ends, and must not change meanwhile. Every block is
     decoded before it is written, so that wrong sizes and damaged bytes are found; rows are compared with nothing, since their source is
@@ -133,7 +147,9 @@ def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, thr
     if isinstance(codecs, Program):
         _compare(identifiers, names, "the program's table")
         names = identifiers
-    given = tuple((identifier.encode(), name.encode(), *_parts_of(columns[name], name)) for identifier, name in zip(identifiers, names))
+    texts = _dictionaries_of(dictionaries or {}, names)
+    given = tuple((identifier.encode(), name.encode(), texts.get(name), *_parts_of(columns[name], name, name in texts))
+                  for identifier, name in zip(identifiers, names))
     try:
         stats = _compile.wrap(program._get(), given, target, bool(overwrite), rows_per_block, threads, bool(zones), pairs)
     except ZipflowError as error:

@@ -270,7 +270,7 @@ class Found(Case):
         frame = stored(b"abcdef")
         self.refuse("zs", frame[:5] + b"\7" + frame[6:], "ZF1510", "says that it makes 7 bytes; its blocks make 6", "c.packed, byte 0")
         self.refuse("zs", frame + MAGIC + b"\x23" + struct.pack("<I", 77) + b"\1\1\0\0", "ZF1510", "needs the dictionary 77",
-                    "without a dictionary", f"c.packed, byte {len(frame) + 5}")
+                    "zstd_split_dictionary", f"c.packed, byte {len(frame) + 5}")
         self.refuse("zs", frame + skipped(b"abc")[:-1], "ZF1510", "the file ends inside the frame that begins at byte")
         self.refuse("zs", frame[:9] + b"\7" + frame[10:], "ZF1510", "no block can begin like this", "c.packed, byte 9")
         self.refuse("zs", frame[:4] + b"\xa8" + frame[5:], "ZF1510", "must be 0", "c.packed, byte 4")

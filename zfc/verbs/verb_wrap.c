@@ -24,12 +24,13 @@ static int usage(const char *message) { return zf_report_usage("wrap", "%s", mes
 
 /// A column's files.
 typedef struct input {
-    char *name;       ///< of the column
-    const char *path; ///< of the chunks
-    char *list;       ///< path of their sizes
-    bool listed;      ///< by --sizes
-    bool found;       ///< there is no list
-    zf_text bytes, text;
+    char *name;             ///< of the column
+    const char *path;       ///< of the chunks
+    char *list;             ///< path of their sizes
+    bool listed;            ///< by --sizes
+    bool found;             ///< there is no list
+    const char *dictionary; ///< path; NULL: none
+    zf_text bytes, text, dictionary_bytes;
     zf_wrapped_chunk *chunks;
     size_t count, room;
 } input;
@@ -44,6 +45,7 @@ static void free_inputs(input *inputs, size_t count) {
             free(inputs[k].chunks);
         zf_text_free(&inputs[k].bytes);
         zf_text_free(&inputs[k].text);
+        zf_text_free(&inputs[k].dictionary_bytes);
     }
     free(inputs);
 }
@@ -142,7 +144,8 @@ static zf_found_chunks found_in(const input *in) {
 
 static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_error *error) {
     in->found = true;
-    zf_status status = zf_chunks_find(in->path, in->bytes.data, in->bytes.length, &in->chunks, &in->count, error);
+    zf_status status =
+        zf_chunks_find(in->path, in->bytes.data, in->bytes.length, in->dictionary != NULL, &in->chunks, &in->count, error);
     if (status != ZF_OK) return status;
     zf_found_chunks found = found_in(in);
     return zf_found_check(&found, table, quiet, error);
@@ -151,6 +154,10 @@ static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_er
 static zf_status read_input(input *in, zf_files_read *files, const zf_table *table, bool quiet, zf_error *error) {
     ZF_TRY(zf_files_note(files, in->path, error));
     ZF_TRY(read_file(in->path, &in->bytes, error));
+    if (in->dictionary != NULL) {
+        ZF_TRY(zf_files_note(files, in->dictionary, error));
+        ZF_TRY(read_file(in->dictionary, &in->dictionary_bytes, error));
+    }
     bool listed = in->listed || access(in->list, F_OK) == 0 || errno != ENOENT;
     return listed ? read_list(in, files, error) : find_chunks(in, table, quiet, error);
 }
@@ -163,7 +170,37 @@ static int no_memory(void) {
     return zf_report("wrap", &error);
 }
 
-/// Reads the operands and --sizes. Returns the exit status, after printing what is wrong.
+/// Finds the column that COLUMN=FILE of an option names. NULL: there is none, which is reported.
+static input *column_of(const zf_arguments *arguments, input *inputs, const char *option, const char *text) {
+    const char *equals = strchr(text, '=');
+    size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+    for (int k = 0; equals != NULL && equals[1] != 0 && k < arguments->operand_count; k++) {
+        if (strlen(inputs[k].name) == length && memcmp(inputs[k].name, text, length) == 0) return &inputs[k];
+    }
+    zf_report_usage("wrap", "--%s needs COLUMN=FILE with a column among the operands, not `%.64s`", option, text);
+    return NULL;
+}
+
+/// Reads --sizes or --dictionary. Returns the exit status.
+static int read_option(const zf_arguments *arguments, input *inputs, const char *option, const char *text) {
+    bool sizes = strcmp(option, "sizes") == 0;
+    input *in = column_of(arguments, inputs, option, text);
+    if (in == NULL) return EXIT_BAD_USAGE;
+    if (sizes ? in->listed : in->dictionary != NULL) return zf_report_usage("wrap", "--%s names `%.64s` twice", option, in->name);
+    const char *path = strchr(text, '=') + 1;
+    if (!sizes) {
+        in->dictionary = path;
+        return EXIT_GOOD;
+    }
+    char *list = strdup(path);
+    if (list == NULL) return no_memory();
+    in->listed = true;
+    free(in->list);
+    in->list = list;
+    return EXIT_GOOD;
+}
+
+/// Reads the operands and the options of columns. Returns the exit status, after printing what is wrong.
 static int read_operands(const zf_arguments *arguments, input *inputs) {
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *text = arguments->operands[i], *equals = strchr(text, '=');
@@ -178,20 +215,10 @@ static int read_operands(const zf_arguments *arguments, input *inputs) {
         memcpy(inputs[i].list + length, ".sizes", sizeof ".sizes");
     }
     for (int i = 0; i < arguments->given_count; i++) {
-        if (strcmp(arguments->given[i].option->name, "sizes") != 0) continue;
-        const char *text = arguments->given[i].value, *equals = strchr(text, '=');
-        int k = 0;
-        size_t length = equals != NULL ? (size_t)(equals - text) : 0;
-        while (k < arguments->operand_count && (strlen(inputs[k].name) != length || memcmp(inputs[k].name, text, length) != 0))
-            k++;
-        if (equals == NULL || equals[1] == 0 || k == arguments->operand_count)
-            return zf_report_usage("wrap", "--sizes needs COLUMN=FILE with a column among the operands, not `%.64s`", text);
-        if (inputs[k].listed) return zf_report_usage("wrap", "--sizes names `%.64s` twice", inputs[k].name);
-        inputs[k].listed = true;
-        char *list = strdup(equals + 1);
-        if (list == NULL) return no_memory();
-        free(inputs[k].list);
-        inputs[k].list = list;
+        const char *option = arguments->given[i].option->name;
+        if (strcmp(option, "sizes") != 0 && strcmp(option, "dictionary") != 0) continue;
+        int status = read_option(arguments, inputs, option, arguments->given[i].value);
+        if (status != EXIT_GOOD) return status;
     }
     return EXIT_GOOD;
 }
@@ -225,6 +252,9 @@ static zf_status wrap(const wrapping *w, zf_session *session, zf_program *progra
         input *in = &w->inputs[k];
         status = read_input(in, files, table, session->quiet, error);
         columns[k] = (zf_wrapped_column){.name = in->name, .chunks = in->chunks, .chunk_count = in->count};
+        if (in->dictionary == NULL) continue;
+        columns[k].dictionary = in->dictionary_bytes.data != NULL ? in->dictionary_bytes.data : "";
+        columns[k].dictionary_size = in->dictionary_bytes.length;
     }
     for (size_t k = 0; status == ZF_OK && w->count > 0 && k < w->inputs[0].count; k++) rows += w->inputs[0].chunks[k].rows;
     if (status == ZF_OK) status = zf_files_unchanged(files, error); // all of it is in memory

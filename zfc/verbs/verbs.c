@@ -67,6 +67,8 @@ static const zf_option
              "the sizes of the column's chunks (default: the file of the chunks with .sizes behind its name, and for `.gz` and "
              "`.zst` files "
              "without it, those that are found); once for each column"},
+    dictionary = {"dictionary", 0, "COLUMN=FILE", NULL,
+                  "what the column's frames of Zstandard were compressed with; once for each column"},
     rows_of_chunks = {"rows-per-block", 0, "N", NULL,
                       "rows from which on a block takes no more chunks (default: 16 MiB of plain data)"},
     unfused_stages = {"unfused", 0, "STREAMS", NULL,
@@ -214,7 +216,8 @@ const zf_verb zf_verbs[] = {
      "is a chunk, with the empty members and skippable frames in front of it; the column is of bytes, such as `u8 = gzip` or "
      "`u8 = zstd`. Where the file does not tell sizes (members that are no blocks of BGZF, frames without a content size), zlib "
      "or libzstd finds them, if it is "
-     "installed. A file that is cut, has other bytes behind its end, or needs a dictionary, is an error with the byte. Damage "
+     "installed. A file that is cut, has other bytes behind its end, or needs a dictionary that is not given, is an error with "
+     "the byte. Damage "
      "within is told by checksums with `check: 1`, such as `u8 = gzip(check: 1)`; without it only those are compared that zlib "
      "or "
      "libzstd reads to find sizes. A GPU decodes a chunk of more than 1 MiB slowly, which a note tells, and refuses `chunk: N` "
@@ -223,12 +226,14 @@ const zf_verb zf_verbs[] = {
      "decoded before it is written: a chunk whose bytes or sizes are wrong is an error that names it. Rows are not compared with "
      "anything, since their source is not known. One other codec takes frames of Zstandard, `zstd_split(steps: "
      "zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`: they are taken apart, so that a GPU decodes "
-     "them in parallel, and their checksums are compared. The file gets its name when it is complete.",
+     "them in parallel, and their checksums are compared. For frames that were compressed with a dictionary name "
+     "`zstd_split_dictionary` in its place, and give the dictionary by `--dictionary`; each frame is a chunk then, and tells its "
+     "content size. The file gets its name when it is complete.",
      1,
      -1,
      zf_run_wrap,
-     {&codec, &output, &sizes, &rows_of_chunks, &zones, &force, &threads, &json, &quiet, &verbose, &compile_budget, &time_passes,
-      &no_cache, NULL}},
+     {&codec, &output, &sizes, &dictionary, &rows_of_chunks, &zones, &force, &threads, &json, &quiet, &verbose, &compile_budget,
+      &time_passes, &no_cache, NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, so that files decode without a compiler",

@@ -336,11 +336,14 @@ typedef struct zf_wrapped_chunk {
     uint64_t rows;     ///< rows of the column that they decode to: 1 to the codec's `chunk: N`
 } zf_wrapped_chunk;
 
-/// A column as chunks, in the order of its rows. `full_name`: as in zf_encode_column.
+/// A column as chunks, in the order of its rows. `full_name`: as in zf_encode_column. `dictionary`: for a codec that has one,
+/// which its chunks were compressed with; NULL: none.
 typedef struct zf_wrapped_column {
     const char *name, *full_name;
     const zf_wrapped_chunk *chunks;
     size_t chunk_count;
+    const void *dictionary;
+    uint64_t dictionary_size; ///< bytes, at most 16 MiB: each block has them
 } zf_wrapped_column;
 
 /// Writes a table whose columns are chunks that others compressed to the file `path`, without touching the chunks, or taking
@@ -351,8 +354,9 @@ typedef struct zf_wrapped_column {
 /// no alternatives. Rows may be neither strings nor nullable. The codec's encoder is not used, and need not exist in this
 /// process. The one other codec is `zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`
 /// (dsl/std/zstd_split.zf), or one of other algorithms with these streams: its chunks are frames of Zstandard. Lengths and
-/// checksums that their headers tell are compared with the rows. Chunks may have any number of rows up to the codec's `chunk: N`;
-/// where values are booleans, multiples of 8, but for a block's last one.
+/// checksums that their headers tell are compared with the rows. Frames that were compressed with a dictionary need
+/// `zstd_split_dictionary` in place of `zstd_split`, and the dictionary; each is a chunk by itself. Chunks may have any number of
+/// rows up to the codec's `chunk: N`; where values are booleans, multiples of 8, but for a block's last one.
 ///
 /// Each block is decoded before it is written, so that sizes and bytes that are wrong are found here: the error names the chunk
 /// and what its decode violates. Rows are not compared: their source is not known here.
@@ -364,14 +368,15 @@ typedef struct zf_wrapped_column {
 ///
 /// Errors: ZF_ERR_USAGE for columns or options that do not fit the table, for a codec that cannot take chunks (ZF1509), or a
 /// program with errors; ZF_ERR_INPUT for a chunk without rows, with too many, or that does not decode to its rows (ZF1508,
-/// ZF13nn); ZF_ERR_UNSUPPORTED for a codec that is not lowered; ZF_ERR_IO, also for an existing file without `overwrite`
-/// (ZF1501); ZF_ERR_CANCELLED. Several threads may wrap tables of one program at the same time.
+/// ZF13nn), or a damaged dictionary (ZF1512); ZF_ERR_UNSUPPORTED for a codec that is not lowered; ZF_ERR_IO, also for an existing
+/// file without `overwrite` (ZF1501); ZF_ERR_CANCELLED. Several threads may wrap tables of one program at the same time.
 ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrapped_column *columns, size_t column_count,
                          const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error);
 
 /// Finds the chunks in a file that another program compressed: members of gzip, blocks of BGZF, frames of Zstandard.
 ///
 /// `name`: of the file, for errors. `bytes`: all `size` bytes of the file; they stay the caller's, and the chunks point to them.
+/// `dictionary`: frames may need one; those that do must tell how many bytes they make.
 /// `*chunks`: an array of `*chunk_count` chunks for a column of bytes (a row is a byte), to be freed with zf_chunks_free. Their
 /// bytes follow each other and are the whole file. A chunk is one member or frame; empty members and frames to be skipped belong
 /// to the chunk behind them, at the end to the last one.
@@ -381,7 +386,7 @@ ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrappe
 ///
 /// Errors: ZF_ERR_INPUT for a file that is neither, is damaged or cut, has no bytes, or needs a dictionary (ZF1510): `place` has
 /// the byte; ZF_ERR_UNSUPPORTED where a library is not installed (ZF1511); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
-ZF_API zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, zf_wrapped_chunk **chunks,
+ZF_API zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, bool dictionary, zf_wrapped_chunk **chunks,
                                 size_t *chunk_count, zf_error *error);
 /// Frees what zf_chunks_find made. NULL is nothing.
 ZF_API void zf_chunks_free(zf_wrapped_chunk *chunks);

@@ -84,7 +84,7 @@ static PyMethodDef functions[] = {
     {"stream", take_stream, METH_O, "stream(capsule): a Stream, which takes what the capsule holds."},
     {"wrap", wrap, METH_VARARGS, "wrap(...): writes chunks that others compressed to a file; [(plain bytes, stored bytes)]."},
     {"find_chunks", find_chunks, METH_VARARGS,
-     "find_chunks(name, data): (sizes, rows) of the chunks of a .gz or .zst file, as u64."},
+     "find_chunks(name, data, dictionary): (sizes, rows) of the chunks of a .gz or .zst file, as u64."},
     {0},
 };
 

@@ -13,6 +13,7 @@ typedef struct wrapping {
     zf_encode_options options;
     zf_metadata *metadata;
     zf_py_chunks *chunks; ///< by column
+    Py_buffer *dictionaries;
     zf_wrapped_column *columns;
     zf_encode_stats *stats; ///< by column of the program's table
     size_t count, stats_count;
@@ -29,9 +30,10 @@ static bool make_room(wrapping *w, size_t pairs) {
     size_t stats = w->stats_count > w->count ? w->stats_count : w->count;
     w->metadata = PyMem_Calloc(pairs + 1, sizeof *w->metadata);
     w->chunks = PyMem_Calloc(w->count + 1, sizeof *w->chunks);
+    w->dictionaries = PyMem_Calloc(w->count + 1, sizeof *w->dictionaries);
     w->columns = PyMem_Calloc(w->count + 1, sizeof *w->columns);
     w->stats = PyMem_Calloc(stats + 1, sizeof *w->stats);
-    if (w->metadata == NULL || w->chunks == NULL || w->columns == NULL || w->stats == NULL) {
+    if (w->metadata == NULL || w->chunks == NULL || w->dictionaries == NULL || w->columns == NULL || w->stats == NULL) {
         PyErr_NoMemory();
         return false;
     }
@@ -40,9 +42,15 @@ static bool make_room(wrapping *w, size_t pairs) {
 }
 
 static bool take_column(wrapping *w, PyObject *column, size_t k, PyObject *make_error) {
-    PyObject *bytes, *sizes = NULL, *rows = NULL, *offsets = NULL;
+    PyObject *dictionary, *bytes, *sizes = NULL, *rows = NULL, *offsets = NULL;
     zf_wrapped_column *to = &w->columns[k];
-    if (!PyArg_ParseTuple(column, "yyO|OOO", &to->name, &to->full_name, &bytes, &sizes, &rows, &offsets)) return false;
+    if (!PyArg_ParseTuple(column, "yyOO|OOO", &to->name, &to->full_name, &dictionary, &bytes, &sizes, &rows, &offsets))
+        return false;
+    if (dictionary != Py_None) {
+        if (PyObject_GetBuffer(dictionary, &w->dictionaries[k], PyBUF_SIMPLE) != 0) return false;
+        to->dictionary = w->dictionaries[k].buf != NULL ? w->dictionaries[k].buf : "";
+        to->dictionary_size = (uint64_t)w->dictionaries[k].len;
+    }
     bool taken = offsets == NULL ? zf_py_chunks_of_pairs(bytes, to->full_name, make_error, &w->chunks[k])
                                  : zf_py_chunks_of_buffer(bytes, sizes, rows, offsets, to->full_name, make_error, &w->chunks[k]);
     to->chunks = w->chunks[k].chunks;
@@ -63,8 +71,10 @@ static PyObject *list_sizes(const wrapping *w) {
 
 static void free_wrapping(wrapping *w) {
     for (size_t k = 0; w->chunks != NULL && k < w->count; k++) zf_py_chunks_free(&w->chunks[k]);
+    for (size_t k = 0; w->dictionaries != NULL && k < w->count; k++) PyBuffer_Release(&w->dictionaries[k]);
     PyMem_Free(w->metadata);
     PyMem_Free(w->chunks);
+    PyMem_Free(w->dictionaries);
     PyMem_Free(w->columns);
     PyMem_Free(w->stats);
 }
@@ -101,6 +111,7 @@ PyObject *zf_py_wrap(const zf_py_compile *types, PyObject *arguments) {
 typedef struct finding {
     const char *name;
     Py_buffer file;
+    int dictionary;
     zf_wrapped_chunk *chunks;
     size_t count;
     atomic_bool interrupted; // the search goes to its end
@@ -108,7 +119,7 @@ typedef struct finding {
 
 static zf_status find(void *user, zf_error *error) {
     finding *f = user;
-    return zf_chunks_find(f->name, f->file.buf, (uint64_t)f->file.len, &f->chunks, &f->count, error);
+    return zf_chunks_find(f->name, f->file.buf, (uint64_t)f->file.len, f->dictionary != 0, &f->chunks, &f->count, error);
 }
 
 static PyObject *list_chunks(const finding *f) {
@@ -128,7 +139,7 @@ static PyObject *list_chunks(const finding *f) {
 
 PyObject *zf_py_find_chunks(const zf_py_compile *types, PyObject *arguments) {
     finding f = {0};
-    if (!PyArg_ParseTuple(arguments, "yy*", &f.name, &f.file)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "yy*p", &f.name, &f.file, &f.dictionary)) return NULL;
     PyObject *both = NULL;
     if (zf_py_run_interruptible(find, &f, &f.interrupted, types->make_error)) both = list_chunks(&f);
     zf_chunks_free(f.chunks);

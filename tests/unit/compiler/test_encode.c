@@ -293,39 +293,6 @@ static void test_forms(void) {
     zf_program_free(program);
 }
 
-/// Bits pend where a stream's room ends: nine bytes by bits and one by something else, the first of them at any place.
-static const char PENDING[] =
-    "algorithm pending(s: u8[], param begin: u64) -> u8[] fully_parallel {\n"
-    "    decode(i) = all(k in 1..10: s[begin + 10 * i + k] == s[begin + 10 * i]) ? s[begin + 10 * i] : 255;\n"
-    "    encode(x) {\n"
-    "        begin = x.len % 16;\n"
-    "        for k in 0..begin { s.push(0); }\n"
-    "        for i in 0..x.len {\n"
-    "            for k in 0..3 { s.push_bits(x[i] as u64 * 0x10101, 24); }\n"
-    "            if x[i] % 3 == 0 { s.append(x[i..i + 1]); }\n"
-    "            if x[i] % 3 == 1 { s.push(x[i]); }\n"
-    "            if x[i] % 3 == 2 { s.push_varint(x[i] as u64); }\n"
-    "        }\n"
-    "    }\n"
-    "}\n"
-    "table t { c: u8 = pending; }\n";
-
-static void test_pending(void) {
-    static uint8_t plain[3][3000];
-    zf_error error = {0};
-    zf_program *program = load(PENDING, &error);
-    if (program == NULL) return;
-    for (unsigned kind = 0; kind < 3; kind++) {
-        for (unsigned k = 0; k < sizeof plain[0]; k++) plain[kind][k] = (uint8_t)(3 * (k * k % 40) + kind);
-        for (uint64_t rows = 1600; rows < 1616; rows++) {
-            char what[64];
-            snprintf(what, sizeof what, "bits that pend, %u, %" PRIu64 " rows", kind, rows);
-            round_trip(program, ZF_K_U8, plain[kind], rows, 8192, true, what);
-        }
-    }
-    zf_program_free(program);
-}
-
 // ---- Failures -------------------------------------------------------------------------------------------------
 
 typedef struct bad {
@@ -789,7 +756,6 @@ int main(void) {
         test_pieces();
         test_codecs();
         test_forms();
-        test_pending();
         test_failures();
         test_alternatives();
         test_usage();

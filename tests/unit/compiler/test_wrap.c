@@ -175,8 +175,11 @@ static void test_refusals(void) {
     zf_error error;
     unsigned calls = 0;
     zf_wrapped_chunk wrong[3] = {chunks[0], chunks[1], chunks[2]};
-    zf_wrapped_column column = {.name = "c", .chunks = chunks, .chunk_count = CHUNKS}, lies = {"c", NULL, wrong, 3};
-    zf_wrapped_column both[] = {{"a", NULL, chunks, 2}, {"b", NULL, chunks, 1}}, same[] = {both[0], both[0]};
+    zf_wrapped_column column = {.name = "c", .chunks = chunks, .chunk_count = CHUNKS},
+                      lies = {.name = "c", .chunks = wrong, .chunk_count = 3};
+    zf_wrapped_column both[] = {{.name = "a", .chunks = chunks, .chunk_count = 2},
+                                {.name = "b", .chunks = chunks, .chunk_count = 1}},
+                      same[] = {both[0], both[0]};
     refuse("numbers", NULL, 1, NULL, ZF_ERR_USAGE, "ZF1101", "columns");
     refuse("numbers", &column, 0, NULL, ZF_ERR_USAGE, "ZF1101", "`c` is missing");
     refuse("none", &column, 1, NULL, ZF_ERR_USAGE, "ZF1101", "`none`");
