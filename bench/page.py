@@ -701,7 +701,7 @@ def gpu_blocks(records):
     users = [f"`{r['name'].partition(' ')[0]}` ({r['data']}) " + (speed(r) if r.get("verified") else of_rows.failure(r)) for r in ours if "program" in r]
     for r in (r for r in ours if "program" not in r):
         kind, chunk = re.match(r"\w+", r["name"])[0], r.get("chunk_bytes")
-        theirs = [t for t in having(found[1]["results"], by="nvcomp", data=r["data"], chunk_bytes=chunk) if t["codec"].split()[0] == kind]
+        theirs = [t for t in having(found[1]["results"], by="nvcomp", data=r["data"], chunk_bytes=chunk) if t["codec"].split()[0] == kind.removesuffix("_split")]
         fast = max(of_rows.good(theirs), key=of_rows.speed, default=None)
         beside = [choice(fast), ratio(fast), speed(fast)] if fast else [of_rows.failure(theirs[0]) if theirs else "", "", ""]
         size = f", {'1 MiB' if chunk == 1 << 20 else f'{chunk >> 10} KiB'}" if chunk else ""
