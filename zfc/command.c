@@ -6,6 +6,7 @@
 #include "zfc/driver_codes.h"
 #include "zfc/report.h"
 #include "zfc/signals.h"
+#include "zfc/stack.h"
 #include "zfc/time_passes.h"
 
 // Output must have arrived: a full disk behind a redirection is an error. An earlier write may have failed.
@@ -42,6 +43,10 @@ static int unknown_verb(const char *name) {
 int zf_command(int count, char **words) {
     // A limit on the size of files is an error of the write that meets it, like a full disk, not a signal.
     signal(SIGXFSZ, SIG_IGN);
+    if (!zf_stack_take()) {
+        fprintf(stderr, "zfc: error[%s]: no memory for the stack\n", ZFC_NO_MEMORY);
+        return EXIT_BAD_INPUT;
+    }
     if (count < 2) {
         zf_print_help(stderr);
         return EXIT_BAD_USAGE;

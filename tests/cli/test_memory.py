@@ -135,8 +135,8 @@ class EveryAllocation(zfc_case.Case):
     def files(self):
         return {path: path.read_bytes() for path in self.outputs.rglob("*") if path.is_file()}
 
-    def run_short(self, words, sampled):
-        """`sampled` takes some of the numbers of the run's allocations, of which each is tried."""
+    def run_short(self, words, sampled, ways=({}, {"ZF_SHORT_ON": "1"})):
+        """`sampled` takes some of the numbers of the run's allocations, of which each is tried in all `ways`."""
         self.outputs.mkdir()
         self.good(*words, env=self.environment)  # its code is in the cache from here on
         before, made = self.good(*words, env=self.environment), self.files()
@@ -145,12 +145,11 @@ class EveryAllocation(zfc_case.Case):
         allocations = int(self.count.read_text())
         numbers = [*range(min(allocations, 300)), *(number for number in (int(300 * 1.1**k) for k in range(80)) if number < allocations)]
         for number in sampled(numbers):
-            for on in ({}, {"ZF_SHORT_ON": "1"}):
+            for way in ways:
                 shutil.rmtree(self.outputs)
                 self.outputs.mkdir()
-                result = self.zfc(*words, env=self.environment | on | {"LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_AT": str(number)})
-                said = (f"{words}, {'all from' if on else 'only'} allocation {number} of {allocations}: "
-                        f"{result.returncode} {result.stdout}{result.stderr}")
+                result = self.zfc(*words, env=self.environment | way | {"LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_AT": str(number)})
+                said = f"{words}, allocation {number} of {allocations}, {way}: {result.returncode} {result.stdout}{result.stderr}"
                 self.assertIn(result.returncode, (0, 1, 3) if "--device" in words else (0, 1), said)
                 self.assertNotIn("contradicts itself", result.stderr, said)  # files are good
                 if result.returncode == 0:
@@ -191,6 +190,13 @@ class EveryAllocation(zfc_case.Case):
         """The last allocations of these verbs are of graphs, plans and what is printed of them."""
         for words in (["check", self.program], ["check", "--format", "json", self.kinds], ["explain", self.kinds], ["explain", "--json", self.kinds]):
             self.run_short(words, lambda numbers: numbers[-12:])
+
+    def test_stack(self):
+        """The address space ends, so the stack of main does not grow: it must be there."""
+        with_space = {"ZF_SHORT_ON": "1", "ZF_SHORT_SPACE": "1"}
+        for words in ([*self.encoding, self.outputs / "x.zfd", self.table], ["decode", "-q", "-f", "-o", self.outputs / "d", self.container],
+                      ["verify", self.container], ["pipeline", self.container], ["check", self.kinds], ["fmt", self.kinds]):
+            self.run_short(words, lambda numbers: numbers[:4] + numbers[4::len(numbers) // 8], [with_space])
 
     def test_short_runs(self):
         every, turn = zfc_case.sample()

@@ -1,7 +1,7 @@
 // Preloaded into `zfc`: memory ends at an exact allocation. Allocations and maps are counted from the start of main: those that
 // the program itself makes or, with ZF_SHORT_OF=llvm, those of the libraries of LLVM and C++. Number ZF_SHORT_AT, from 0, fails,
-// and with ZF_SHORT_ON all behind it, too. At exit the count is written to the file ZF_SHORT_COUNT; where there is no such
-// library, no file is.
+// and with ZF_SHORT_ON all behind it, too. With ZF_SHORT_SPACE the address space ends there: nothing gets new pages, nor does the
+// stack of main. At exit the count is written to the file ZF_SHORT_COUNT; where there is no such library, no file is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 typedef int main_function(int, char **, char **);
 
@@ -42,7 +43,7 @@ static bool of_llvm;
 static atomic_bool started;
 static atomic_ulong seen;
 static unsigned long at = -1UL;
-static bool on;
+static bool on, space_ends;
 
 /// The program is the first of all objects.
 static int note_object(struct dl_phdr_info *info, size_t size, void *user) {
@@ -79,6 +80,7 @@ static bool fails(const void *caller) {
     if (!atomic_load(&started) || !counts(caller)) return false;
     unsigned long number = atomic_fetch_add(&seen, 1);
     bool short_now = on ? number >= at : number == at;
+    if (short_now && space_ends) setrlimit(RLIMIT_AS, &(struct rlimit){0, 0});
     if (short_now) errno = ENOMEM;
     return short_now;
 }
@@ -121,6 +123,7 @@ static int counted_main(int argc, char **argv, char **environment) {
     dl_iterate_phdr(note_object, NULL);
     if (number != NULL) at = strtoul(number, NULL, 10);
     on = getenv("ZF_SHORT_ON") != NULL;
+    space_ends = getenv("ZF_SHORT_SPACE") != NULL;
     atexit(write_count);
     atomic_store(&started, true);
     return real_main(argc, argv, environment);
