@@ -15,8 +15,10 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/thread.h"
 
-// Far more than the fraction of a second that it takes.
-enum { SECONDS = 60 };
+// A probe takes 15 ms of a processor. One that takes far more goes round in a circle. One that takes none, while its starter
+// wakes again and again, waits for what nobody gives back; a machine with much else to do lets both run now and then.
+static const double MOST_SECONDS = 5;
+enum { SLICE_NANOSECONDS = 100000000, IDLE_SLICES = 20 };
 // All passes run. The PTX is for compute capability 9.0: which one does not matter.
 enum { OPTIMISE = 3, CAPABILITY = 90 };
 
@@ -131,6 +133,31 @@ static void *run(void *pointer) {
     return NULL;
 }
 
+/// Returns the processor seconds of a thread that has not ended.
+static double seconds_of(pthread_t thread) {
+    clockid_t clock;
+    struct timespec now;
+    bool known = pthread_getcpuclockid(thread, &clock) == 0 && clock_gettime(clock, &now) == 0;
+    return known ? (double)now.tv_sec + (double)now.tv_nsec / 1e9 : 0;
+}
+
+/// Waits until the probe has answered, or will not. With its lock held: its thread does not end before it has answered.
+static void wait_for(probe *p, pthread_t thread) {
+    double used = 0;
+    for (int idle = 0; !p->done && idle < IDLE_SLICES && used < MOST_SECONDS;) {
+        struct timespec end;
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_nsec += SLICE_NANOSECONDS;
+        end.tv_sec += end.tv_nsec / 1000000000;
+        end.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&p->changed, &p->lock, &end) == 0) continue;
+        if (p->done) break;
+        double now = seconds_of(thread);
+        idle = now > used ? 0 : idle + 1;
+        used = now;
+    }
+}
+
 zf_probe_answer zf_cg_probe(void) {
     probe *p = calloc(1, sizeof *p);
     if (p == NULL) return ZF_PROBE_NO_MEMORY;
@@ -141,17 +168,15 @@ zf_probe_answer zf_cg_probe(void) {
     pthread_cond_init(&p->changed, &clock);
     pthread_condattr_destroy(&clock);
     atomic_init(&p->holders, 2);
-    if (!zf_thread_start(NULL, ZF_STACK_DEEP, run, p)) {
+    pthread_t thread;
+    if (!zf_thread_start(&thread, ZF_STACK_DEEP, run, p)) {
         atomic_store(&p->holders, 1);
         drop(p);
         return ZF_PROBE_NO_MEMORY;
     }
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += SECONDS;
     pthread_mutex_lock(&p->lock);
-    int late = 0;
-    while (!p->done && late == 0) late = pthread_cond_timedwait(&p->changed, &p->lock, &end);
+    wait_for(p, thread);
+    pthread_detach(thread);
     zf_probe_answer answer = !p->done                     ? ZF_PROBE_STUCK
                              : p->status == ZF_OK         ? ZF_PROBE_GOOD
                              : p->status == ZF_ERR_MEMORY ? ZF_PROBE_NO_MEMORY
