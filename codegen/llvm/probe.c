@@ -1,5 +1,6 @@
 #include "codegen/llvm/probe.h"
 
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
@@ -38,10 +39,13 @@ static void drop(probe *p) {
     free(p);
 }
 
-// A loop, so that passes over loops run too: for (i = 0; i < n; i++) p[i] += n;
+// Comes to every static variable that LLVM builds for code of ours, so that a half built one is met here and not there. A loop,
+// so that passes over loops run too: for (i = 0; i < n; i++) p[i] = (p[i] + n) * 0.1. Its constant lies in memory, so the table
+// of X86's instructions with an operand there is built.
 static void build(LLVMModuleRef module) {
     LLVMContextRef context = LLVMGetModuleContext(module);
     LLVMTypeRef i64 = LLVMInt64TypeInContext(context), types[2] = {LLVMPointerTypeInContext(context, 0), i64};
+    LLVMTypeRef f64 = LLVMDoubleTypeInContext(context);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), types, 2, 0);
     LLVMValueRef f = LLVMAddFunction(module, "probe", type), v_n = LLVMGetParam(f, 1), v_zero = LLVMConstInt(i64, 0, 0);
     LLVMBasicBlockRef bb_entry = LLVMAppendBasicBlockInContext(context, f, "entry");
@@ -53,7 +57,9 @@ static void build(LLVMModuleRef module) {
     LLVMPositionBuilderAtEnd(builder, bb_loop);
     LLVMValueRef v_i = LLVMBuildPhi(builder, i64, "i");
     LLVMValueRef v_at = LLVMBuildGEP2(builder, i64, LLVMGetParam(f, 0), &v_i, 1, "");
-    LLVMBuildStore(builder, LLVMBuildAdd(builder, LLVMBuildLoad2(builder, i64, v_at, ""), v_n, ""), v_at);
+    LLVMValueRef v_sum = LLVMBuildAdd(builder, LLVMBuildLoad2(builder, i64, v_at, ""), v_n, "");
+    LLVMValueRef v_product = LLVMBuildFMul(builder, LLVMBuildSIToFP(builder, v_sum, f64, ""), LLVMConstReal(f64, 0.1), "");
+    LLVMBuildStore(builder, LLVMBuildFPToSI(builder, v_product, i64, ""), v_at);
     LLVMValueRef v_next = LLVMBuildAdd(builder, v_i, LLVMConstInt(i64, 1, 0), "");
     LLVMAddIncoming(v_i, &v_zero, &bb_entry, 1);
     LLVMAddIncoming(v_i, &v_next, &bb_loop, 1);
@@ -73,6 +79,7 @@ static zf_status emit(LLVMTargetMachineRef machine, LLVMCodeGenFileType type, LL
     LLVMDisposeTargetData(data);
     LLVMDisposeMessage(triple);
     build(module);
+    LLVMDisposeMemoryBuffer(LLVMWriteBitcodeToMemoryBuffer(module)); // as keys of the cache are made
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     zf_status status = zf_cg_llvm_error(LLVMRunPasses(module, "default<O3>", machine, options), "the probe", error);
     LLVMDisposePassBuilderOptions(options);

@@ -115,6 +115,24 @@ class Memory(zfc_case.Case):
                 self.assertEqual(result.returncode, 1, said)
                 self.assertIn("no memory for LLVM", result.stderr, said)
 
+    def test_every_static_of_llvm(self):
+        """Memory ends while LLVM builds what is built once in a process: whoever comes to it next must not wait for ever."""
+        self.inputs()
+        count, lost = self.dir / "count", 0
+        words = ["verify", "--threads", "1", self.container]  # two columns: the second comes after the lack
+        short = {**os.environ, "LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_OF": "statics", "ZF_SHORT_COUNT": str(count)}
+        self.good(*words, env=short | {"ZIPFLOW_CACHE_DIR": str(self.dir / "cache")})
+        statics = int(count.read_text())
+        self.assertGreaterEqual(statics, 3)
+        for number in range(statics):
+            cache = {"ZIPFLOW_CACHE_DIR": str(self.dir / f"cache{number}")}  # empty: code that is found there asks LLVM for little
+            result = self.zfc(*words, env=short | cache | {"ZF_SHORT_AT": str(number)}, timeout=30)
+            said = f"static {number} of {statics}: {result.returncode} {result.stderr}"
+            self.assertEqual(result.returncode, 1, said)
+            self.assertIn("no memory for LLVM", result.stderr, said)
+            lost += "makes no more code" in result.stderr
+        self.assertGreater(lost, 0, "LLVM came to no static a second time")
+
 
 class EveryAllocation(zfc_case.Case):
     """One of zfc's own allocations fails, or all from one on; code comes from the cache. An error or a right result, no signal, nothing left."""

@@ -1,7 +1,9 @@
 // Preloaded into `zfc`: memory ends at an exact allocation. Allocations and maps are counted from the start of main: those that
-// the program itself makes or, with ZF_SHORT_OF=llvm, those of the libraries of LLVM and C++. Number ZF_SHORT_AT, from 0, fails,
-// and with ZF_SHORT_ON all behind it, too. With ZF_SHORT_SPACE the address space ends there: nothing gets new pages, nor does the
-// stack of main. At exit the count is written to the file ZF_SHORT_COUNT; where there is no such library, no file is.
+// the program itself makes or, with ZF_SHORT_OF=llvm, those of the libraries of LLVM and C++. ZF_SHORT_OF=statics counts the
+// first allocation of the latter for each static variable of a function: who comes next waits for ever for a half built one.
+// Number ZF_SHORT_AT, from 0, fails, and with ZF_SHORT_ON all behind it, too. With ZF_SHORT_SPACE the address space ends there:
+// nothing gets new pages, nor does the stack of main. At exit the count is written to the file ZF_SHORT_COUNT; where there is no
+// such library, no file is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -25,6 +27,8 @@ char *strdup(const char *text);
 char *strndup(const char *text, size_t most);
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *mremap(void *memory, size_t size, size_t larger, int flags, ...);
+int __cxa_guard_acquire(int64_t *guard);
+void __cxa_guard_release(int64_t *guard);
 int __libc_start_main(main_function *program, int argc, char **argv, main_function *init, void (*fini)(void),
                       void (*loader_fini)(void), void *stack_end);
 #pragma GCC visibility pop
@@ -39,7 +43,8 @@ static struct {
     uintptr_t first, end;
 } ranges[RANGES]; ///< of code whose allocations count
 static int range_count;
-static bool of_llvm;
+static bool of_llvm, of_statics;
+static _Thread_local bool begins; ///< a static variable does: nothing was allocated for it yet
 static atomic_bool started;
 static atomic_ulong seen;
 static unsigned long at = -1UL;
@@ -77,7 +82,8 @@ static bool counts(const void *caller) {
 }
 
 static bool fails(const void *caller) {
-    if (!atomic_load(&started) || !counts(caller)) return false;
+    if (!atomic_load(&started) || (of_statics && !begins) || !counts(caller)) return false;
+    begins = false;
     unsigned long number = atomic_fetch_add(&seen, 1);
     bool short_now = on ? number >= at : number == at;
     if (short_now && space_ends) setrlimit(RLIMIT_AS, &(struct rlimit){0, 0});
@@ -115,11 +121,29 @@ void *mremap(void *memory, size_t size, size_t larger, int flags, ...) {
     return fails(CALLER) ? MAP_FAILED : real(memory, size, larger, flags); // nobody here says where
 }
 
+// C++ calls these before and after it builds a static variable of a function. The first returns whether the caller is to build
+// it.
+int __cxa_guard_acquire(int64_t *guard) {
+    static int (*real)(int64_t *);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "__cxa_guard_acquire");
+    int builds = real(guard);
+    if (builds) begins = true;
+    return builds;
+}
+
+void __cxa_guard_release(int64_t *guard) {
+    static void (*real)(int64_t *);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "__cxa_guard_release");
+    begins = false;
+    real(guard);
+}
+
 static main_function *real_main;
 
 static int counted_main(int argc, char **argv, char **environment) {
     const char *number = getenv("ZF_SHORT_AT"), *of = getenv("ZF_SHORT_OF");
-    of_llvm = of != NULL && strcmp(of, "llvm") == 0;
+    of_statics = of != NULL && strcmp(of, "statics") == 0;
+    of_llvm = of_statics || (of != NULL && strcmp(of, "llvm") == 0);
     dl_iterate_phdr(note_object, NULL);
     if (number != NULL) at = strtoul(number, NULL, 10);
     on = getenv("ZF_SHORT_ON") != NULL;
