@@ -101,6 +101,8 @@ typedef struct zf_choice_space {
 ZF_PRIVATE_API zf_choice_space zf_codegen_space(const zf_plan *plan, const zf_kernel *kernel);
 /// Returns whether a kernel may have a choice. If not, appends the reason to `reason` (may be NULL).
 ZF_PRIVATE_API bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
+/// Returns `registers`, or the most with which a thread block of so many threads fits into a multiprocessor. 0: no limit.
+uint32_t zf_codegen_registers_within(uint32_t registers, uint32_t threads);
 /// Checks that the kernels of a plan, which was made with `choices` (may be NULL), may have them. ZF_ERR_USAGE names the column.
 /// A plan of the host ignores choices.
 zf_status zf_codegen_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);

@@ -43,6 +43,11 @@ static uint32_t threads_of(const zf_choice_space *space, const zf_choice *choice
     return one ? all->values[ZF_CHOICE_THREADS] : warps * space->warp;
 }
 
+uint32_t zf_codegen_registers_within(uint32_t registers, uint32_t threads) {
+    uint32_t most = REGISTERS_FILE / threads / REGISTERS_TOGETHER * REGISTERS_TOGETHER;
+    return registers < most ? registers : most;
+}
+
 bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choice, zf_text *reason) {
     zf_choice all = space->defaults;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
@@ -51,6 +56,7 @@ bool zf_choice_space_allows(const zf_choice_space *space, const zf_choice *choic
         zf_choose(&all, (zf_choice_kind)k, choice->values[k]);
     }
     uint32_t threads = threads_of(space, choice, &all), registers = all.values[ZF_CHOICE_REGISTERS];
+    if (!zf_is_chosen(choice, ZF_CHOICE_REGISTERS)) registers = zf_codegen_registers_within(registers, threads);
     uint32_t tile = all.values[ZF_CHOICE_L] * threads * all.values[ZF_CHOICE_C];
     if (tile < space->least_tile) {
         if (reason != NULL) {

@@ -318,14 +318,14 @@ def side_by_side(s, runs, limit=600):
 
 
 def chunks(s):
-    """Uneven chunks of all programs: an eighth of the programs each time."""
+    """Uneven chunks of all programs, an eighth of them in each of eight processes."""
     if not s.device.startswith("cuda"):
         return gpu_program("gpu_chunks", (), ("--sample", 5))(s)
     found = side_by_side(s, [("gpu_chunks", "--device", s.device, "--all", 1, "--sample", f"8:{turn}") for turn in range(8)])
     return {name: sum(each[name] for each in found) for name in ("files", "decodes")}
 
 
-FOREIGN = ("lz4", "snappy", "deflate", "zlib", "gzip", "zstd", "split")
+FOREIGN = ("lz4", "snappy", "deflate", "zlib", "gzip", "zstd", "split", "dictionary")
 
 
 def foreign(s):

@@ -14,7 +14,8 @@ typedef struct zf_chunk_finder {
     const char *name; ///< of the file
     const uint8_t *bytes;
     uint64_t size;
-    bool dictionary; ///< parts may need one, which is elsewhere
+    const uint8_t *dictionary; ///< of frames; NULL: none
+    uint64_t dictionary_size;
     const zf_chunk_format *format;
     zf_shared_library library;
     void *decoder;  ///< of the library; NULL: none yet

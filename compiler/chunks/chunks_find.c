@@ -68,13 +68,14 @@ static zf_status find_chunks(zf_chunk_finder *finder, chunk_list *list, zf_error
     return ZF_OK;
 }
 
-zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, bool dictionary, zf_wrapped_chunk **chunks,
-                         size_t *chunk_count, zf_error *error) {
+zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, const void *dictionary, uint64_t dictionary_size,
+                         zf_wrapped_chunk **chunks, size_t *chunk_count, zf_error *error) {
     if (name == NULL || chunks == NULL || chunk_count == NULL || (bytes == NULL && size > 0))
         return zf_raise(error, ZF_E_ARGUMENT, "zf_chunks_find needs a name, bytes, and where the chunks go");
     *chunks = NULL;
     *chunk_count = 0;
-    zf_chunk_finder finder = {.name = name, .bytes = bytes, .size = size, .dictionary = dictionary};
+    zf_chunk_finder finder = {
+        .name = name, .bytes = bytes, .size = size, .dictionary = dictionary, .dictionary_size = dictionary_size};
     if (size == 0) return zf_chunk_finder_refuse(&finder, 0, error, "the file is empty");
     finder.format = format_of(bytes, size);
     if (finder.format == NULL) {

@@ -18,9 +18,10 @@ typedef struct zf_zstd_described {
 /// How a table stands in front of a block.
 typedef enum zf_zstd_how { ZF_ZSTD_OWN, ZF_ZSTD_ONE, ZF_ZSTD_DESCRIBED, ZF_ZSTD_AGAIN } zf_zstd_how;
 
-/// Reads a table of a kind, which is not AGAIN.
+/// Reads a table of a kind, which is not AGAIN. Errors: those of zf_zstd_refuse.
 zf_status zf_zstd_take_table(zf_zstd_described *to, zf_zstd_reader *r, unsigned kind, zf_zstd_how how, zf_error *error);
-/// Passes the description of a code of literals: its weights, `*bytes` bytes.
+/// Passes the description of a code of literals, its weights. Returns where it begins; it has `*bytes` bytes. Where it is cut,
+/// `r->bad` is set.
 const uint8_t *zf_zstd_pass_code(zf_zstd_reader *r, uint64_t *bytes);
 
 #endif

@@ -19,15 +19,15 @@ static zf_status read_made(zf_zstd_dictionary *d, zf_zstd_reader *r, zf_error *e
     if (r->bad) return zf_zstd_cut(r, error);
     for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) {
         if (d->recent[k] == 0 || d->recent[k] > (uint64_t)(r->end - r->at))
-            return zf_zstd_refuse(r, "a distance is beyond it", error);
+            return zf_zstd_refuse(r, "a distance is 0, or beyond its bytes", error);
     }
     return ZF_OK;
 }
 
 zf_status zf_zstd_dictionary_read(const uint8_t *bytes, uint64_t size, zf_zstd_dictionary *out, zf_error *error) {
     if (size > DICTIONARY_MOST)
-        return zf_raise(error, ZF_E_CHUNK_DICTIONARY, "it has %llu bytes, more than %d", (unsigned long long)size,
-                        DICTIONARY_MOST);
+        return zf_raise(error, ZF_E_CHUNK_DICTIONARY, "the dictionary has %llu bytes; at most %d are allowed",
+                        (unsigned long long)size, DICTIONARY_MOST);
     zf_zstd_reader r = {.begin = bytes, .at = bytes, .end = bytes + size, .of_dictionary = true};
     *out = (zf_zstd_dictionary){.recent = {1, 4, 8}, .made = size >= HEAD_BYTES && zf_chunk_number(bytes, 4) == MAGIC};
     if (out->made) {

@@ -10,15 +10,16 @@ typedef unsigned long long ull;
 typedef void *create_fn(void);
 typedef size_t context_fn(void *context);
 typedef size_t set_fn(void *context, int param, int value);
+typedef size_t load_fn(void *context, const void *dictionary, size_t size);
 typedef size_t decode_fn(void *context, zf_zstd_out *to, zf_zstd_in *from);
 typedef unsigned is_error_fn(size_t result);
 typedef const char *error_name_fn(size_t result);
 
-enum { CREATE, FREE, INIT, SET, DECODE, IS_ERROR, ERROR_NAME };
+enum { CREATE, FREE, INIT, SET, LOAD, DECODE, IS_ERROR, ERROR_NAME };
 static const char *const symbols[] = {
-    [CREATE] = "ZSTD_createDStream",   [FREE] = "ZSTD_freeDStream",        [INIT] = "ZSTD_initDStream",
-    [SET] = "ZSTD_DCtx_setParameter",  [DECODE] = "ZSTD_decompressStream", [IS_ERROR] = "ZSTD_isError",
-    [ERROR_NAME] = "ZSTD_getErrorName"};
+    [CREATE] = "ZSTD_createDStream",  [FREE] = "ZSTD_freeDStream",         [INIT] = "ZSTD_initDStream",
+    [SET] = "ZSTD_DCtx_setParameter", [LOAD] = "ZSTD_DCtx_loadDictionary", [DECODE] = "ZSTD_decompressStream",
+    [IS_ERROR] = "ZSTD_isError",      [ERROR_NAME] = "ZSTD_getErrorName"};
 #define FUNCTION(type, number) ((type *)finder->library.functions[number])
 
 enum { BLOCK_MOST = 128 << 10 }; ///< bytes that a block makes
@@ -69,7 +70,7 @@ static zf_status read_header(const zf_chunk_finder *finder, zf_chunk_part *part,
     if (!single && !take_number(finder, part, 1, &window)) return cut(finder, part, error);
     uint64_t place = part->end;
     if (!take_number(finder, part, (form & 3) == 3 ? 4 : (unsigned)(form & 3), &dictionary)) return cut(finder, part, error);
-    if (dictionary != 0 && !finder->dictionary) {
+    if (dictionary != 0 && finder->dictionary == NULL) {
         zf_status status = zf_chunk_finder_refuse(finder, place, error, "a frame needs the dictionary %llu", (ull)dictionary);
         return zf_fail_hint(error, status, "give it, with a codec that has one: `zstd_split_dictionary`");
     }
@@ -108,7 +109,9 @@ static zf_status begin_decoding(zf_chunk_finder *finder, zf_error *error) {
         if (finder->decoder == NULL) return zf_raise_no_memory(error);
         FUNCTION(set_fn, SET)(finder->decoder, LARGEST_WINDOW, sizeof(size_t) > 4 ? LOG_MOST : LOG_MOST - 1);
     }
-    size_t result = FUNCTION(context_fn, INIT)(finder->decoder);
+    size_t result = FUNCTION(context_fn, INIT)(finder->decoder); // forgets a dictionary
+    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0)
+        result = FUNCTION(load_fn, LOAD)(finder->decoder, finder->dictionary, (size_t)finder->dictionary_size);
     if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
     return zf_raise(error, ZF_E_CHUNK_LIBRARY, "%s refuses to begin: %s", finder->library.file,
                     FUNCTION(error_name_fn, ERROR_NAME)(result));
@@ -151,10 +154,6 @@ static zf_status find(zf_chunk_finder *finder, zf_chunk_part *part, zf_error *er
         return take_number(finder, part, 4, &bytes) && take(finder, part, bytes) ? ZF_OK : cut(finder, part, error);
     ZF_TRY(read_header(finder, part, &f, error));
     ZF_TRY(take_blocks(finder, part, &f, error));
-    if (!f.known && f.packed && finder->dictionary)
-        return zf_chunk_finder_refuse(finder, part->begin, error,
-                                      "a frame does not tell how many bytes it makes, as one with a "
-                                      "dictionary must");
     if (!f.known && f.packed) return count_rows(finder, part, error);
     part->rows = f.known ? f.rows : f.made;
     if (part->rows <= f.most && (f.packed || part->rows == f.made)) return ZF_OK;

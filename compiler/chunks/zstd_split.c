@@ -199,7 +199,7 @@ static zf_status take_code_again(splitting *s, const zf_zstd_reader *r, zf_error
     if (!s->has_code) return zf_zstd_refuse(r, "a block uses the code of the block before, which has none", error);
     if (s->code_number != NONE) return ZF_OK;
     zf_zstd_dictionary_parts *d = s->dictionary;
-    if (d->code == NONE) ZF_TRY(put_code(s, r, d->from.code, d->from.code_bytes, &d->code, error));
+    if (d->code == NONE) ZF_TRY(put_code(s, r, d->from->code, d->from->code_bytes, &d->code, error));
     s->code_number = d->code;
     return ZF_OK;
 }
@@ -270,7 +270,7 @@ static zf_status take_tables(splitting *s, zf_zstd_reader *r, zf_error *error) {
         put_tables(s, &s->tables, &s->tables_number);
     } else if (s->tables_number == NONE) {
         zf_zstd_dictionary_parts *d = s->dictionary;
-        if (d->tables == NONE) put_tables(s, &d->from.tables, &d->tables);
+        if (d->tables == NONE) put_tables(s, &d->from->tables, &d->tables);
         s->tables_number = d->tables;
     }
     return ZF_OK;
@@ -296,7 +296,7 @@ static zf_status take_packed(splitting *s, zf_zstd_reader *r, zf_error *error) {
         return ZF_OK;
     }
     zf_zstd_coded coded = {
-        {zf_zstd_take(r, bytes), bytes}, sequences, literals, s->dictionary != NULL ? s->dictionary->from.size : 0};
+        {zf_zstd_take(r, bytes), bytes}, sequences, literals, s->dictionary != NULL ? s->dictionary->from->size : 0};
     zf_zstd_piece pieces[PIECES_MOST];
     if (!zf_zstd_sequences(s->tables.rows, &coded, &s->state, pieces))
         return zf_zstd_refuse(r, "the bits of its sequences are wrong, or copy from before the frame", error);
@@ -327,7 +327,7 @@ static zf_status take_head(const splitting *s, zf_zstd_reader *r, frame_head *he
     if (window >> 3 > WINDOW_LOG_MOST - 10) return zf_zstd_refuse(r, "the exponent of a frame's window is above 31", error);
     window = single ? head->rows : (8 + (window & 7)) << (7 + (window >> 3));
     head->most = window < BLOCK_MOST ? window : BLOCK_MOST;
-    if (dictionary == 0 || (s->dictionary != NULL && s->dictionary->from.made && s->dictionary->from.id == dictionary))
+    if (dictionary == 0 || (s->dictionary != NULL && s->dictionary->from->made && s->dictionary->from->id == dictionary))
         return ZF_OK;
     return zf_zstd_refuse(r, s->dictionary == NULL ? "a frame needs a dictionary" : "a frame needs another dictionary", error);
 }
@@ -358,7 +358,7 @@ static zf_status take_blocks(splitting *s, zf_zstd_reader *r, frame_head *head, 
     return r->bad ? zf_zstd_cut(r, error) : ZF_OK;
 }
 
-/// Passes a frame that is to be skipped. False: the next one is another.
+/// Passes a frame that is to be skipped. `*skipped`: whether the next one is such a frame.
 static zf_status pass_skipped(zf_zstd_reader *r, bool *skipped, zf_error *error) {
     uint64_t magic = zf_zstd_take_number(r, 4);
     *skipped = magic >> 4 == 0x184d2a5;
@@ -382,7 +382,7 @@ static zf_status note_sum(splitting *s, uint32_t sum, zf_error *error) {
 }
 
 static void begin_frame(splitting *s) {
-    const zf_zstd_dictionary *d = s->dictionary != NULL ? &s->dictionary->from : NULL;
+    const zf_zstd_dictionary *d = s->dictionary != NULL ? s->dictionary->from : NULL;
     s->state = (zf_zstd_state){.recent = {1, 4, 8}};
     s->has_code = s->has_tables = d != NULL && d->made;
     s->code_number = s->tables_number = NONE;
@@ -408,10 +408,11 @@ static zf_status take_frame(splitting *s, zf_zstd_reader *r, zf_error *error) {
 
 // ---- Chunks ---------------------------------------------------------------------------------------------------
 
-void zf_zstd_split_begin(zf_zstd_dictionary_parts *dictionary, const zf_zstd_edges *edges, zf_chunk_parts *parts) {
+zf_zstd_dictionary_parts zf_zstd_split_begin(const zf_zstd_dictionary *dictionary, const zf_zstd_edges *edges,
+                                             zf_chunk_parts *parts) {
     uint32_t stream = (uint32_t)parts->shape->edges[edges->dictionary].stored;
-    zf_chunk_parts_append(parts, stream, dictionary->from.content, dictionary->from.size);
-    dictionary->code = dictionary->tables = NONE;
+    zf_chunk_parts_append(parts, stream, dictionary->content, dictionary->size);
+    return (zf_zstd_dictionary_parts){dictionary, NONE, NONE};
 }
 
 zf_status zf_zstd_split(const zf_zstd_edges *edges, zf_zstd_dictionary_parts *dictionary, const zf_zstd_chunk *chunk,

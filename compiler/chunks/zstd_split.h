@@ -17,14 +17,15 @@ typedef struct zf_zstd_edges {
 /// Whether a column's codec has these streams and chunks, whatever its algorithms are called: then `*out` has their edges.
 bool zf_zstd_split_edges(const zf_graph *graph, zf_zstd_edges *out);
 
-/// A dictionary, and its parts in the block of the container.
+/// A dictionary, and its parts in a block of the container.
 typedef struct zf_zstd_dictionary_parts {
-    zf_zstd_dictionary from;
+    const zf_zstd_dictionary *from;
     uint32_t code, tables; ///< numbers; UINT32_MAX: no frame of the block took them
 } zf_zstd_dictionary_parts;
 
 /// Puts the dictionary's bytes into the parts of a block that begins.
-void zf_zstd_split_begin(zf_zstd_dictionary_parts *dictionary, const zf_zstd_edges *edges, zf_chunk_parts *parts);
+zf_zstd_dictionary_parts zf_zstd_split_begin(const zf_zstd_dictionary *dictionary, const zf_zstd_edges *edges,
+                                             zf_chunk_parts *parts);
 
 /// A chunk: frames, one behind the other, and frames to be skipped; with a dictionary one frame.
 typedef struct zf_zstd_chunk {

@@ -35,7 +35,7 @@ typedef struct wrapped {
     const zf_wrapped_column *from;
     bool split; ///< chunks are frames of Zstandard, which are taken apart
     zf_zstd_edges edges;
-    zf_zstd_dictionary_parts dictionary; ///< if there is an edge for it
+    zf_zstd_dictionary dictionary; ///< if there is an edge for it
     const zf_decoder *decoder;
     const zf_abi_code *code;
     uint32_t shape;
@@ -59,7 +59,7 @@ static zf_status refuse_codec(const zf_column *column, const char *why, zf_error
     return refuse(column, why,
                   "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is; frames of "
                   "Zstandard can also be taken apart, for `zstd_split(steps: zstd_steps(rows: zstd_tables), literals: "
-                  "zstd_literals(code: zstd_codes))`",
+                  "zstd_literals(code: zstd_codes))`, or `zstd_split_dictionary`",
                   error);
 }
 
@@ -190,11 +190,11 @@ static zf_status fail_chunk(const wrapped *w, const cut *at, size_t k, zf_status
 static bool has_dictionary(const wrapped *w) { return w->split && w->edges.dictionary != UINT32_MAX; }
 
 /// Puts the chunks one behind the other, and says where each one is; or takes them apart.
-static zf_status gather(wrapped *w, const cut *at, block_memory *m, zf_error *error) {
+static zf_status gather(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
     if (!zf_chunk_parts_begin(&m->parts, &w->decoder->shape)) return no_memory(error);
-    zf_zstd_dictionary_parts *dictionary = has_dictionary(w) ? &w->dictionary : NULL;
+    zf_zstd_dictionary_parts given, *dictionary = has_dictionary(w) ? &given : NULL;
     if (!w->split) zf_chunk_parts_reserve(&m->parts, 0, at->bytes);
-    if (dictionary != NULL) zf_zstd_split_begin(dictionary, &w->edges, &m->parts);
+    if (dictionary != NULL) given = zf_zstd_split_begin(&w->dictionary, &w->edges, &m->parts);
     uint64_t row = 0, byte = 0;
     for (size_t k = 0; k < at->count; k++) {
         const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
@@ -272,8 +272,8 @@ static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf
     return m->zones != NULL ? ZF_OK : no_memory(error);
 }
 
-static zf_status make_block(wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block, uint64_t *size,
-                            zf_error *error) {
+static zf_status make_block(const wrapped *w, const cut *at, const char *place, block_memory *m, zf_block_data *block,
+                            uint64_t *size, zf_error *error) {
     const zf_shape *shape = &w->decoder->shape;
     ZF_TRY(gather(w, at, m, error));
     *block = (zf_block_data){.rows = at->rows,
@@ -300,7 +300,7 @@ static zf_status make_block(wrapped *w, const cut *at, const char *place, block_
     return status;
 }
 
-static zf_status write_block(wrapped *w, const cut *at, zf_error *error) {
+static zf_status write_block(const wrapped *w, const cut *at, zf_error *error) {
     char place[256];
     block_memory m = {0};
     zf_block_data block;
@@ -354,7 +354,7 @@ static zf_status read_dictionary(wrapped *w, zf_error *error) {
     if (!has_dictionary(w)) return ZF_OK;
     if (from->dictionary == NULL)
         return refuse(w->job->column, "its codec needs a dictionary", "give the one that its chunks were compressed with", error);
-    zf_status status = zf_zstd_dictionary_read(from->dictionary, from->dictionary_size, &w->dictionary.from, error);
+    zf_status status = zf_zstd_dictionary_read(from->dictionary, from->dictionary_size, &w->dictionary, error);
     return status == ZF_OK ? ZF_OK : zf_fail_place(error, status, "column %.128s", from->name);
 }
 

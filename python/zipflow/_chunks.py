@@ -47,7 +47,7 @@ def _compare(has, names, what):
 
 
 def _parts_of_file(path, dictionary):
-    """The chunks of a `.gz` or `.zst` file, which may need a dictionary."""
+    """The chunks of a `.gz` or `.zst` file. dictionary: what frames of Zstandard were compressed with, or None."""
     from array import array  # here: `import zipflow` need not wait for it
 
     from . import _compile
@@ -147,8 +147,8 @@ def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, thr
     if isinstance(codecs, Program):
         _compare(identifiers, names, "the program's table")
         names = identifiers
-    texts = _dictionaries_of(dictionaries or {}, names)
-    given = tuple((identifier.encode(), name.encode(), texts.get(name), *_parts_of(columns[name], name, name in texts))
+    texts = _dictionaries_of({} if dictionaries is None else dictionaries, names)
+    given = tuple((identifier.encode(), name.encode(), texts.get(name), *_parts_of(columns[name], name, texts.get(name)))
                   for identifier, name in zip(identifiers, names))
     try:
         stats = _compile.wrap(program._get(), given, target, bool(overwrite), rows_per_block, threads, bool(zones), pairs)

@@ -209,13 +209,20 @@ class Writers(Case):
         whole = self.made("zstd", "-q", "-c", paths[1])
         data = self.made("zstd", "-q", "-D", dictionary, "-c", paths[0])
         needs = f"a frame needs the dictionary {number}"
-        self.bad(1, *self.words(codecs, [data]), says=("ZF1510", needs, "without a dictionary", "c0.packed, byte"))
+        self.bad(1, *self.words(codecs, [data]), says=("ZF1510", needs, "zstd_split_dictionary", "c0.packed, byte"))
         self.bad(1, *self.words(codecs, [whole + data]), says=needs)
         self.bad(1, *self.words(codecs, [data], [f"{len(data)} {len(samples[0])}\n"]), says=("ZF13", "chunk 0"))
         data = self.made("zstd", "-q", "--no-dictID", "-D", dictionary, "-c", paths[0])  # what is missing shows when it is needed
         self.bad(1, *self.words(codecs, [data]), says="c0.packed")
         self.assertFalse((self.dir / "t.zfd").exists())
         self.decodes(codecs[0], [("no dictionary", whole)], samples[1])
+        # With it: frames that tell how much they make, one that does not, for it came through a pipe, and one without its number.
+        frames = [self.made("zstd", "-q", "-D", dictionary, "-c", path) for path in paths[:5]]
+        frames += [self.made("zstd", "-q", "-D", dictionary, "-c", plain=samples[5]), data]
+        apart = [f"zstd_split_dictionary(chunk: {MOST}, steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"]
+        self.good(*self.words(apart, [b"".join(frames)]), "--dictionary", f"c0={dictionary}")
+        for device in ("cpu", "emu"):
+            self.assertEqual(self.decoded(device, 1)[0], b"".join(samples[:6]) + samples[0], device)
 
 
 if __name__ == "__main__":

@@ -465,6 +465,11 @@ class Dictionary(Case):
             run = self.wrap(frames, given, codec)
             self.assertRegex(run.stderr, says)
             self.assertIn(run.returncode, (1, 2))
+        self.wrap(one, dictionary)
+        table = ("wrap", "-q", "-f", "-c", self.dir / "f.zf", "-o", self.dir / "t.zfd", f"c={self.dir / 'c.zst'}")
+        for given, says in ((("--dictionary", f"d={self.dir / 'd'}"), "COLUMN=FILE with a column"), (("--dictionary", "c="), "COLUMN=FILE"),
+                            (2 * ("--dictionary", f"c={self.dir / 'd'}"), "twice"), (("--dictionary", "c=/nonexistent"), "cannot read")):
+            self.assertRegex(self.zfc(*table, *given).stderr, says)
         run = self.wrap(one, None, "zstd", listed=False)
         self.assertRegex(run.stderr, "ZF1510[\\s\\S]*dictionary[\\s\\S]*byte 5")
 

@@ -22,19 +22,20 @@ typedef size_t zstd_free_fn(void *context);
 typedef size_t zstd_set_fn(void *context, int parameter, int value);
 typedef size_t zstd_size_fn(void *context, unsigned long long bytes);
 typedef size_t zstd_pack_fn(void *context, zf_zstd_out *to, zf_zstd_in *from, int end);
+typedef size_t zstd_load_fn(void *context, const void *dictionary, size_t size);
 typedef size_t zstd_unpack_fn(void *to, size_t room, const void *from, size_t bytes);
 
 enum { LZ4_FAST, LZ4_SLOW, LZ4_UNPACK };
 enum { SNAPPY_PACK, SNAPPY_UNPACK };
 enum { DEFLATE_INIT, DEFLATE, DEFLATE_END, INFLATE_INIT, INFLATE, INFLATE_END };
-enum { ZSTD_CREATE, ZSTD_FREE, ZSTD_SET, ZSTD_SIZE, ZSTD_PACK, ZSTD_UNPACK };
+enum { ZSTD_CREATE, ZSTD_FREE, ZSTD_SET, ZSTD_SIZE, ZSTD_LOAD, ZSTD_PACK, ZSTD_UNPACK };
 
 static const char *const lz4_symbols[] = {"LZ4_compress_default", "LZ4_compress_HC", "LZ4_decompress_safe"};
 static const char *const snappy_symbols[] = {"snappy_compress", "snappy_uncompress"};
 static const char *const zlib_symbols[] = {"deflateInit2_", "deflate", "deflateEnd", "inflateInit2_", "inflate", "inflateEnd"};
-static const char *const zstd_symbols[] = {"ZSTD_createCCtx",        "ZSTD_freeCCtx",
-                                           "ZSTD_CCtx_setParameter", "ZSTD_CCtx_setPledgedSrcSize",
-                                           "ZSTD_compressStream2",   "ZSTD_decompress"};
+static const char *const zstd_symbols[] = {
+    "ZSTD_createCCtx",          "ZSTD_freeCCtx",        "ZSTD_CCtx_setParameter", "ZSTD_CCtx_setPledgedSrcSize",
+    "ZSTD_CCtx_loadDictionary", "ZSTD_compressStream2", "ZSTD_decompress"};
 
 #define LIBRARY(name, of) {.file = name, .package = "", .symbols = of, .count = sizeof of / sizeof of[0]}
 static zf_shared_library lz4 = LIBRARY("liblz4.so.1", lz4_symbols), snappy = LIBRARY("libsnappy.so.1", snappy_symbols),
@@ -94,6 +95,14 @@ static bool zlib_judge(int window_bits, const uint8_t *from, size_t bytes, uint8
     return bytes == 0 && made == rows;
 }
 
+static const uint8_t *dictionary; ///< of frames of Zstandard; NULL: none
+static size_t dictionary_size;
+
+void foreign_use_dictionary(const uint8_t *bytes, size_t size) {
+    dictionary = bytes;
+    dictionary_size = size;
+}
+
 /// A frame of up to five blocks. Every second one has a checksum, and tells its size.
 static size_t zstd_pack(unsigned way, const uint8_t *from, size_t bytes, uint8_t *to, size_t room) {
     enum { LEVEL = 100, CHECKSUM = 201, FLUSH = 1, END = 2 };
@@ -104,6 +113,7 @@ static size_t zstd_pack(unsigned way, const uint8_t *from, size_t bytes, uint8_t
     FUNCTION(zstd, zstd_set_fn, ZSTD_SET)(context, LEVEL, (int)(way % 25) - 5);
     FUNCTION(zstd, zstd_set_fn, ZSTD_SET)(context, CHECKSUM, (int)(way % 2));
     if (way / 125 % 2 == 0) FUNCTION(zstd, zstd_size_fn, ZSTD_SIZE)(context, bytes);
+    if (dictionary != NULL) FUNCTION(zstd, zstd_load_fn, ZSTD_LOAD)(context, dictionary, dictionary_size);
     for (size_t k = 1; k <= blocks; k++) {
         input.size = bytes * k / blocks;
         left |= FUNCTION(zstd, zstd_pack_fn, ZSTD_PACK)(context, &output, &input, k < blocks ? FLUSH : END);

@@ -22,6 +22,8 @@ const char *foreign_name(foreign_format format);
 bool foreign_open(foreign_format format, const char **why);
 /// Compresses; `way` chooses among levels and strategies. The bytes that were made.
 size_t foreign_pack(foreign_format format, unsigned way, const uint8_t *from, size_t bytes, uint8_t *to, size_t room);
+/// Has frames of Zstandard compressed with a dictionary, which stays the caller's, until NULL is given.
+void foreign_use_dictionary(const uint8_t *bytes, size_t size);
 /// Whether the library makes exactly `rows` bytes of all of these. `to` has room for them.
 bool foreign_judge(foreign_format format, const uint8_t *from, size_t bytes, uint8_t *to, size_t rows);
 

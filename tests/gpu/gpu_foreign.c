@@ -1,9 +1,9 @@
 // Chunks that others compressed, changed: LZ4, Snappy, Deflate, zlib, gzip, Zstandard. The format's library says of each changed
 // chunk which bytes it is, or that it is none; the CPU and the accelerator say the same, and of a frame of Zstandard the CPU once
-// more when it is taken apart. No library knows streams and directories of frames that were taken apart (`split`): there the CPU
-// and the accelerator say the same. Checksums of the container are made right again. Nothing outside the buffers is touched,
-// and the accelerator still works afterwards.
-//   gpu_foreign --device emu|cuda --formats lz4,gzip,split --count N --seed S --canary BYTES
+// more when it is taken apart. No library knows streams and directories of frames that were taken apart (`split`, and with a
+// dictionary `dictionary`): there the CPU and the accelerator say the same. Checksums of the container are made right again.
+// Nothing outside the buffers is touched, and the accelerator still works afterwards.
+//   gpu_foreign --device emu|cuda --formats lz4,split,dictionary --count N --seed S --canary BYTES
 // --count: changed chunks of each format. Prints a line of JSON, which names formats that are skipped since their library is
 // missing.
 #include "emulator/emu.h"
@@ -24,6 +24,7 @@ enum {
 };
 
 static gpu_machine machine;
+static uint8_t dictionary[1000];
 static uint64_t canary = 4096, state;
 static unsigned listed; // formats in the report
 static uint64_t next(uint64_t below) { return gpu_mix(state++) % below; }
@@ -33,10 +34,13 @@ typedef struct tally {
     uint64_t changed, same, refused, stricter, laxer, excused;
 } tally;
 
+/// Frames of Zstandard as they are, or taken apart.
+typedef enum frames { WHOLE, SPLIT, DICTIONARY } frames;
+
 /// A format's file: each block is a chunk.
 typedef struct source {
     foreign_format format;
-    bool split;
+    frames split;
     mutated file;
     zf_container *good;
     uint64_t starts[CHUNKS + 1]; ///< rows
@@ -47,7 +51,9 @@ typedef struct source {
     size_t noted;                ///< while they are noted: blocks that began
 } source;
 
-static const char *name_of(const source *s) { return s->split ? "split" : foreign_name(s->format); }
+static const char *name_of(const source *s) {
+    return s->split == WHOLE ? foreign_name(s->format) : s->split == SPLIT ? "split" : "dictionary";
+}
 
 // ---- Chunks ---------------------------------------------------------------------------------------------------
 
@@ -83,21 +89,24 @@ static const char *file_of(const source *s) {
     return gpu_machine_path(&machine, name);
 }
 
-/// Loads the program of a format; `split`: of frames that are taken apart.
-static zf_status load(foreign_format format, bool split, zf_program **out, zf_error *error) {
+/// Loads the program of a format.
+static zf_status load(foreign_format format, frames split, zf_program **out, zf_error *error) {
     char text[300];
     const char *checked = format >= FOREIGN_ZLIB ? "check: 1, " : "";
     int length = snprintf(text, sizeof text, "table t { c: u8 = %s(%schunk: %d); }\n", foreign_name(format), checked, ROWS_MOST);
-    if (split)
+    if (split != WHOLE)
         length = snprintf(text, sizeof text,
-                          "table t { c: u8 = zstd_split(chunk: %d, steps: zstd_steps(rows: zstd_tables), "
+                          "table t { c: u8 = zstd_split%s(chunk: %d, steps: zstd_steps(rows: zstd_tables), "
                           "literals: zstd_literals(code: zstd_codes)); }\n",
-                          ROWS_MOST);
+                          split == DICTIONARY ? "_dictionary" : "", ROWS_MOST);
     return zf_program_load_text(machine.compiler, "t.zf", text, (size_t)length, out, error);
 }
 
-static zf_status wrap(zf_program *program, const zf_wrapped_chunk *chunks, size_t count, const char *path, zf_error *error) {
+static zf_status wrap(zf_program *program, frames split, const zf_wrapped_chunk *chunks, size_t count, const char *path,
+                      zf_error *error) {
     zf_wrapped_column column = {.name = "c", .chunks = chunks, .chunk_count = count};
+    if (split == DICTIONARY) column.dictionary = dictionary;
+    if (split == DICTIONARY) column.dictionary_size = sizeof dictionary;
     zf_encode_options options = {.rows_per_block = 1, .threads = 1, .overwrite = true};
     return zf_wrap(program, NULL, &column, 1, &options, path, NULL, error);
 }
@@ -105,7 +114,7 @@ static zf_status wrap(zf_program *program, const zf_wrapped_chunk *chunks, size_
 static void note_part(void *user, const zf_container_part *part) {
     source *s = user;
     if (strcmp(part->kind, "block header") == 0) s->noted++;
-    bool changes = strcmp(part->kind, "stream") == 0 || (s->split && strcmp(part->kind, "directory") == 0);
+    bool changes = strcmp(part->kind, "stream") == 0 || (s->split != WHOLE && strcmp(part->kind, "directory") == 0);
     if (!changes || part->bytes == 0 || s->noted == 0 || s->noted > CHUNKS) return;
     size_t k = s->noted - 1;
     if (s->part_count[k] == PARTS_MOST) return;
@@ -113,15 +122,26 @@ static void note_part(void *user, const zf_container_part *part) {
     s->parts[k][s->part_count[k]++].size = part->bytes;
 }
 
-static bool open_source(foreign_format format, bool split, source *s) {
+/// Puts bytes of the dictionary into a text: its begin, its end, and some between.
+static void reach_back(uint8_t *text, size_t length) {
+    for (uint64_t k = 0; k < 6 && length > 40; k++) {
+        uint64_t count = 8 + next(25), from = k == 0 ? 0 : k == 1 ? sizeof dictionary - count : next(sizeof dictionary - count);
+        memcpy(text + next(length - count), dictionary + from, count);
+    }
+}
+
+static bool open_source(foreign_format format, frames split, source *s) {
     static uint8_t plain[ROWS_MOST], packed[ALL_MOST];
     zf_wrapped_chunk chunks[CHUNKS];
     zf_error error = {0};
     size_t used = 0;
     *s = (source){.format = format, .split = split};
+    for (size_t k = 0; k < sizeof dictionary; k++) dictionary[k] = (uint8_t)next(256);
+    if (split == DICTIONARY) foreign_use_dictionary(dictionary, sizeof dictionary);
     for (size_t k = 0; k < CHUNKS; k++) {
-        size_t rows = make_text(plain),
-               size = foreign_pack(format, (unsigned)next(1000), plain, rows, packed + used, PACKED_MOST);
+        size_t rows = make_text(plain);
+        if (split == DICTIONARY) reach_back(plain, rows);
+        size_t size = foreign_pack(format, (unsigned)next(1000), plain, rows, packed + used, PACKED_MOST);
         s->starts[k + 1] = s->starts[k] + rows;
         chunks[k] = (zf_wrapped_chunk){packed + used, size, rows};
         used += size;
@@ -129,14 +149,15 @@ static bool open_source(foreign_format format, bool split, source *s) {
     }
     zf_program *program = NULL;
     zf_status status = load(format, split, &program, &error);
-    if (status == ZF_OK) status = wrap(program, chunks, CHUNKS, file_of(s), &error);
+    if (status == ZF_OK) status = wrap(program, split, chunks, CHUNKS, file_of(s), &error);
+    foreign_use_dictionary(NULL, 0);
     zf_program_free(program);
     CHECK(status == ZF_OK, "%s: %s %s (%s)", name_of(s), error.code, error.message, error.place);
     if (check_failures > 0 || !mutate_read(file_of(s), &s->file)) return false;
     s->good = gpu_model_open(&machine, file_of(s));
     status = zf_container_account(s->good, note_part, s, &error);
     CHECK(status == ZF_OK && s->file.block_count == CHUNKS && s->noted == CHUNKS, "%zu blocks", s->file.block_count);
-    for (size_t k = 0; k < CHUNKS && !split; k++)
+    for (size_t k = 0; k < CHUNKS && split == WHOLE; k++)
         CHECK(s->part_count[k] == 1 && s->parts[k][0].size == chunks[k].size, "%s: chunk %zu is not in its block", name_of(s), k);
     return check_failures == 0;
 }
@@ -185,7 +206,7 @@ static void judge(const source *s, size_t k, ull number, const outcome *here, co
     uint64_t rows = s->starts[k + 1] - s->starts[k];
     memset(wanted, 0x5a, sizeof wanted);
     bool good = here->status == ZF_OK; // no library knows of parts
-    if (!s->split) good = foreign_judge(s->format, s->file.bytes + s->parts[k][0].at, s->parts[k][0].size, wanted, rows);
+    if (s->split == WHOLE) good = foreign_judge(s->format, s->file.bytes + s->parts[k][0].at, s->parts[k][0].size, wanted, rows);
     CHECK(!here->outside && !there->outside, "%s %llu: memory beside a buffer was written", name, number);
     CHECK((here->status == ZF_OK) == (there->status == ZF_OK), "%s %llu: the CPU says '%s', %s '%s'", name, number,
           here->error.message, machine.device, there->error.message);
@@ -197,7 +218,7 @@ static void judge(const source *s, size_t k, ull number, const outcome *here, co
               there->error.place);
     if (here->status == ZF_OK && there->status == ZF_OK)
         CHECK(outcome_same(here, there), "%s %llu: %s makes other bytes than the CPU", name, number, machine.device);
-    if (good && !s->split && here->status == ZF_OK)
+    if (good && s->split == WHOLE && here->status == ZF_OK)
         CHECK(memcmp(here->values, wanted, rows) == 0, "%s %llu: other bytes than the library's", name, number);
     if (here->status == ZF_OK)
         *(good ? &to->same : &to->laxer) += 1;
@@ -216,8 +237,8 @@ static void take_apart(const source *s, size_t k, ull number, const outcome *her
     zf_wrapped_chunk chunk = {s->file.bytes + s->parts[k][0].at, s->parts[k][0].size, s->starts[k + 1] - s->starts[k]};
     char path[400];
     snprintf(path, sizeof path, "%s", gpu_machine_path(&machine, "apart.zfd"));
-    zf_status status = program == NULL ? load(s->format, true, &program, &error) : ZF_OK;
-    if (status == ZF_OK) status = wrap(program, &chunk, 1, path, &error);
+    zf_status status = program == NULL ? load(s->format, SPLIT, &program, &error) : ZF_OK;
+    if (status == ZF_OK) status = wrap(program, SPLIT, &chunk, 1, path, &error);
     CHECK((status == ZF_OK) == (here->status == ZF_OK), "zstd %llu: '%s' as it is, '%s' taken apart", number, here->error.message,
           error.message);
     if (status != ZF_OK) {
@@ -264,7 +285,7 @@ static void attack(source *s, ull number, tally *to) {
         outcome_here(container, 0, &options, &sizes, &here);
         outcome_there(&machine, container, 0, &options, &sizes, canary, true, &there);
         judge(s, k, number, &here, &there, to);
-        if (s->format == FOREIGN_ZSTD && !s->split) take_apart(s, k, number, &here);
+        if (s->format == FOREIGN_ZSTD && s->split == WHOLE) take_apart(s, k, number, &here);
         outcome_free(&here);
         outcome_free(&there);
     }
@@ -296,10 +317,10 @@ static void decode_good(const source *s) {
     }
 }
 
-static void try_format(foreign_format format, bool split, uint64_t count, uint64_t seed) {
+static void try_format(foreign_format format, frames split, uint64_t count, uint64_t seed) {
     static source s;
     tally to = {0};
-    uint64_t own = gpu_mix(2 * seed + split) + format;
+    uint64_t own = gpu_mix(3 * seed + split) + format;
     state = gpu_mix(own);
     if (!open_source(format, split, &s)) return;
     for (uint64_t number = 0; number < count && check_failures < FAILURES_MOST; number++) {
@@ -329,7 +350,7 @@ static bool has_name(const char *list, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const char *device = "emu", *formats = "lz4,snappy,deflate,zlib,gzip,zstd,split", *why;
+    const char *device = "emu", *formats = "lz4,snappy,deflate,zlib,gzip,zstd,split,dictionary", *why;
     uint64_t count = 100, seed = 1;
     const gpu_option options[] = {{"device", NULL, &device}, {"formats", NULL, &formats}, {"count", &count, NULL},
                                   {"seed", &seed, NULL},     {"canary", &canary, NULL},   {0}};
@@ -337,10 +358,10 @@ int main(int argc, char **argv) {
     gpu_machine_open(&machine, device, false);
     char skipped[200] = "";
     printf("{\"program\": \"gpu_foreign\", \"device\": \"%s\", \"seed\": %llu, \"formats\": {", device, (ull)seed);
-    for (foreign_format f = 0; f <= FOREIGN_FORMATS; f++) {
-        bool split = f == FOREIGN_FORMATS; // once more, taken apart
-        foreign_format format = split ? FOREIGN_ZSTD : f;
-        const char *name = split ? "split" : foreign_name(format);
+    for (unsigned f = 0; f < FOREIGN_FORMATS + DICTIONARY; f++) {
+        frames split = f < FOREIGN_FORMATS ? WHOLE : (frames)(f - FOREIGN_FORMATS + 1);
+        foreign_format format = split == WHOLE ? (foreign_format)f : FOREIGN_ZSTD;
+        const char *name = name_of(&(source){.format = format, .split = split});
         if (!has_name(formats, name)) continue;
         if (foreign_open(format, &why)) {
             try_format(format, split, count, seed);

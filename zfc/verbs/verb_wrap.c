@@ -142,10 +142,16 @@ static zf_found_chunks found_in(const input *in) {
     return (zf_found_chunks){in->path, in->bytes.data, in->name, in->chunks, in->count};
 }
 
+/// Its bytes; NULL: none.
+static const void *dictionary_of(const input *in) {
+    if (in->dictionary == NULL) return NULL;
+    return in->dictionary_bytes.data != NULL ? in->dictionary_bytes.data : "";
+}
+
 static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_error *error) {
     in->found = true;
-    zf_status status =
-        zf_chunks_find(in->path, in->bytes.data, in->bytes.length, in->dictionary != NULL, &in->chunks, &in->count, error);
+    zf_status status = zf_chunks_find(in->path, in->bytes.data, in->bytes.length, dictionary_of(in), in->dictionary_bytes.length,
+                                      &in->chunks, &in->count, error);
     if (status != ZF_OK) return status;
     zf_found_chunks found = found_in(in);
     return zf_found_check(&found, table, quiet, error);
@@ -252,8 +258,7 @@ static zf_status wrap(const wrapping *w, zf_session *session, zf_program *progra
         input *in = &w->inputs[k];
         status = read_input(in, files, table, session->quiet, error);
         columns[k] = (zf_wrapped_column){.name = in->name, .chunks = in->chunks, .chunk_count = in->count};
-        if (in->dictionary == NULL) continue;
-        columns[k].dictionary = in->dictionary_bytes.data != NULL ? in->dictionary_bytes.data : "";
+        columns[k].dictionary = dictionary_of(in);
         columns[k].dictionary_size = in->dictionary_bytes.length;
     }
     for (size_t k = 0; status == ZF_OK && w->count > 0 && k < w->inputs[0].count; k++) rows += w->inputs[0].chunks[k].rows;

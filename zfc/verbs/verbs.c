@@ -227,8 +227,8 @@ const zf_verb zf_verbs[] = {
      "anything, since their source is not known. One other codec takes frames of Zstandard, `zstd_split(steps: "
      "zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`: they are taken apart, so that a GPU decodes "
      "them in parallel, and their checksums are compared. For frames that were compressed with a dictionary name "
-     "`zstd_split_dictionary` in its place, and give the dictionary by `--dictionary`; each frame is a chunk then, and tells its "
-     "content size. The file gets its name when it is complete.",
+     "`zstd_split_dictionary` in its place, and give the dictionary by `--dictionary`; each frame is a chunk "
+     "then. The file gets its name when it is complete.",
      1,
      -1,
      zf_run_wrap,

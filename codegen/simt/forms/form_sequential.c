@@ -5,9 +5,10 @@
 
 enum {
     SEQUENTIAL_THREADS = 64,
-    // More than any needs so far: with a bound, the driver's assembler orders loads so that fewer wait for each other. Without
-    // one the steps of `zstd_split` took 1.2 times as long on an H200.
-    SEQUENTIAL_REGISTERS = 128,
+    // A thread that walks a chunk may have so many, which is more than any of the library needs. With a limit, the driver's
+    // assembler orders loads so that fewer wait for each other. Without one the steps of `zstd_split` took 1.2 times as long on
+    // an H200.
+    CHUNK_REGISTERS = 128,
 };
 
 bool zf_form_sequential_fits(const zf_plan *plan, const zf_kernel *kernel) {
@@ -17,7 +18,8 @@ bool zf_form_sequential_fits(const zf_plan *plan, const zf_kernel *kernel) {
 
 zf_simt_shape zf_form_sequential_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
-    uint32_t registers = plan->target->registers < SEQUENTIAL_REGISTERS ? plan->target->registers : SEQUENTIAL_REGISTERS;
+    uint32_t most = plan->target->registers < CHUNK_REGISTERS ? plan->target->registers : CHUNK_REGISTERS;
+    uint32_t registers = kernel->domain == ZF_DOMAIN_CHUNKS ? most : 0;
     return (zf_simt_shape){.threads = threads, .tiles = threads, .registers = registers};
 }
 

@@ -1,5 +1,6 @@
 #include "codegen/simt/forms/forms.h"
 
+#include "codegen/codegen.h"
 #include "codegen/simt/simt.h"
 #include "codegen/simt/simt_text.h"
 #include "frontend/check/checker.h"
@@ -25,7 +26,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_simt_shape shape = forms[form].shape(plan, kernel);
     shape.form = form;
     shape.warp = form == ZF_SIMT_LANES ? ZF_LANES_LIMIT : plan->target->wave; // no program has more lanes
-    shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
+    uint32_t usual = zf_codegen_registers_within(shape.registers, shape.threads);
+    shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, usual);
     shape.prefetch = zf_choice_value(&kernel->choice, ZF_CHOICE_PREFETCH, shape.prefetch) != 0;
     return shape;
 }

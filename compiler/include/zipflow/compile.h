@@ -343,7 +343,7 @@ typedef struct zf_wrapped_column {
     const zf_wrapped_chunk *chunks;
     size_t chunk_count;
     const void *dictionary;
-    uint64_t dictionary_size; ///< bytes, at most 16 MiB: each block has them
+    uint64_t dictionary_size; ///< bytes, at most 16 MiB
 } zf_wrapped_column;
 
 /// Writes a table whose columns are chunks that others compressed to the file `path`, without touching the chunks, or taking
@@ -363,20 +363,21 @@ typedef struct zf_wrapped_column {
 ///
 /// `options` may be NULL. Its `rows_per_block` are the rows from which on a block takes no more chunks (0: 16 MiB of plain data);
 /// `format` 1, `seek_interval` and `unfused` are ZF_ERR_USAGE. `stats`: as in zf_encode; its seconds are those of decoding.
-/// Memory: a block, stored and decoded, besides the chunks. The file appears under its name when it is complete. After an error
-/// nothing new is there, except after ZF1507.
+/// Memory: a block, stored and decoded, the dictionary in it, besides the chunks. The file appears under its name when it is
+/// complete. After an error nothing new is there, except after ZF1507.
 ///
 /// Errors: ZF_ERR_USAGE for columns or options that do not fit the table, for a codec that cannot take chunks (ZF1509), or a
 /// program with errors; ZF_ERR_INPUT for a chunk without rows, with too many, or that does not decode to its rows (ZF1508,
-/// ZF13nn), or a damaged dictionary (ZF1512); ZF_ERR_UNSUPPORTED for a codec that is not lowered; ZF_ERR_IO, also for an existing
-/// file without `overwrite` (ZF1501); ZF_ERR_CANCELLED. Several threads may wrap tables of one program at the same time.
+/// ZF13nn), or a dictionary that is damaged or too large (ZF1512); ZF_ERR_UNSUPPORTED for a codec that is not lowered; ZF_ERR_IO,
+/// also for an existing file without `overwrite` (ZF1501); ZF_ERR_CANCELLED. Several threads may wrap tables of one program at
+/// the same time.
 ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrapped_column *columns, size_t column_count,
                          const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error);
 
 /// Finds the chunks in a file that another program compressed: members of gzip, blocks of BGZF, frames of Zstandard.
 ///
 /// `name`: of the file, for errors. `bytes`: all `size` bytes of the file; they stay the caller's, and the chunks point to them.
-/// `dictionary`: frames may need one; those that do must tell how many bytes they make.
+/// `dictionary`: `dictionary_size` bytes with which frames of Zstandard were compressed; NULL: none.
 /// `*chunks`: an array of `*chunk_count` chunks for a column of bytes (a row is a byte), to be freed with zf_chunks_free. Their
 /// bytes follow each other and are the whole file. A chunk is one member or frame; empty members and frames to be skipped belong
 /// to the chunk behind them, at the end to the last one.
@@ -384,10 +385,11 @@ ZF_API zf_status zf_wrap(zf_program *program, const char *table, const zf_wrappe
 /// Blocks of BGZF say how long they are, and frames mostly how many bytes they make. Other members are inflated by zlib, other
 /// frames decoded by libzstd, which are opened when they are first needed. Bytes that they make are kept nowhere.
 ///
-/// Errors: ZF_ERR_INPUT for a file that is neither, is damaged or cut, has no bytes, or needs a dictionary (ZF1510): `place` has
-/// the byte; ZF_ERR_UNSUPPORTED where a library is not installed (ZF1511); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any thread.
-ZF_API zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, bool dictionary, zf_wrapped_chunk **chunks,
-                                size_t *chunk_count, zf_error *error);
+/// Errors: ZF_ERR_INPUT for a file that is neither, is damaged or cut, has no bytes, or needs a dictionary that is not given
+/// (ZF1510): `place` has the byte; ZF_ERR_UNSUPPORTED where a library is not installed (ZF1511); ZF_ERR_USAGE; ZF_ERR_MEMORY. Any
+/// thread.
+ZF_API zf_status zf_chunks_find(const char *name, const void *bytes, uint64_t size, const void *dictionary,
+                                uint64_t dictionary_size, zf_wrapped_chunk **chunks, size_t *chunk_count, zf_error *error);
 /// Frees what zf_chunks_find made. NULL is nothing.
 ZF_API void zf_chunks_free(zf_wrapped_chunk *chunks);
 

@@ -111,7 +111,8 @@ PyObject *zf_py_wrap(const zf_py_compile *types, PyObject *arguments) {
 typedef struct finding {
     const char *name;
     Py_buffer file;
-    int dictionary;
+    const char *dictionary; ///< NULL: none
+    Py_ssize_t dictionary_size;
     zf_wrapped_chunk *chunks;
     size_t count;
     atomic_bool interrupted; // the search goes to its end
@@ -119,7 +120,8 @@ typedef struct finding {
 
 static zf_status find(void *user, zf_error *error) {
     finding *f = user;
-    return zf_chunks_find(f->name, f->file.buf, (uint64_t)f->file.len, f->dictionary != 0, &f->chunks, &f->count, error);
+    return zf_chunks_find(f->name, f->file.buf, (uint64_t)f->file.len, f->dictionary, (uint64_t)f->dictionary_size, &f->chunks,
+                          &f->count, error);
 }
 
 static PyObject *list_chunks(const finding *f) {
@@ -139,7 +141,7 @@ static PyObject *list_chunks(const finding *f) {
 
 PyObject *zf_py_find_chunks(const zf_py_compile *types, PyObject *arguments) {
     finding f = {0};
-    if (!PyArg_ParseTuple(arguments, "yy*p", &f.name, &f.file, &f.dictionary)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "yy*z#", &f.name, &f.file, &f.dictionary, &f.dictionary_size)) return NULL;
     PyObject *both = NULL;
     if (zf_py_run_interruptible(find, &f, &f.interrupted, types->make_error)) both = list_chunks(&f);
     zf_chunks_free(f.chunks);

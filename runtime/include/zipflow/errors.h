@@ -316,7 +316,7 @@ typedef enum zf_error_code {
     ZF_ERROR_CHUNK_FILE = 1510,
     /// a file in which chunks are found by a library that is not installed
     ZF_ERROR_CHUNK_LIBRARY = 1511,
-    /// a dictionary that is damaged
+    /// a dictionary that is damaged or too large
     ZF_ERROR_CHUNK_DICTIONARY = 1512,
     /// a fault of zipflow itself
     ZF_ERROR_INTERNAL = 1901,

@@ -164,6 +164,9 @@ static const refused answers[] = {
     {"segments", "0:THREADS=1024", NULL},
     {"segments", "0:THREADS=1024,REGISTERS=96", "1024 threads of 96 registers do not fit"},
     {"copied", "0:WALK=1,THREADS=32", NULL},
+    {"copied", "0:THREADS=1024", NULL}, // with as many registers as there are
+    {"copied", "0:WALK=1,THREADS=1024", NULL},
+    {"copied", "0:WALK=1,THREADS=1024,REGISTERS=72", "1024 threads of 72 registers do not fit"},
     {"copied", "0:WALK=2", "kernel 0 (warp): WALK cannot be 2, only 1 or 32"},
     {"copied", "0:L=8", NULL},
     {"copied", "0:WALK=1,L=1", NULL},

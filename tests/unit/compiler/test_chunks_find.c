@@ -354,7 +354,7 @@ static zf_status search(const uint8_t *bytes, size_t size, const sizes *wanted, 
     uint8_t *copy = malloc(size > 0 ? size : 1), *at = copy;
     memcpy(copy, bytes, size);
     *error = (zf_error){0};
-    zf_status status = zf_chunks_find("t", copy, size, false, &chunks, &found, error);
+    zf_status status = zf_chunks_find("t", copy, size, NULL, 0, &chunks, &found, error);
     CHECK((status == ZF_OK) == (chunks != NULL) && (status == ZF_OK) == (found > 0), "status %d, %zu chunks", status, found);
     for (size_t k = 0; k < found; k++) {
         CHECK(chunks[k].bytes == at && chunks[k].size > 0 && chunks[k].rows > 0, "chunk %zu", k);
@@ -497,11 +497,11 @@ static void test_usage(void) {
     zf_error error;
     size_t count;
     zf_wrapped_chunk *chunks;
-    CHECK(zf_chunks_find(NULL, gzip, 9, false, &chunks, &count, &error) == ZF_ERR_USAGE, "a name");
-    CHECK(zf_chunks_find("t", NULL, 9, false, &chunks, &count, &error) == ZF_ERR_USAGE, "bytes");
-    CHECK(zf_chunks_find("t", gzip, 9, false, NULL, &count, &error) == ZF_ERR_USAGE, "chunks");
-    CHECK(zf_chunks_find("t", gzip, 9, false, &chunks, NULL, &error) == ZF_ERR_USAGE, "a count");
-    CHECK(zf_chunks_find("t", gzip, 9, false, &chunks, &count, NULL) == ZF_ERR_INPUT && chunks == NULL && count == 0,
+    CHECK(zf_chunks_find(NULL, gzip, 9, NULL, 0, &chunks, &count, &error) == ZF_ERR_USAGE, "a name");
+    CHECK(zf_chunks_find("t", NULL, 9, NULL, 0, &chunks, &count, &error) == ZF_ERR_USAGE, "bytes");
+    CHECK(zf_chunks_find("t", gzip, 9, NULL, 0, NULL, &count, &error) == ZF_ERR_USAGE, "chunks");
+    CHECK(zf_chunks_find("t", gzip, 9, NULL, 0, &chunks, NULL, &error) == ZF_ERR_USAGE, "a count");
+    CHECK(zf_chunks_find("t", gzip, 9, NULL, 0, &chunks, &count, NULL) == ZF_ERR_INPUT && chunks == NULL && count == 0,
           "no error to fill");
     zf_chunks_free(NULL);
 }
