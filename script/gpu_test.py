@@ -322,6 +322,8 @@ def chunks(s):
     if not s.device.startswith("cuda"):
         return gpu_program("gpu_chunks", (), ("--sample", 5))(s)
     found = side_by_side(s, [("gpu_chunks", "--device", s.device, "--all", 1, "--sample", f"8:{turn}") for turn in range(8)])
+    if not all(each.get("files") and each.get("decodes") for each in found):
+        raise Failed(f"not all programs were tried: {found}")
     return {name: sum(each[name] for each in found) for name in ("files", "decodes")}
 
 
