@@ -1,14 +1,13 @@
 #include "codegen/llvm/cg_error.h"
 
+#include "codegen/llvm/apart.h"
 #include "codegen/llvm/probe.h"
-#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,16 +24,8 @@ __attribute__((weak)) void zf_llvm_forget_bad_alloc(void) __asm__("_ZN4llvm30rem
 __attribute__((weak)) void zf_llvm_on_bad_alloc(void (*handler)(void *user, const char *reason, bool dump),
                                                 void *user) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
 
-// LLVM's handlers are one each for the process, so where to go is kept per thread. This, what was installed before, and the state
-// of LLVM are the one state of the library that hangs on no object.
-typedef struct landing {
-    jmp_buf jump;
-    char reason[400];
-    bool no_memory;
-    struct landing *outer;
-} landing;
-
-static _Thread_local landing *here;
+// LLVM's handlers are one each for the process. This, what was installed before, and the state of LLVM are the one state of the
+// library that hangs on no object, besides each thread's place to land (apart.h).
 static _Atomic(new_handler *) handler_before; // threads read it that know nothing of this library
 
 // Memory may end while LLVM holds a lock of the process, or builds something that is built once. Later calls would wait for ever.
@@ -49,12 +40,8 @@ static zf_probe_answer last_answer; // the last of them
 static unsigned inside;             // guards that run
 
 static void land(const char *reason, bool no_memory) {
-    landing *target = here;
-    if (target == NULL) return;
-    if (no_memory) atomic_fetch_add(&landings, 1);
-    snprintf(target->reason, sizeof(target->reason), "%s", reason);
-    target->no_memory = no_memory;
-    longjmp(target->jump, 1);
+    if (no_memory && zf_is_apart()) atomic_fetch_add(&landings, 1);
+    zf_apart_land(reason, no_memory);
 }
 
 static void on_fatal(const char *reason) {
@@ -127,16 +114,12 @@ static void install(void) {
     if (before != on_no_memory) atomic_store(&handler_before, before);
 }
 
-static zf_status start_guarded(void *user, zf_error *error) {
-    bool abandoned;
-    return zf_cg_guard(initialise, user, &abandoned, error);
-}
-
 zf_status zf_cg_llvm_start(zf_error *error) {
     static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
     static bool started;
     pthread_mutex_lock(&starting);
-    zf_status status = started ? ZF_OK : zf_run_deep(start_guarded, NULL, error);
+    bool abandoned;
+    zf_status status = started ? ZF_OK : zf_cg_guard(initialise, NULL, &abandoned, error);
     if (status == ZF_OK) started = true;
     pthread_mutex_unlock(&starting);
     return status;
@@ -200,20 +183,14 @@ static void leave(void) {
 }
 
 zf_status zf_cg_land(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error) {
-    landing place = {.outer = here};
-    *abandoned = true;
-    if (setjmp(place.jump) != 0) {
-        here = place.outer;
-        if (place.no_memory) return no_memory(error);
-        tidy(place.reason);
-        zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up: %s", place.reason);
-        return zf_fail_hint(error, ZF_ERR_INTERNAL, "please report this with the .zf text that was compiled");
-    }
-    here = &place;
-    zf_status status = body(user, error);
-    here = place.outer;
-    *abandoned = false;
-    return status;
+    zf_apart_result result = zf_run_apart(body, user, false, error);
+    *abandoned = result.end == ZF_APART_LANDED;
+    if (result.end == ZF_APART_RETURNED) return result.status;
+    if (result.end == ZF_APART_NO_THREAD) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a thread with a deep stack");
+    if (result.no_memory) return no_memory(error);
+    tidy(result.reason);
+    zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up: %s", result.reason);
+    return zf_fail_hint(error, ZF_ERR_INTERNAL, "please report this with the .zf text that was compiled");
 }
 
 zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, bool *abandoned, zf_error *error) {

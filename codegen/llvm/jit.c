@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/llvm/apart.h"
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/identity.h"
 #include "codegen/llvm/jit_internal.h"
 #include "codegen/target/codegen_target.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/cache_limit.h"
-#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"
 
@@ -71,7 +71,6 @@ static zf_status name_machine(zf_jit *jit, LLVMTargetMachineRef machine, zf_erro
 typedef struct starting {
     zf_jit *jit;
     session *session;
-    bool abandoned;
 } starting;
 
 static zf_status start_session(void *user, zf_error *error) {
@@ -93,18 +92,13 @@ static zf_status start_session(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status start_guarded(void *user, zf_error *error) {
-    starting *s = user;
-    return zf_cg_guard(start_session, s, &s->abandoned, error);
-}
-
 static zf_status start_another(zf_jit *jit, session **out, zf_error *error) {
     session *s = calloc(1, sizeof *s);
     if (s == NULL) return zf_jit_no_memory(error);
-    starting start = {.jit = jit, .session = s};
-    zf_status status = zf_run_deep(start_guarded, &start, error);
+    bool abandoned;
+    zf_status status = zf_cg_guard(start_session, &(starting){.jit = jit, .session = s}, &abandoned, error);
     if (status != ZF_OK) {
-        if (!start.abandoned) free(s); // else LLVM may hold its parts
+        if (!abandoned) free(s); // else LLVM may hold its parts
         return status;
     }
     s->next = jit->sessions;
@@ -366,11 +360,15 @@ typedef struct linking {
     const zf_jit_request *request;
     LLVMMemoryBufferRef object;
     void **addresses;
-    bool abandoned;
+    unsigned pass;
 } linking;
 
-static zf_status link_object(void *user, zf_error *error) {
+static void end_pass(void *user) {
     linking *l = user;
+    zf_pass_end(l->jit->passes, l->pass);
+}
+
+static zf_status link_object(linking *l, zf_error *error) {
     ZF_TRY(take_library(l->jit, l->session, &l->code, error));
     l->code->tracker = LLVMOrcJITDylibCreateResourceTracker(l->code->library);
     LLVMMemoryBufferRef object = l->object;
@@ -380,11 +378,12 @@ static zf_status link_object(void *user, zf_error *error) {
     return look_up(l->jit, l->code, l->request, l->addresses, error);
 }
 
-static zf_status link_guarded(void *user, zf_error *error) {
+static zf_status link_noted(void *user, zf_error *error) {
     linking *l = user;
-    unsigned began = zf_pass_begin(l->jit->passes, ZF_PASS_LINK);
-    zf_status status = zf_cg_guard(link_object, l, &l->abandoned, error);
-    zf_pass_end(l->jit->passes, began);
+    l->pass = zf_pass_begin(l->jit->passes, ZF_PASS_LINK);
+    zf_apart_at_landing(end_pass, l);
+    zf_status status = link_object(l, error);
+    end_pass(l);
     return status;
 }
 
@@ -394,14 +393,15 @@ zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **address
     ZF_TRY(current_session(jit, &l.session, error));
     ZF_TRY(zf_jit_obtain(jit, request, &l.object, error));
     zf_error inner = {0};
-    zf_status status = zf_run_deep(link_guarded, &l, &inner);
-    if (l.abandoned) atomic_store(&l.session->dead, true); // its state is unknown now
+    bool abandoned;
+    zf_status status = zf_cg_guard(link_noted, &l, &abandoned, &inner);
+    if (abandoned) atomic_store(&l.session->dead, true); // its state is unknown now
     if (status == ZF_OK) {
         if (out != NULL) *out = l.code;
         return ZF_OK;
     }
     if (error != NULL) *error = inner;
-    if (l.abandoned) return status;
+    if (abandoned) return status;
     if (l.object != NULL) LLVMDisposeMemoryBuffer(l.object);
     if (l.code != NULL) zf_jit_unload(jit, l.code);
     return status;

@@ -37,7 +37,8 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
 /// `name`: of the column, or of the algorithm if no budget names a column. Set it before anything is compiled. Threads that
 /// compile call it.
 void zf_jit_watch(zf_jit *jit, void (*watch)(void *user, const char *name, bool begins), void *user);
-/// Frees it with all code that came from it.
+/// Frees it with all code that came from it. Where LLVM cannot be entered, or there is no memory for a thread, what LLVM has of
+/// them is leaked.
 void zf_jit_free(zf_jit *jit);
 
 /// A request to compile.

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/llvm/apart.h"
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/identity.h"
 #include "codegen/llvm/jit_internal.h"
@@ -19,7 +20,6 @@
 #include "codegen/target/codegen_target.h"
 #include "frontend/diag/diag.h"
 #include "runtime/base/cache.h"
-#include "runtime/base/deep.h"
 #include "runtime/base/error_codes.h"
 
 typedef struct module_size {
@@ -43,6 +43,7 @@ typedef struct compilation {
     zf_jit_stage stage;
     bool assembly;    ///< the object is text
     unsigned compact; ///< how the module was built
+    unsigned pass;    ///< of the whole compilation
 } compilation;
 
 static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
@@ -233,7 +234,7 @@ static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error)
     return good ? ZF_OK : zf_jit_no_memory(error);
 }
 
-/// A stage of a compilation, noted as a pass. Where LLVM ends one by a jump, compile_noted ends it.
+/// A stage of a compilation, noted as a pass. Where LLVM does not return from it, end_pass ends it.
 static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilation *c, zf_error *error), zf_error *error) {
     unsigned began = zf_pass_begin(c->jit->passes, name);
     zf_status status = stage(c, error);
@@ -339,13 +340,25 @@ static zf_status compile_in_context(compilation *c, zf_error *error) {
     return status;
 }
 
-static zf_status compile_guarded(void *user, zf_error *error) { return compile_in_context(user, error); }
+static void end_pass(void *user) {
+    compilation *c = user;
+    zf_pass_end(c->jit->passes, c->pass);
+}
+
+static zf_status compile_noted(void *user, zf_error *error) {
+    compilation *c = user;
+    c->pass = zf_pass_begin(c->jit->passes, ZF_PASS_LLVM);
+    zf_apart_at_landing(end_pass, c);
+    zf_status status = compile_in_context(c, error);
+    end_pass(c);
+    return status;
+}
 
 // Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
 static zf_status compile_apart(compilation *c, zf_error *error) {
     zf_error inner = {0};
     bool abandoned;
-    zf_status status = zf_cg_guard(compile_guarded, c, &abandoned, &inner);
+    zf_status status = zf_cg_guard(compile_noted, c, &abandoned, &inner);
     if (abandoned) c->object = NULL;
     if (status == ZF_OK && c->diagnostic.failed) {
         status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
@@ -359,18 +372,15 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
     return status;
 }
 
-static zf_status compile_noted(void *user, zf_error *error) { return pass(user, ZF_PASS_LLVM, compile_apart, error); }
-
 static void report(const compilation *c, bool begins) {
     const zf_compile_budget *budget = c->request->budget;
     const char *column = budget != NULL && budget->column != NULL ? budget->column->name : NULL;
     if (c->jit->watch != NULL) c->jit->watch(c->jit->watch_user, column != NULL ? column : c->request->name, begins);
 }
 
-// On a stack of its own: bodies, and LLVM's passes, recurse as deep as a text is nested.
-static zf_status compile_alone(compilation *c, zf_error *error) {
+static zf_status compile_and_report(compilation *c, zf_error *error) {
     report(c, true);
-    zf_status status = zf_run_deep(compile_noted, c, error);
+    zf_status status = compile_apart(c, error);
     report(c, false);
     return status;
 }
@@ -379,12 +389,12 @@ bool zf_jit_ends_between_passes(void) { return zf_cg_has_gate(); }
 
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
-    return compile_alone(&c, error);
+    return compile_and_report(&c, error);
 }
 
 static zf_status take_bytes(zf_jit *jit, const zf_jit_request *request, bool assembly, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .assembly = assembly};
-    zf_status status = compile_alone(&c, error);
+    zf_status status = compile_and_report(&c, error);
     zf_text_free(&c.key);
     if (status != ZF_OK) return status;
     zf_text_add(out, LLVMGetBufferStart(c.object), LLVMGetBufferSize(c.object));
@@ -402,7 +412,7 @@ zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out
 
 zf_status zf_jit_obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBufferRef *object, zf_error *error) {
     compilation c = {.jit = jit, .request = request};
-    zf_status status = compile_alone(&c, error);
+    zf_status status = compile_and_report(&c, error);
     *object = status == ZF_OK ? c.object : NULL;
     zf_text_free(&c.key);
     return status;

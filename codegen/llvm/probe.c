@@ -6,38 +6,14 @@
 #include <llvm-c/Orc.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
+#include "codegen/llvm/apart.h"
 #include "codegen/llvm/cg_error.h"
 #include "codegen/target/codegen_target.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/base/thread.h"
 
-// A probe takes 15 ms of a processor. One that takes far more goes round in a circle. One that takes none, while its starter
-// wakes again and again, waits for what nobody gives back; a machine with much else to do lets both run now and then.
-static const double MOST_SECONDS = 5;
-enum { SLICE_NANOSECONDS = 100000000, IDLE_SLICES = 20 };
 // All passes run. The PTX is for compute capability 9.0: which one does not matter.
 enum { OPTIMISE = 3, CAPABILITY = 90 };
-
-// Belongs to both threads: the last one frees it. A thread that is stuck keeps it.
-typedef struct probe {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-    zf_status status;
-    atomic_uint holders;
-} probe;
-
-static void drop(probe *p) {
-    if (atomic_fetch_sub(&p->holders, 1) > 1) return;
-    pthread_cond_destroy(&p->changed);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
-}
 
 // Comes to every static variable that LLVM builds for code of ours, so that a half built one is met here and not there. A loop,
 // so that passes over loops run too: for (i = 0; i < n; i++) p[i] = (p[i] + n) * 0.1. Its constant lies in memory, so the table
@@ -126,69 +102,10 @@ static zf_status compile_and_link(void *user, zf_error *error) {
     return link_and_find(object, error);
 }
 
-static void *run(void *pointer) {
-    probe *p = pointer;
-    bool abandoned;
-    zf_error error = {0};
-    zf_status status = zf_cg_land(compile_and_link, NULL, &abandoned, &error);
-    pthread_mutex_lock(&p->lock);
-    p->status = status;
-    p->done = true;
-    pthread_cond_signal(&p->changed);
-    pthread_mutex_unlock(&p->lock);
-    drop(p);
-    return NULL;
-}
-
-/// Returns the processor seconds of a thread that has not ended.
-static double seconds_of(pthread_t thread) {
-    clockid_t clock;
-    struct timespec now;
-    bool known = pthread_getcpuclockid(thread, &clock) == 0 && clock_gettime(clock, &now) == 0;
-    return known ? (double)now.tv_sec + (double)now.tv_nsec / 1e9 : 0;
-}
-
-/// Waits until the probe has answered, or will not. With its lock held: its thread does not end before it has answered.
-static void wait_for(probe *p, pthread_t thread) {
-    double used = 0;
-    for (int idle = 0; !p->done && idle < IDLE_SLICES && used < MOST_SECONDS;) {
-        struct timespec end;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        end.tv_nsec += SLICE_NANOSECONDS;
-        end.tv_sec += end.tv_nsec / 1000000000;
-        end.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&p->changed, &p->lock, &end) == 0) continue;
-        if (p->done) break;
-        double now = seconds_of(thread);
-        idle = now > used ? 0 : idle + 1;
-        used = now;
-    }
-}
-
 zf_probe_answer zf_cg_probe(void) {
-    probe *p = calloc(1, sizeof *p);
-    if (p == NULL) return ZF_PROBE_NO_MEMORY;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->changed, &clock);
-    pthread_condattr_destroy(&clock);
-    atomic_init(&p->holders, 2);
-    pthread_t thread;
-    if (!zf_thread_start(&thread, ZF_STACK_DEEP, run, p)) {
-        atomic_store(&p->holders, 1);
-        drop(p);
-        return ZF_PROBE_NO_MEMORY;
-    }
-    pthread_mutex_lock(&p->lock);
-    wait_for(p, thread);
-    pthread_detach(thread);
-    zf_probe_answer answer = !p->done                     ? ZF_PROBE_STUCK
-                             : p->status == ZF_OK         ? ZF_PROBE_GOOD
-                             : p->status == ZF_ERR_MEMORY ? ZF_PROBE_NO_MEMORY
-                                                          : ZF_PROBE_STUCK;
-    pthread_mutex_unlock(&p->lock);
-    drop(p);
-    return answer;
+    zf_apart_result result = zf_run_apart(compile_and_link, NULL, true, NULL);
+    if (result.end == ZF_APART_NO_THREAD || (result.end == ZF_APART_LANDED && result.no_memory)) return ZF_PROBE_NO_MEMORY;
+    if (result.end != ZF_APART_RETURNED) return ZF_PROBE_STUCK;
+    if (result.status == ZF_ERR_MEMORY) return ZF_PROBE_NO_MEMORY;
+    return result.status == ZF_OK ? ZF_PROBE_GOOD : ZF_PROBE_STUCK;
 }

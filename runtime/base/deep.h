@@ -1,4 +1,4 @@
-// Work that recurses as deep as a text is nested, or as LLVM does: it runs on a stack of a known size, whatever the caller's is.
+// Work that recurses as deep as a text is nested: it runs on a stack of a known size, whatever the caller's is.
 #ifndef ZF_RUNTIME_DEEP_H
 #define ZF_RUNTIME_DEEP_H
 

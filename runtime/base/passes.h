@@ -41,7 +41,7 @@ zf_passes *zf_passes_create(void);
 void zf_passes_free(zf_passes *passes);
 
 /// Begins a pass in this thread; pass the result to zf_pass_end in the same thread. The end also ends passes that began since and
-/// never ended, so a longjmp out of a pass needs no care. Any thread. Both accept NULL.
+/// never ended, so a pass that is left without return needs no care. Any thread. Both accept NULL.
 unsigned zf_pass_start(zf_passes *passes, zf_pass pass);
 void zf_pass_stop(zf_passes *passes, unsigned began);
 

@@ -133,6 +133,20 @@ class Memory(zfc_case.Case):
             lost += "makes no more code" in result.stderr
         self.assertGreater(lost, 0, "LLVM came to no static a second time")
 
+    def test_stack_of_llvm(self):
+        """Where memory ends, LLVM has objects on its stack in lists of the process: the stack stays. Nobody may touch those of threads that ended."""
+        self.inputs()
+        count = self.dir / "count"
+        short = {**os.environ, "LD_PRELOAD": SHORT_MEMORY, "ZF_SHORT_OF": "llvm", "ZF_SHORT_STACKS": "1", "ZF_SHORT_COUNT": str(count), "ZIPFLOW_CACHE_DIR": ""}
+        for words in (["verify", self.container], ["encode", "-q", "-f", "-c", self.program, "-o", self.dir / "u.zfd", self.table]):
+            self.good(*words, "--threads", "1", "--no-cache", env=short)
+            allocations = int(count.read_text())
+            for number in range(allocations // 28, allocations, allocations // 14):
+                # While both run passes. Where one begins to emit code and memory ends in it, the other may wait for ever for its lock.
+                for threads in ("1", "2") if number < allocations // 8 else ("1",):
+                    result = self.zfc(*words, "--threads", threads, "--no-cache", env=short | {"ZF_SHORT_AT": str(number)})
+                    self.ends_in_words(result, f"{words[0]}, allocation {number} of {allocations}, {threads} threads")
+
 
 class EveryAllocation(zfc_case.Case):
     """One of zfc's own allocations fails, or all from one on; code comes from the cache. An error or a right result, no signal, nothing left."""

@@ -3,10 +3,11 @@
 // first allocation of the latter for each static variable of a function: who comes next waits for ever for a half built one.
 // Number ZF_SHORT_AT, from 0, fails, and with ZF_SHORT_ON all behind it, too. With ZF_SHORT_SPACE the address space ends there:
 // nothing gets new pages, nor does the stack of main. At exit the count is written to the file ZF_SHORT_COUNT; where there is no
-// such library, no file is.
+// such library, no file is. With ZF_SHORT_STACKS nobody may touch the stack of a thread that was joined, nor is it used again.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
 void *mremap(void *memory, size_t size, size_t larger, int flags, ...);
 int __cxa_guard_acquire(int64_t *guard);
 void __cxa_guard_release(int64_t *guard);
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user);
+int pthread_join(pthread_t thread, void **result);
 int __libc_start_main(main_function *program, int argc, char **argv, main_function *init, void (*fini)(void),
                       void (*loader_fini)(void), void *stack_end);
 #pragma GCC visibility pop
@@ -138,6 +141,62 @@ void __cxa_guard_release(int64_t *guard) {
     real(guard);
 }
 
+enum { THREADS = 256 };
+static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    bool lives;
+    pthread_t thread;
+    void *stack;
+    size_t size;
+} stacks[THREADS]; ///< of threads that were not joined. One that is never joined keeps its place
+static bool stacks_end;
+
+static int create_on_new_stack(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user) {
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    int place = 0;
+    while (place < THREADS && stacks[place].lives) place++;
+    if (!stacks_end || attributes == NULL || place == THREADS) return real(thread, attributes, body, user);
+    size_t size;
+    int detached;
+    pthread_attr_t own;
+    pthread_attr_getstacksize(attributes, &size);
+    pthread_attr_getdetachstate(attributes, &detached);
+    void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) return EAGAIN;
+    pthread_attr_init(&own);
+    pthread_attr_setstack(&own, stack, size);
+    pthread_attr_setdetachstate(&own, detached);
+    int status = real(thread, &own, body, user);
+    pthread_attr_destroy(&own);
+    stacks[place].lives = status == 0;
+    stacks[place].thread = *thread;
+    stacks[place].stack = stack;
+    stacks[place].size = size;
+    return status;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *user) {
+    pthread_mutex_lock(&stacks_lock);
+    int status = create_on_new_stack(thread, attributes, body, user);
+    pthread_mutex_unlock(&stacks_lock);
+    return status;
+}
+
+int pthread_join(pthread_t thread, void **result) {
+    static int (*real)(pthread_t, void **);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pthread_join");
+    int status = real(thread, result);
+    pthread_mutex_lock(&stacks_lock);
+    for (int k = 0; status == 0 && k < THREADS; k++) {
+        if (!stacks[k].lives || !pthread_equal(stacks[k].thread, thread)) continue;
+        mprotect(stacks[k].stack, stacks[k].size, PROT_NONE);
+        stacks[k].lives = false;
+    }
+    pthread_mutex_unlock(&stacks_lock);
+    return status;
+}
+
 static main_function *real_main;
 
 static int counted_main(int argc, char **argv, char **environment) {
@@ -148,6 +207,7 @@ static int counted_main(int argc, char **argv, char **environment) {
     if (number != NULL) at = strtoul(number, NULL, 10);
     on = getenv("ZF_SHORT_ON") != NULL;
     space_ends = getenv("ZF_SHORT_SPACE") != NULL;
+    stacks_end = getenv("ZF_SHORT_STACKS") != NULL;
     atexit(write_count);
     atomic_store(&started, true);
     return real_main(argc, argv, environment);

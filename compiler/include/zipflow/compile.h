@@ -12,11 +12,12 @@
 // LLVM. The compiler uses LLVM, whose handlers of fatal errors and of missing memory are process-wide. Each call that enters
 // LLVM, while no other does, installs its own: another user of the same libLLVM loses the ones that it installed, since LLVM does
 // not tell them. A fatal error ends the call with ZF_ERR_INTERNAL, and the call's LLVM context is abandoned. If memory ends
-// inside LLVM, the call returns ZF_ERR_MEMORY. The next call first has LLVM compile a small module; if LLVM cannot, because a
-// lock of the process stayed taken, no compiler of the process makes code afterwards, and the error says this. C++'s handler of
-// missing memory (std::set_new_handler) is process-wide, too; outside of these calls it does what the previous one did. A fatal
-// error of another user ends the process, as it would without this library, but without LLVM's message. The library stays in the
-// process after dlclose (it is linked with `-z nodelete`).
+// inside LLVM, the call returns ZF_ERR_MEMORY. After either, a thread sleeps for the rest of the process, and the stack on which
+// LLVM was stays, since lists of LLVM may have objects on it. After missing memory the next call first has LLVM compile a
+// small module; if LLVM cannot, because a lock of the process stayed taken, no compiler of the process makes code afterwards, and
+// the error says this. C++'s handler of missing memory (std::set_new_handler) is process-wide, too; outside of these calls it
+// does what the previous one did. A fatal error of another user ends the process, as it would without this library, but without
+// LLVM's message. The library stays in the process after dlclose (it is linked with `-z nodelete`).
 //
 // Stacks. Text is read, and code is made, on threads of their own with deep stacks, all signals but those of faults blocked; so
 // are blocks decoded if a kernel has large local arrays. A caller's stack of 128 KiB is enough.

@@ -17,6 +17,7 @@
 #include "codegen/llvm/cg_error.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/probe.h"
+#include "runtime/base/deep.h"
 #include "tests/unit/check.h"
 
 // operator new(size_t), the one of it that returns NULL, and llvm::report_bad_alloc_error: C has no other names for them.
@@ -106,6 +107,39 @@ static void ends(zf_status (*body)(void *user, zf_error *error), const char *wha
     CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_ERR_MEMORY && jit == NULL, "%s: no more sessions", what);
 }
 
+enum { WORDS = 4096, KEPT = 7, OVERWRITTEN = 9 };
+static volatile uint64_t *on_stack; // in a list of the process, as LLVM's groups of timers are
+
+static zf_status with_memory_on_stack(void *user, zf_error *error) {
+    volatile uint64_t words[WORDS];
+    for (size_t k = 0; k < WORDS; k++) words[k] = KEPT;
+    on_stack = words;
+    return by_malloc(user, error);
+}
+
+static zf_status use_stack(void *user, zf_error *error) {
+    (void)user, (void)error;
+    volatile uint64_t words[4 * WORDS];
+    for (size_t k = 0; k < 4 * WORDS; k++) words[k] = OVERWRITTEN;
+    return words[WORDS] == OVERWRITTEN ? ZF_OK : ZF_ERR_INTERNAL;
+}
+
+/// The stack on which memory ended stays as it is: others reach what lies there.
+static void stack_stays(void) {
+    bool abandoned;
+    zf_error error = {0};
+    CHECK(zf_cg_llvm_start(&error) == ZF_OK, "%s", error.message);
+    CHECK(zf_cg_guard(with_memory_on_stack, NULL, &abandoned, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    CHECK(use_stack(NULL, NULL) == ZF_OK, "here");
+    for (int again = 0; again < 4; again++) {
+        CHECK(zf_run_deep(use_stack, NULL, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_cg_guard(use_stack, NULL, &abandoned, &error) == ZF_OK && !abandoned, "%s", error.message);
+    }
+    size_t others = 0;
+    for (size_t k = 0; k < WORDS; k++) others += on_stack[k] != KEPT;
+    CHECK(others == 0, "%zu of %d words of LLVM's stack were overwritten", others, (int)WORDS);
+}
+
 static void of_new(void) { ends(by_new, "new"); }
 static void of_malloc(void) { ends(by_malloc, "malloc"); }
 
@@ -148,6 +182,40 @@ static void unloaded_without_memory(void) {
     }
     CHECK(zf_jit_get_stats(jit).libraries == 1, "%llu libraries", (unsigned long long)zf_jit_get_stats(jit).libraries);
     zf_jit_free(jit);
+}
+
+static zf_status build_without_memory(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
+    (void)module, (void)compact;
+    return by_malloc(user, error);
+}
+
+static double seconds_of_passes(zf_passes *passes) {
+    zf_pass_time lines[32];
+    double whole, other, sum = 0;
+    size_t count = zf_passes_read(passes, lines, 32, &whole, &other);
+    CHECK(count <= 32, "%zu lines", count);
+    for (size_t k = 0; k < count && k < 32; k++) sum += lines[k].sum;
+    return sum;
+}
+
+/// The time of a pass that LLVM does not return from does not go on for ever.
+static void passes_end(void) {
+    zf_jit *jit = NULL;
+    zf_jit_code *code;
+    void *address;
+    zf_error error = {0};
+    zf_passes *passes = zf_passes_create();
+    CHECK(zf_jit_create(&(zf_jit_options){.passes = passes}, &jit, &error) == ZF_OK, "%s", error.message);
+    zf_jit_request request = {.name = "test", .build = build_without_memory};
+    CHECK(zf_jit_load(jit, &request, &address, NULL, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    CHECK(load_five(jit, &code, &error) == ZF_OK, "%s", error.message);
+    ends_in_link = true;
+    CHECK(load_five(jit, &code, &error) == ZF_ERR_MEMORY, "%s", error.message);
+    double before = seconds_of_passes(passes);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    CHECK(before > 0 && before == seconds_of_passes(passes), "a pass goes on");
+    zf_jit_free(jit);
+    zf_passes_free(passes);
 }
 
 static unsigned probes;
@@ -286,6 +354,8 @@ int main(void) {
     if (zf_test_new == NULL || zf_test_new_or_null == NULL || zf_test_bad_alloc == NULL) return 77;
     apart(of_malloc, "LLVM's malloc");
     apart(handlers_taken_away, "handlers");
+    apart(stack_stays, "the stack");
+    apart(passes_end, "passes");
     apart(unloaded_without_memory, "unload");
     apart(landing_during_probe, "a landing while a probe runs");
     apart(guard_ends_during_probe, "a guard that ends while a probe runs");
