@@ -72,7 +72,9 @@ static zf_status read_header(const zf_chunk_finder *finder, zf_chunk_part *part,
     if (!take_number(finder, part, (form & 3) == 3 ? 4 : (unsigned)(form & 3), &dictionary)) return cut(finder, part, error);
     if (dictionary != 0 && finder->dictionary == NULL) {
         zf_status status = zf_chunk_finder_refuse(finder, place, error, "a frame needs the dictionary %llu", (ull)dictionary);
-        return zf_fail_hint(error, status, "give it, with a codec that has one: `zstd_split_dictionary`");
+        return zf_fail_hint(
+            error, status,
+            "give it by --dictionary (in Python `dictionaries`), to a codec that has one: `zstd_split_dictionary`");
     }
     unsigned bytes = 1u << (form >> 6);
     f->known = form >> 6 > 0 || single;
@@ -110,9 +112,12 @@ static zf_status begin_decoding(zf_chunk_finder *finder, zf_error *error) {
         FUNCTION(set_fn, SET)(finder->decoder, LARGEST_WINDOW, sizeof(size_t) > 4 ? LOG_MOST : LOG_MOST - 1);
     }
     size_t result = FUNCTION(context_fn, INIT)(finder->decoder); // forgets a dictionary
-    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0)
+    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) {
         result = FUNCTION(load_fn, LOAD)(finder->decoder, finder->dictionary, (size_t)finder->dictionary_size);
-    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
+        if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
+        zf_status status = zf_raise(error, ZF_E_CHUNK_DICTIONARY, "%s takes the dictionary for none", finder->library.file);
+        return zf_fail_place(error, status, "the dictionary of %.200s", finder->name);
+    }
     return zf_raise(error, ZF_E_CHUNK_LIBRARY, "%s refuses to begin: %s", finder->library.file,
                     FUNCTION(error_name_fn, ERROR_NAME)(result));
 }

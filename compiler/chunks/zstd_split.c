@@ -2,6 +2,7 @@
 // for the few that tell rows which are known.
 #include "compiler/chunks/zstd_split.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -196,7 +197,8 @@ static zf_status take_code(splitting *s, zf_zstd_reader *r, zf_error *error) {
 
 /// The code of a block that has none: that of a block before, or of the dictionary.
 static zf_status take_code_again(splitting *s, const zf_zstd_reader *r, zf_error *error) {
-    if (!s->has_code) return zf_zstd_refuse(r, "a block uses the code of the block before, which has none", error);
+    if (!s->has_code)
+        return zf_zstd_refuse(r, "a block uses the code of a block before or of a dictionary, and there is none", error);
     if (s->code_number != NONE) return ZF_OK;
     zf_zstd_dictionary_parts *d = s->dictionary;
     if (d->code == NONE) ZF_TRY(put_code(s, r, d->from->code, d->from->code_bytes, &d->code, error));
@@ -262,7 +264,7 @@ static zf_status take_tables(splitting *s, zf_zstd_reader *r, zf_error *error) {
     for (unsigned k = 0; k < KINDS; k++) {
         unsigned how = kinds >> (6 - 2 * k) & 3;
         if (how == ZF_ZSTD_AGAIN && !s->has_tables)
-            return zf_zstd_refuse(r, "a block uses a table of the block before, which has none", error);
+            return zf_zstd_refuse(r, "a block uses a table of a block before or of a dictionary, and there is none", error);
         if (how != ZF_ZSTD_AGAIN) ZF_TRY(zf_zstd_take_table(&s->tables, r, k, how, error));
     }
     s->has_tables = true;
@@ -329,7 +331,9 @@ static zf_status take_head(const splitting *s, zf_zstd_reader *r, frame_head *he
     head->most = window < BLOCK_MOST ? window : BLOCK_MOST;
     if (dictionary == 0 || (s->dictionary != NULL && s->dictionary->from->made && s->dictionary->from->id == dictionary))
         return ZF_OK;
-    return zf_zstd_refuse(r, s->dictionary == NULL ? "a frame needs a dictionary" : "a frame needs another dictionary", error);
+    char why[64];
+    snprintf(why, sizeof why, "a frame needs %s dictionary, %llu", s->dictionary == NULL ? "a" : "another", (ull)dictionary);
+    return zf_zstd_refuse(r, why, error);
 }
 
 /// Takes the blocks of a frame, and its checksum.

@@ -57,9 +57,8 @@ static zf_status refuse(const zf_column *column, const char *why, const char *hi
 
 static zf_status refuse_codec(const zf_column *column, const char *why, zf_error *error) {
     return refuse(column, why,
-                  "the codec must be a `non_parallel` algorithm with one stream `u8[] per chunk`, stored as it is; frames of "
-                  "Zstandard can also be taken apart, for `zstd_split(steps: zstd_steps(rows: zstd_tables), literals: "
-                  "zstd_literals(code: zstd_codes))`, or `zstd_split_dictionary`",
+                  "the codec must be `non_parallel` with one stream `u8[] per chunk`, stored as it is, or `zstd_split(steps: "
+                  "zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))`, or so `zstd_split_dictionary`",
                   error);
 }
 

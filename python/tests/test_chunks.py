@@ -506,6 +506,22 @@ def test_dictionaries(path):
     assert error.value.code == "ZF1512" and error.value.place == "column text"
 
 
+def test_files_that_are_none(tmp_path):
+    """Neither waited for nor replaced."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", "/dev/null", "/dev/zero", tmp_path):
+        with pytest.raises(zf.FileError) as error:
+            zf.write_chunks({"text": str(name)}, tmp_path / "t.zfd", {"text": "u8 = zstd"})
+        assert error.value.place == str(name)
+    packed = gzip.compress(b"abc")
+    (tmp_path / "t.gz").write_bytes(packed)
+    os.symlink(tmp_path / "t.gz", tmp_path / "link")
+    for name in ("t.gz", "link"):
+        with pytest.raises(zf.UsageError, match="has the chunks of column 'text'"):
+            zf.write_chunks({"text": tmp_path / "t.gz"}, tmp_path / name, {"text": "u8 = gzip"})
+    assert (tmp_path / "t.gz").read_bytes() == packed
+
+
 def test_damaged_files(tmp_path):
     (tmp_path / "out").mkdir()
     path, file = tmp_path / "out" / "t.zfd", tmp_path / "t.gz"

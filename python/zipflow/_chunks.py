@@ -1,9 +1,10 @@
 """Chunks that other programs compressed, to files as they are."""
 
 import os
+import stat
 
 from . import _home
-from ._errors import UsageError, ZipflowError, of_system, refuse, utf8
+from ._errors import FileError, UsageError, ZipflowError, of_system, refuse, utf8
 from ._program import Program
 from ._write import check_keys, check_names, check_target, identifiers_of, load, name_columns
 
@@ -54,9 +55,13 @@ def _parts_of_file(path, dictionary):
 
     path = os.fsdecode(path)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:  # which does not wait for a pipe
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise refuse(FileError, "cannot open the file: it is not a regular file", path)
             data = file.read()
     except OSError as error:
+        if isinstance(error, ZipflowError):
+            raise
         raise of_system(error, path) from None
     sizes, rows = _compile.find_chunks(os.fsencode(path), data, dictionary)
     return data, array("Q", sizes), array("Q", rows), None
@@ -147,6 +152,9 @@ def write_chunks(columns, path, codecs, *, overwrite=True, rows_per_block=0, thr
     if isinstance(codecs, Program):
         _compare(identifiers, names, "the program's table")
         names = identifiers
+    for name, chunks in columns.items():
+        if isinstance(chunks, (str, os.PathLike)) and os.path.exists(chunks) and os.path.exists(target) and os.path.samefile(chunks, target):
+            raise refuse(UsageError, f"the file that is written has the chunks of column {name!r}", os.fsdecode(target))
     texts = _dictionaries_of({} if dictionaries is None else dictionaries, names)
     given = tuple((identifier.encode(), name.encode(), texts.get(name), *_parts_of(columns[name], name, texts.get(name)))
                   for identifier, name in zip(identifiers, names))

@@ -31,8 +31,8 @@ static zf_status check_largest(const zf_found_chunks *found, const zf_codec_node
                                 (ull)(longer ? codec->chunk_size : ZF_UNEVEN_CHUNK_MOST));
     zf_fail_place(error, status, "%.200s, byte %llu", found->path, (ull)((const char *)chunk->bytes - found->bytes));
     if (!longer) return zf_fail_hint(error, status, "%s", advice(found));
-    return zf_fail_hint(error, status, "give the codec longer chunks: `%.64s(chunk: %llu)`", codec->inst->algorithm->name,
-                        (ull)chunk->rows);
+    return zf_fail_hint(error, status, "give the codec longer chunks: `chunk: %llu` among the arguments of `%.64s`",
+                        (ull)chunk->rows, codec->inst->algorithm->name);
 }
 
 /// Says what a GPU makes of the column, if it is not fast.
