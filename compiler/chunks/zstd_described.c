@@ -2,14 +2,6 @@
 
 #include <string.h>
 
-const uint8_t *zf_zstd_pass_code(zf_zstd_reader *r, uint64_t *bytes) {
-    const uint8_t *from = r->at;
-    unsigned head = (unsigned)zf_zstd_take_number(r, 1);
-    zf_zstd_take(r, head < 128 ? head : (head - 126) / 2);
-    *bytes = (uint64_t)(r->at - from);
-    return from;
-}
-
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
 /// Bits of a table, lowest first.
@@ -34,16 +26,16 @@ static unsigned width_of(unsigned value) {
     return width;
 }
 
-/// Passes the description of a table: how many rows each symbol has. False: it is none.
-static bool pass_counts(zf_zstd_reader *r, unsigned kind, zf_zstd_counts *out) {
+/// Passes the description of a table of symbols up to `most`: how many rows each of them has. False: it is none.
+static bool pass_counts(zf_zstd_reader *r, unsigned most, unsigned log_most, zf_zstd_counts *out) {
     bits b = {.bytes = r->at, .end = 8 * (uint64_t)(r->end - r->at)};
     *out = (zf_zstd_counts){.log = (uint8_t)(peek(&b, 4) + 5)};
     b.at = 4;
-    if (out->log > zf_zstd_log_most(kind)) return false;
+    if (out->log > log_most) return false;
     unsigned left = (1u << out->log) + 1, symbol = 0;
     while (left > 1) {
         unsigned width = width_of(left), half = 1u << (width - 1), shorter = 2 * half - 1 - left, value = peek(&b, width);
-        if (symbol > zf_zstd_symbol_most(kind) || b.at > b.end) return false;
+        if (symbol > most || b.at > b.end) return false;
         bool is_short = (value & (half - 1)) < shorter;
         if (is_short)
             value &= half - 1;
@@ -74,7 +66,8 @@ zf_status zf_zstd_take_table(zf_zstd_described *to, zf_zstd_reader *r, unsigned 
         if (symbol > zf_zstd_symbol_most(kind)) return zf_zstd_refuse(r, "a table has a symbol that there is not", error);
         zf_zstd_table_one(symbol, &to->rows[kind]);
     } else {
-        if (!pass_counts(r, kind, &counts)) return zf_zstd_refuse(r, "the description of a table is wrong", error);
+        if (!pass_counts(r, zf_zstd_symbol_most(kind), zf_zstd_log_most(kind), &counts))
+            return zf_zstd_refuse(r, "the description of a table is wrong", error);
         zf_zstd_table_make(&counts, &to->rows[kind]);
     }
     if (r->bad) return zf_zstd_cut(r, error);
@@ -84,4 +77,66 @@ zf_status zf_zstd_take_table(zf_zstd_described *to, zf_zstd_reader *r, unsigned 
     memcpy(to->text[kind] + 1, from, bytes);
     to->bytes[kind] = (unsigned)bytes + 1;
     return ZF_OK;
+}
+
+// ---- Codes of literals ----------------------------------------------------------------------------------------
+
+enum { WEIGHT_MOST = 11, WEIGHTS_LOG_MOST = 6, WEIGHTS_MOST = 255 };
+
+const uint8_t *zf_zstd_pass_code(zf_zstd_reader *r, uint64_t *bytes) {
+    const uint8_t *from = r->at;
+    unsigned head = (unsigned)zf_zstd_take_number(r, 1);
+    zf_zstd_take(r, head < 128 ? head : (head - 126) / 2);
+    *bytes = (uint64_t)(r->at - from);
+    return from;
+}
+
+/// The bits in front of b->at, which moves before them. False: there are fewer.
+static bool take_back(bits *b, unsigned count, unsigned *value) {
+    if (b->at < count) return false;
+    b->at -= count;
+    *value = peek(b, count);
+    return true;
+}
+
+/// Reads weights that a table codes, by two states in turn. Returns how many; 0: they are none.
+static unsigned read_coded(const uint8_t *bytes, uint64_t size, uint8_t weights[WEIGHTS_MOST]) {
+    zf_zstd_reader r = {.begin = bytes, .at = bytes, .end = bytes + size};
+    zf_zstd_counts counts;
+    zf_zstd_table table;
+    if (!pass_counts(&r, WEIGHT_MOST, WEIGHTS_LOG_MOST, &counts) || r.at == r.end || r.end[-1] == 0) return 0;
+    zf_zstd_table_make(&counts, &table);
+    uint64_t whole = 8 * (uint64_t)(r.end - r.at);
+    bits b = {.bytes = r.at, .at = whole - 9 + width_of(r.end[-1]), .end = whole};
+    unsigned row, other, count = 0, more;
+    if (!take_back(&b, table.log, &row) || !take_back(&b, table.log, &other)) return 0;
+    for (;; count++) {
+        if (count + 1 >= WEIGHTS_MOST) return 0;
+        weights[count] = table.symbol[row];
+        if (!take_back(&b, table.bits[row], &more)) break;
+        more += table.base[row];
+        row = other;
+        other = more;
+    }
+    weights[++count] = table.symbol[other];
+    return count + 1;
+}
+
+bool zf_zstd_code_holds(const uint8_t *bytes, uint64_t size) {
+    uint8_t weights[WEIGHTS_MOST];
+    unsigned count = 0, total = 0, least = 0;
+    if (bytes[0] >= 128) {
+        count = bytes[0] - 127u;
+        for (unsigned k = 0; k < count; k++) weights[k] = bytes[1 + k / 2] >> (k % 2 == 0 ? 4 : 0) & 15;
+    } else {
+        count = read_coded(bytes + 1, size - 1, weights);
+    }
+    for (unsigned k = 0; k < count; k++) {
+        if (weights[k] > WEIGHT_MOST) return false;
+        total += 1u << weights[k] >> 1;
+        least += weights[k] == 1;
+    }
+    if (total == 0 || width_of(total) > WEIGHT_MOST) return false;
+    unsigned rest = (1u << width_of(total)) - total; // of the symbol that is not listed
+    return (rest & (rest - 1)) == 0 && least + (rest == 1) >= 2;
 }

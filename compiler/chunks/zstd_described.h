@@ -23,5 +23,7 @@ zf_status zf_zstd_take_table(zf_zstd_described *to, zf_zstd_reader *r, unsigned 
 /// Passes the description of a code of literals, its weights. Returns where it begins; it has `*bytes` bytes. Where it is cut,
 /// `r->bad` is set.
 const uint8_t *zf_zstd_pass_code(zf_zstd_reader *r, uint64_t *bytes);
+/// Whether so many bytes, at least one, are weights of a code.
+bool zf_zstd_code_holds(const uint8_t *bytes, uint64_t size);
 
 #endif

@@ -14,6 +14,7 @@ static zf_status read_made(zf_zstd_dictionary *d, zf_zstd_reader *r, zf_error *e
     d->id = (uint32_t)zf_zstd_take_number(r, 4);
     d->code = zf_zstd_pass_code(r, &d->code_bytes);
     if (r->bad) return zf_zstd_cut(r, error);
+    if (!zf_zstd_code_holds(d->code, d->code_bytes)) return zf_zstd_refuse(r, "the code of literals in front is none", error);
     for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) ZF_TRY(zf_zstd_take_table(&d->tables, r, order[k], ZF_ZSTD_DESCRIBED, error));
     for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) d->recent[k] = (uint32_t)zf_zstd_take_number(r, 4);
     if (r->bad) return zf_zstd_cut(r, error);

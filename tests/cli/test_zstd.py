@@ -473,6 +473,23 @@ class Dictionary(Case):
         run = self.wrap(one, None, "zstd", listed=False)
         self.assertRegex(run.stderr, "ZF1510[\\s\\S]*dictionary[\\s\\S]*byte 5")
 
+    def test_damaged_dictionaries(self):
+        """Damage in front of the bytes is refused as by libzstd, also where frames do not use what it damages."""
+        chosen = random.Random("damaged")
+        dictionary = trained(chosen)
+        plain = chosen.randbytes(50)
+        data, refused = packed_with(plain, b""), 0
+        for number in range(8, 150, 2):
+            damaged = bytearray(dictionary)
+            damaged[number] ^= 1 << chosen.randrange(8)
+            run = self.wrap([(data, 50)], bytes(damaged))
+            good = judged_with(data, 50, bytes(damaged)) is not None
+            self.assertEqual(run.returncode, 0 if good else 1, f"byte {number}: {run.stderr}")
+            if not good:
+                refused += 1
+                self.assertRegex(run.stderr, "ZF1512[\\s\\S]*byte")
+        self.assertGreater(refused, 9)
+
     def test_changed(self):
         """Changed frames and dictionaries: the bytes that libzstd makes, or an error."""
         chosen = random.Random("changed")
