@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // `encode`, the verb with the deepest calls, was seen to use 280 KiB.
@@ -19,7 +20,7 @@ __attribute__((noinline)) static void reach(size_t bytes) {
 bool zf_stack_take(void) {
     size_t bytes = STACK_BYTES;
     struct rlimit limit;
-    if (gettid() != getpid()) return true; // stacks of other threads are there whole
+    if (syscall(SYS_gettid) != (long)getpid()) return true; // stacks of other threads are there whole
     // Arguments and the calls so far have their part of a small one.
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur / 4 < bytes) bytes = limit.rlim_cur / 4;
     void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

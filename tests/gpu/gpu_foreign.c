@@ -358,7 +358,7 @@ int main(int argc, char **argv) {
     gpu_machine_open(&machine, device, false);
     char skipped[200] = "";
     printf("{\"program\": \"gpu_foreign\", \"device\": \"%s\", \"seed\": %llu, \"formats\": {", device, (ull)seed);
-    for (unsigned f = 0; f < FOREIGN_FORMATS + DICTIONARY; f++) {
+    for (unsigned f = 0; f < (unsigned)FOREIGN_FORMATS + (unsigned)DICTIONARY; f++) {
         frames split = f < FOREIGN_FORMATS ? WHOLE : (frames)(f - FOREIGN_FORMATS + 1);
         foreign_format format = split == WHOLE ? (foreign_format)f : FOREIGN_ZSTD;
         const char *name = name_of(&(source){.format = format, .split = split});
