@@ -200,7 +200,7 @@ class Wrapped(Case):
     def test_refused_codecs(self):
         self.file("c", b"x")
         self.file("c.sizes", "1 1\n")
-        form = "the codec must be a `non_parallel` algorithm"
+        form = "the codec must be `non_parallel`"
         shifted = ("algorithm shifted(src: u8[] per chunk, param by: u8) -> u8[] non_parallel(chunk = 64) {\n"
                    "    decode { while out.pos < out.len { emit src.next() ^ by; } }\n    encode extern \"shifted\";\n}\n")
         for codec, why, hint in (("bitpack", "no program of chunks", form), ("lz4(src: bitpack)", "a codec of its own", form),
