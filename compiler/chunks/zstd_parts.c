@@ -9,15 +9,16 @@ typedef unsigned long long ull;
 
 typedef void *create_fn(void);
 typedef size_t context_fn(void *context);
+typedef size_t reset_fn(void *context, int what);
 typedef size_t set_fn(void *context, int param, int value);
 typedef size_t load_fn(void *context, const void *dictionary, size_t size);
 typedef size_t decode_fn(void *context, zf_zstd_out *to, zf_zstd_in *from);
 typedef unsigned is_error_fn(size_t result);
 typedef const char *error_name_fn(size_t result);
 
-enum { CREATE, FREE, INIT, SET, LOAD, DECODE, IS_ERROR, ERROR_NAME };
+enum { CREATE, FREE, RESET, SET, LOAD, DECODE, IS_ERROR, ERROR_NAME };
 static const char *const symbols[] = {
-    [CREATE] = "ZSTD_createDStream",  [FREE] = "ZSTD_freeDStream",         [INIT] = "ZSTD_initDStream",
+    [CREATE] = "ZSTD_createDStream",  [FREE] = "ZSTD_freeDStream",         [RESET] = "ZSTD_DCtx_reset",
     [SET] = "ZSTD_DCtx_setParameter", [LOAD] = "ZSTD_DCtx_loadDictionary", [DECODE] = "ZSTD_decompressStream",
     [IS_ERROR] = "ZSTD_isError",      [ERROR_NAME] = "ZSTD_getErrorName"};
 #define FUNCTION(type, number) ((type *)finder->library.functions[number])
@@ -103,21 +104,28 @@ static zf_status take_blocks(const zf_chunk_finder *finder, zf_chunk_part *part,
 
 // ---- Frames that do not tell ----------------------------------------------------------------------------------
 
-static zf_status begin_decoding(zf_chunk_finder *finder, zf_error *error) {
+static void release(zf_chunk_finder *finder) { FUNCTION(context_fn, FREE)(finder->decoder); }
+
+static zf_status open_decoder(zf_chunk_finder *finder, zf_error *error) {
     enum { LARGEST_WINDOW = 100, LOG_MOST = 31 };
-    if (finder->decoder == NULL) {
-        ZF_TRY(zf_chunk_finder_open(finder, "how many bytes frames of zstd make that do not tell", error));
-        finder->decoder = FUNCTION(create_fn, CREATE)();
-        if (finder->decoder == NULL) return zf_raise_no_memory(error);
-        FUNCTION(set_fn, SET)(finder->decoder, LARGEST_WINDOW, sizeof(size_t) > 4 ? LOG_MOST : LOG_MOST - 1);
-    }
-    size_t result = FUNCTION(context_fn, INIT)(finder->decoder); // forgets a dictionary
-    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) {
-        result = FUNCTION(load_fn, LOAD)(finder->decoder, finder->dictionary, (size_t)finder->dictionary_size);
-        if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
-        zf_status status = zf_raise(error, ZF_E_CHUNK_DICTIONARY, "%s takes the dictionary for none", finder->library.file);
-        return zf_fail_place(error, status, "the dictionary of %.200s", finder->name);
-    }
+    ZF_TRY(zf_chunk_finder_open(finder, "how many bytes frames of zstd make that do not tell", error));
+    finder->decoder = FUNCTION(create_fn, CREATE)();
+    if (finder->decoder == NULL) return zf_raise_no_memory(error);
+    FUNCTION(set_fn, SET)(finder->decoder, LARGEST_WINDOW, sizeof(size_t) > 4 ? LOG_MOST : LOG_MOST - 1);
+    size_t result = FUNCTION(load_fn, LOAD)(finder->decoder, finder->dictionary, (size_t)finder->dictionary_size);
+    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
+    release(finder);
+    finder->decoder = NULL;
+    zf_status status = zf_raise(error, ZF_E_CHUNK_DICTIONARY, "%s takes the dictionary for none", finder->library.file);
+    return zf_fail_place(error, status, "the dictionary of %.200s", finder->name);
+}
+
+/// Makes the decoder ready for a frame. It keeps its window's limit and its dictionary from frame to frame.
+static zf_status begin_decoding(zf_chunk_finder *finder, zf_error *error) {
+    enum { SESSION_ONLY = 1 };
+    if (finder->decoder == NULL) ZF_TRY(open_decoder(finder, error));
+    size_t result = FUNCTION(reset_fn, RESET)(finder->decoder, SESSION_ONLY);
+    if (FUNCTION(is_error_fn, IS_ERROR)(result) == 0) return ZF_OK;
     return zf_raise(error, ZF_E_CHUNK_LIBRARY, "%s refuses to begin: %s", finder->library.file,
                     FUNCTION(error_name_fn, ERROR_NAME)(result));
 }
@@ -139,8 +147,6 @@ static zf_status count_rows(zf_chunk_finder *finder, zf_chunk_part *part, zf_err
     }
     return ZF_OK;
 }
-
-static void release(zf_chunk_finder *finder) { FUNCTION(context_fn, FREE)(finder->decoder); }
 
 // ---- Parts ----------------------------------------------------------------------------------------------------
 
