@@ -360,12 +360,17 @@ typedef struct linking {
     const zf_jit_request *request;
     LLVMMemoryBufferRef object;
     void **addresses;
-    unsigned pass;
+    zf_jit_pass pass;
 } linking;
 
-static void end_pass(void *user) {
-    linking *l = user;
-    zf_pass_end(l->jit->passes, l->pass);
+void zf_jit_pass_end(void *pass) {
+    zf_jit_pass *p = pass;
+    zf_pass_end(p->passes, p->began);
+}
+
+void zf_jit_pass_begin(zf_jit_pass *pass, zf_passes *passes, zf_pass which) {
+    *pass = (zf_jit_pass){passes, zf_pass_begin(passes, which)};
+    zf_apart_at_landing(zf_jit_pass_end, pass);
 }
 
 static zf_status link_object(linking *l, zf_error *error) {
@@ -380,10 +385,9 @@ static zf_status link_object(linking *l, zf_error *error) {
 
 static zf_status link_noted(void *user, zf_error *error) {
     linking *l = user;
-    l->pass = zf_pass_begin(l->jit->passes, ZF_PASS_LINK);
-    zf_apart_at_landing(end_pass, l);
+    zf_jit_pass_begin(&l->pass, l->jit->passes, ZF_PASS_LINK);
     zf_status status = link_object(l, error);
-    end_pass(l);
+    zf_jit_pass_end(&l->pass);
     return status;
 }
 

@@ -43,7 +43,7 @@ typedef struct compilation {
     zf_jit_stage stage;
     bool assembly;    ///< the object is text
     unsigned compact; ///< how the module was built
-    unsigned pass;    ///< of the whole compilation
+    zf_jit_pass pass; ///< of the whole compilation
 } compilation;
 
 static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
@@ -234,7 +234,7 @@ static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error)
     return good ? ZF_OK : zf_jit_no_memory(error);
 }
 
-/// A stage of a compilation, noted as a pass. Where LLVM does not return from it, end_pass ends it.
+/// A stage of a compilation, noted as a pass. Where LLVM does not return from it, the end of `pass` ends it too.
 static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilation *c, zf_error *error), zf_error *error) {
     unsigned began = zf_pass_begin(c->jit->passes, name);
     zf_status status = stage(c, error);
@@ -340,17 +340,11 @@ static zf_status compile_in_context(compilation *c, zf_error *error) {
     return status;
 }
 
-static void end_pass(void *user) {
-    compilation *c = user;
-    zf_pass_end(c->jit->passes, c->pass);
-}
-
 static zf_status compile_noted(void *user, zf_error *error) {
     compilation *c = user;
-    c->pass = zf_pass_begin(c->jit->passes, ZF_PASS_LLVM);
-    zf_apart_at_landing(end_pass, c);
+    zf_jit_pass_begin(&c->pass, c->jit->passes, ZF_PASS_LLVM);
     zf_status status = compile_in_context(c, error);
-    end_pass(c);
+    zf_jit_pass_end(&c->pass);
     return status;
 }
 

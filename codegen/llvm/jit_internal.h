@@ -32,6 +32,18 @@ static inline zf_status zf_jit_no_memory(zf_error *error) {
     return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code");
 }
 
+/// A pass in which LLVM may be abandoned.
+typedef struct zf_jit_pass {
+    zf_passes *passes;
+    unsigned began;
+} zf_jit_pass;
+
+/// Begins a pass inside zf_cg_guard. It also ends where LLVM is abandoned; until then `pass` must live.
+void zf_jit_pass_begin(zf_jit_pass *pass, zf_passes *passes, zf_pass which);
+
+/// Ends a zf_jit_pass.
+void zf_jit_pass_end(void *pass);
+
 /// Gets the object of a module from the cache, or compiles it and keeps it there. `*object` belongs to the caller.
 zf_status zf_jit_obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBufferRef *object, zf_error *error);
 
