@@ -49,6 +49,7 @@ struct zf_cg {
     uint64_t stack;          ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
     struct zf_cg_array *arrays;         ///< SIMT: the function's local arrays, which bodies use one after the other
     struct zf_cg_together *together;    ///< SIMT: local arrays of a warp's lanes together (cg_together.h); NULL: each has its own
+    struct zf_cg_put_off *put_off;      ///< SIMT: checks that leave later (cg_put_off.h); NULL: each leaves at once
     uint32_t nested;                    ///< bodies that are being evaluated, one within the other
     struct zf_cg_table_entry *tables;   ///< constant tables of the module (zf_cg_table)
     uint32_t meetings;                  ///< emulator: barriers and shuffles emitted into the module; each has its number
@@ -149,6 +150,8 @@ struct zf_cg_env {
     /// An element, and the check of its index, that the environment makes in its own way; else false. May be NULL.
     bool (*look_up)(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
     /// Value of a matched reduction (SCAN, SEGMENTED, PREFIX). The environment may lower it as a plain loop by returning false.
+    /// Builds the end of each turn of a loop, also of those that `continue` ends; may be NULL.
+    void (*end_turn)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *loop);
     bool (*reduce)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Expressions and statements that only this environment knows (cursors, pushes, emits, ...): false when it does not.
     bool (*expr)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);

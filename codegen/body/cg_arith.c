@@ -40,11 +40,13 @@ static const struct zf_cg_neighbour *neighbour_of(const zf_cg *cg, LLVMValueRef 
 
 LLVMValueRef zf_cg_quotient(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
     const struct zf_cg_neighbour *n = neighbour_of(cg, v, v_by);
+    if (!LLVMIsAConstantInt(v_by)) zf_cg_settle(cg);
     return LLVMBuildUDiv(cg->builder, n != NULL ? n->v_base : v, v_by, "");
 }
 
 LLVMValueRef zf_cg_remainder(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
     const struct zf_cg_neighbour *n = neighbour_of(cg, v, v_by);
+    if (!LLVMIsAConstantInt(v_by)) zf_cg_settle(cg);
     if (n == NULL) return LLVMBuildURem(cg->builder, v, v_by, "");
     LLVMValueRef v_base = LLVMBuildURem(cg->builder, n->v_base, v_by, "");
     LLVMValueRef v_rest = LLVMBuildNUWAdd(cg->builder, v_base, n->v_k, "");
@@ -64,6 +66,7 @@ static LLVMValueRef divide(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation 
         v_b = zf_cg_select(cg, cg->v_guard, v_b, v_one);
     }
     if (!is_signed) return rem ? zf_cg_remainder(cg, a.v, v_b) : zf_cg_quotient(cg, a.v, v_b);
+    zf_cg_settle(cg);
     // MIN / -1 is MIN and MIN % -1 is 0; the hardware traps. A divisor of -1 is taken apart whatever the dividend is.
     bool constant = LLVMIsAConstantInt(v_b) != NULL && LLVMConstIntGetSExtValue(v_b) != -1;
     if ((operation->no_overflow && cg->v_guard == NULL) || constant) {

@@ -3,6 +3,7 @@
 #define ZF_CODEGEN_CG_EMIT_H
 
 #include "codegen/body/cg.h"
+#include "codegen/body/cg_put_off.h"
 
 static inline LLVMValueRef zf_cg_i64(zf_cg *cg, uint64_t value) { return LLVMConstInt(cg->ty_i64, value, 0); }
 static inline LLVMValueRef zf_cg_i32(zf_cg *cg, uint32_t value) { return LLVMConstInt(cg->ty_i32, value, 0); }
@@ -34,13 +35,27 @@ static inline LLVMValueRef zf_cg_resize(zf_cg *cg, LLVMValueRef v, LLVMTypeRef t
     return LLVMBuildIntCast2(cg->builder, v, ty, is_signed, "");
 }
 
+/// Leaves where a check that was put off does not hold.
+void zf_cg_settle_all(zf_cg *cg);
+static inline void zf_cg_settle(zf_cg *cg) {
+    if (cg->put_off != NULL && cg->put_off->v_ok != NULL) zf_cg_settle_all(cg);
+}
+
 static inline LLVMBasicBlockRef zf_cg_block(zf_cg *cg, const char *name) {
     return LLVMAppendBasicBlockInContext(cg->context, cg->function, name);
 }
-static inline LLVMBasicBlockRef zf_cg_here(zf_cg *cg) { return LLVMGetInsertBlock(cg->builder); }
+/// The block that is being built, which ends with a branch or goes on.
+static inline LLVMBasicBlockRef zf_cg_here(zf_cg *cg) {
+    zf_cg_settle(cg);
+    return LLVMGetInsertBlock(cg->builder);
+}
 static inline void zf_cg_enter(zf_cg *cg, LLVMBasicBlockRef bb) { LLVMPositionBuilderAtEnd(cg->builder, bb); }
-static inline void zf_cg_br(zf_cg *cg, LLVMBasicBlockRef bb) { LLVMBuildBr(cg->builder, bb); }
+static inline void zf_cg_br(zf_cg *cg, LLVMBasicBlockRef bb) {
+    zf_cg_settle(cg);
+    LLVMBuildBr(cg->builder, bb);
+}
 static inline void zf_cg_cond_br(zf_cg *cg, LLVMValueRef v_if, LLVMBasicBlockRef bb_then, LLVMBasicBlockRef bb_else) {
+    zf_cg_settle(cg);
     LLVMBuildCondBr(cg->builder, v_if, bb_then, bb_else);
 }
 static inline LLVMValueRef zf_cg_phi2(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef a, LLVMBasicBlockRef bb_a, LLVMValueRef b,
@@ -55,12 +70,14 @@ static inline LLVMValueRef zf_cg_phi2(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef a,
 void zf_cg_mark_same(zf_cg *cg, LLVMValueRef v_load, LLVMValueRef v_pointer);
 
 static inline LLVMValueRef zf_cg_load(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_pointer, unsigned align) {
+    zf_cg_settle(cg);
     LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, v_pointer, "");
     LLVMSetAlignment(v, align);
     if (cg->same_again) zf_cg_mark_same(cg, v, v_pointer);
     return v;
 }
 static inline LLVMValueRef zf_cg_store(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_pointer, unsigned align) {
+    zf_cg_settle(cg);
     LLVMValueRef v_store = LLVMBuildStore(cg->builder, v, v_pointer);
     LLVMSetAlignment(v_store, align);
     return v_store;

@@ -139,6 +139,8 @@ void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *ra
 /// Counts bytes that are set or compared at once: 64 of them as an iteration.
 void zf_cg_bytes_work(zf_cg *cg, const zf_cg_frame *frame, LLVMValueRef v_bytes, zf_span span);
 zf_cg_range zf_cg_range_make(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder); // cg_stmt.c
+/// Lowers a loop, without asking the body's environment first.
+void zf_cg_loop_as_written(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Lowers a loop over a range or a sequence, without asking the body's environment first.
 void zf_cg_loop_over(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 void zf_cg_range_begin(zf_cg *cg, zf_cg_range_loop *loop, const zf_cg_range *range, const char *name);

@@ -346,11 +346,19 @@ void zf_cg_bytes_work(zf_cg *cg, const zf_cg_frame *frame, LLVMValueRef v_bytes,
 void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBasicBlockRef bb_break,
                      LLVMBasicBlockRef bb_continue) {
     LLVMBasicBlockRef bb_outer_break = frame->bb_break, bb_outer_continue = frame->bb_continue;
+    LLVMBasicBlockRef bb_turn = frame->env->end_turn == NULL ? NULL : zf_cg_block(cg, "turn_ends");
     frame->bb_break = bb_break;
-    frame->bb_continue = bb_continue;
+    frame->bb_continue = bb_turn == NULL ? bb_continue : bb_turn;
     bool counted = !stmt->bounded || frame->env->counts_all || (!frame->env->counts_as_written && may_leave(stmt->body));
     if (counted && frame->env->work != NULL) frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
     zf_cg_stmts(cg, frame, stmt->body);
+    if (bb_turn != NULL) {
+        zf_cg_br(cg, bb_turn);
+        LLVMMoveBasicBlockAfter(bb_turn, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_turn);
+        frame->env->end_turn(cg, frame, stmt);
+    }
+    if (counted) zf_cg_settle_turns(cg);
     frame->bb_break = bb_outer_break;
     frame->bb_continue = bb_outer_continue;
 }
@@ -425,6 +433,13 @@ void zf_cg_loop_over(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         for_each(cg, frame, stmt);
 }
 
+void zf_cg_loop_as_written(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP)
+        while_or_loop(cg, frame, stmt);
+    else
+        zf_cg_loop_over(cg, frame, stmt);
+}
+
 static void jump(zf_cg *cg, const zf_stmt *stmt, LLVMBasicBlockRef bb) {
     if (bb == NULL) {
         zf_cg_unsupported(cg, stmt->span, "nothing to leave here");
@@ -468,11 +483,14 @@ static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     case ZF_S_EXPR: zf_cg_expr(cg, frame, stmt->value); break;
     case ZF_S_IF: branch(cg, frame, stmt); break;
     case ZF_S_WHILE:
-    case ZF_S_LOOP: while_or_loop(cg, frame, stmt); break;
+    case ZF_S_LOOP:
     case ZF_S_FOR_RANGE:
-    case ZF_S_FOR_EACH: zf_cg_loop_over(cg, frame, stmt); break;
+    case ZF_S_FOR_EACH: zf_cg_loop_as_written(cg, frame, stmt); break;
     case ZF_S_BREAK: jump(cg, stmt, frame->bb_break); break;
-    case ZF_S_CONTINUE: jump(cg, stmt, frame->bb_continue); break;
+    case ZF_S_CONTINUE:
+        if (frame->env->end_turn == NULL) zf_cg_settle_turns(cg);
+        jump(cg, stmt, frame->bb_continue);
+        break;
     case ZF_S_RETURN: leave(cg, frame, stmt); break;
     case ZF_S_REQUIRE: require(cg, frame, stmt); break;
     default: zf_cg_unsupported(cg, stmt->span, "this statement is not lowered here"); break;

@@ -10,6 +10,10 @@
 void zf_chunk_stop_unless(zf_kernel_build *lower, LLVMValueRef v_ok, uint32_t number) {
     zf_cg *cg = lower->cg;
     if (LLVMIsAConstantInt(v_ok) && LLVMConstIntGetZExtValue(v_ok) != 0) return;
+    if (cg->put_off != NULL) { // whoever puts checks off does not ask which failed
+        zf_cg_put_off_check(cg, v_ok);
+        return;
+    }
     LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
     zf_cg_cond_br(cg, v_ok, bb_on, bb_fail);
     if (lower->host != NULL) zf_cg_expect(cg, true);
@@ -53,9 +57,14 @@ void zf_chunk_notes_end(zf_chunk *chunk) {
 
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_chunk *chunk = zf_chunk_of(env);
-    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
-    zf_cg_check(cg, env, zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count), 10, span, NULL);
-    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), chunk->v_work);
+    LLVMTypeRef ty = LLVMGetAllocatedType(chunk->v_work);
+    LLVMValueRef v_left = zf_cg_resize(cg, LLVMBuildLoad2(cg->builder, ty, chunk->v_work, ""), cg->ty_i64, false);
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count);
+    if (cg->put_off != NULL)
+        zf_cg_put_off_turns(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "turns of a walk"));
+    else
+        zf_cg_check(cg, env, v_ok, 10, span, NULL);
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, zf_cg_sub(cg, v_left, v_count), ty, false), chunk->v_work);
     chunk->counted = true;
 }
 
@@ -97,8 +106,15 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMVal
 
 // ---- Emitted elements -----------------------------------------------------------------------------------------
 
-static LLVMValueRef emitted(zf_cg *cg, const zf_chunk *chunk) {
-    return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
+LLVMValueRef zf_chunk_emitted(const zf_chunk *chunk) {
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v = LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(chunk->v_pos), chunk->v_pos, "");
+    return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
+
+void zf_chunk_set_emitted(const zf_chunk *chunk, LLVMValueRef v_pos) {
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_pos, LLVMGetAllocatedType(chunk->v_pos), false), chunk->v_pos);
 }
 
 static bool stores_bits(const zf_chunk *chunk) { return chunk->env.lower->type.kind == ZF_K_BOOL; }
@@ -108,7 +124,7 @@ static zf_cg_value out_sequence(zf_cg *cg, const zf_chunk *chunk) {
     const zf_kernel_build *lower = chunk->env.lower;
     zf_type type = zf_type_strip(lower->type);
     zf_cg_value value = {.type = type, .is_seq = true};
-    value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_OUT, .type = type, .v_length = emitted(cg, chunk)};
+    value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_OUT, .type = type, .v_length = zf_chunk_emitted(chunk)};
     if (!stores_bits(chunk)) {
         value.seq.kind = ZF_CG_SEQ_MEMORY;
         value.seq.v_data = zf_cg_at_sink(cg, zf_cg_memory_type(cg, type), lower->v_sink, chunk->v_start);
@@ -185,7 +201,7 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
     case ZF_X_CURSOR: *out = zf_chunk_cursor(cg, frame, expr); return true;
     case ZF_X_STATE: *out = state_load(cg, chunk, expr->state); return true;
     case ZF_X_OUT: *out = out_sequence(cg, chunk); return true;
-    case ZF_X_OUT_POS: *out = zf_cg_scalar(expr->type, emitted(cg, chunk)); return true;
+    case ZF_X_OUT_POS: *out = zf_cg_scalar(expr->type, zf_chunk_emitted(chunk)); return true;
     case ZF_X_LEN: // the chunk's; how much of it can be read, its index asks
         if (expr->a->kind != ZF_X_OUT) return false;
         *out = zf_cg_scalar(expr->type, chunk->v_count);
@@ -213,6 +229,7 @@ static bool statement_apart(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) 
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (statement_apart(cg, frame, stmt)) return true;
     if (stmt->kind == ZF_S_IF) return zf_chunk_row_reads(cg, frame, stmt) || zf_chunk_light_if(cg, frame, stmt);
+    if (stmt->kind == ZF_S_EXPR) return zf_chunk_read_nothing(cg, frame, stmt->value);
     if (stmt->kind != ZF_S_EMIT) return false;
     zf_chunk_emit(cg, frame, stmt);
     return true;
@@ -328,7 +345,7 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
         chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
         chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, v_outputs, chunk->v_start));
     }
-    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), chunk->v_pos);
+    zf_chunk_set_emitted(chunk, zf_cg_i64(cg, 0));
     LLVMValueRef v_work = chunk->v_count;
     for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
         if (chunk->streams[s].port == NULL) continue;
@@ -340,13 +357,14 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
         chunk->ops->prefetch(chunk, &chunk->streams[s]);
     }
     v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
-    LLVMBuildStore(cg->builder, v_work, chunk->v_work);
+    if (chunk->narrow) v_work = zf_cg_umin(cg, v_work, zf_cg_i64(cg, UINT32_MAX)); // where they end, another form counts again
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_work, LLVMGetAllocatedType(chunk->v_work), false), chunk->v_work);
 }
 
 static void run_body(zf_chunk *chunk) {
     zf_cg *cg = chunk->env.lower->cg;
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
-    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntEQ, emitted(cg, chunk), chunk->v_count);
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntEQ, zf_chunk_emitted(chunk), chunk->v_count);
     zf_cg_check(cg, &chunk->env.env, v_ok, 4, chunk->inst->algorithm->decl->name_span, NULL);
 }
 
@@ -354,8 +372,8 @@ static void make_slots(zf_chunk *chunk) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     const zf_inst *inst = chunk->inst;
-    chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "pos");
-    chunk->v_work = zf_cg_alloca(cg, cg->ty_i64, "work");
+    chunk->v_pos = zf_cg_alloca(cg, chunk->narrow ? cg->ty_i32 : cg->ty_i64, "pos");
+    chunk->v_work = zf_cg_alloca(cg, chunk->narrow ? cg->ty_i32 : cg->ty_i64, "work");
     if (stores_bits(chunk)) chunk->v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
     chunk->streams = ZF_NEW_ARRAY(cg->arena, zf_chunk_stream, inst->stream_count + 1);
     for (uint32_t s = 0; s < inst->stream_count; s++) {
@@ -445,7 +463,7 @@ void zf_lower_chunks_by(zf_kernel_build *lower, const zf_chunk_ops *ops) {
     LLVMMoveBasicBlockAfter(chunk.bb_stop, zf_cg_here(cg));
     zf_cg_enter(cg, chunk.bb_stop);
     // Where it stood; behind its last output that still is the chunk's.
-    LLVMValueRef v_at = zf_cg_umin(cg, emitted(cg, &chunk), zf_cg_sub(cg, chunk.v_count, zf_cg_i64(cg, 1)));
+    LLVMValueRef v_at = zf_cg_umin(cg, zf_chunk_emitted(&chunk), zf_cg_sub(cg, chunk.v_count, zf_cg_i64(cg, 1)));
     zf_lower_report(lower, zf_cg_add(cg, chunk.v_start, v_at));
     zf_lower_clear(lower);
     zf_cg_loop_end(cg, &loop);

@@ -25,6 +25,7 @@ typedef struct zf_chunk_stream {
                            ///< window_bytes, a power of two; NULL: there is none
     LLVMValueRef v_skew;
     uint32_t window_bytes;
+    LLVMValueRef v_ahead; ///< slot (i64): bytes of the chunk's part that were prefetched (form_warp.c); NULL: more never are
 } zf_chunk_stream;
 
 /// The running value of a scan inside an emit region.
@@ -43,7 +44,7 @@ typedef struct zf_chunk_ops {
     /// Entry v_entry of a field of the directory, without a branch.
     LLVMValueRef (*entry)(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry);
     /// Prefetches the first bytes of the chunk's part of a stream: programs read how much there is before they read it.
-    void (*prefetch)(zf_chunk *chunk, const zf_chunk_stream *s);
+    void (*prefetch)(zf_chunk *chunk, zf_chunk_stream *s);
     /// Builds a region by share(region): each lane what v_share says; where one of them fails, all lanes go through all of it by
     /// walk(region), so that the failure is that of one thread. Before the lanes part, v_alike iterations (i64; NULL: none) are
     /// counted for all of them together.
@@ -93,8 +94,8 @@ struct zf_chunk {
     LLVMValueRef v_number;  ///< of the chunk
     LLVMValueRef v_start;   ///< its first output in the block
     LLVMValueRef v_count;   ///< out.len
-    LLVMValueRef v_pos;     ///< slot: out.pos
-    LLVMValueRef v_work;    ///< slot: iterations that are left (V10)
+    LLVMValueRef v_pos;     ///< slot: out.pos; an i32 if narrow
+    LLVMValueRef v_work;    ///< slot: iterations that are left (V10); an i32 if narrow
     LLVMValueRef v_byte;    ///< slot: the byte of booleans that is being filled, or NULL
     LLVMValueRef v_lane;    ///< NULL without lanes
     LLVMValueRef *v_states; ///< arrays of `lanes` values, by state
@@ -137,6 +138,9 @@ void zf_chunk_notes_begin(zf_chunk *chunk, zf_chunk_notes *notes);
 void zf_chunk_note(zf_chunk *chunk, LLVMValueRef v_ok);
 /// Checks leave the chunk again; `notes` keeps what was noted.
 void zf_chunk_notes_end(zf_chunk *chunk);
+/// `out.pos` (i64).
+LLVMValueRef zf_chunk_emitted(const zf_chunk *chunk);
+void zf_chunk_set_emitted(const zf_chunk *chunk, LLVMValueRef v_pos);
 /// Takes iterations from what the chunk may do.
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
 /// Stores element `v_index` of the chunk.
@@ -145,6 +149,8 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
 // ---- kernel_cursor.c ----
 /// Whether a stream's position must count bits.
 bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
+/// A read of bits whose value nobody takes: moves the cursor. False: it is something else.
+bool zf_chunk_read_nothing(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 
 // ---- kernel_lanes.c ----

@@ -332,12 +332,29 @@ static void skip(const cursor *c, LLVMValueRef v_count) {
     move(c, zf_cg_add(cg, v_from, in_units(c, v_count)));
 }
 
+static cursor cursor_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    const zf_chunk_stream *s = &zf_chunk_of(zf_cg_frame_env(frame))->streams[expr->port->slot];
+    unsigned width = expr->port->type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(expr->port->type.kind);
+    return (cursor){.cg = cg, .frame = frame, .expr = expr, .s = s, .width = width};
+}
+
+// The operand, or NULL: there is none.
+static LLVMValueRef count_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    return expr->a == NULL ? NULL : zf_cg_resize(cg, zf_cg_expr(cg, frame, expr->a).v, cg->ty_i64, false);
+}
+
+bool zf_chunk_read_nothing(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    bool reads = expr->kind == ZF_X_CURSOR && (expr->cursor == ZF_C_READ || expr->cursor == ZF_C_READ_MSB);
+    if (!reads || zf_chunk_of(zf_cg_frame_env(frame))->together) return false;
+    LLVMValueRef v_count = count_of(cg, frame, expr);
+    cursor c = cursor_of(cg, frame, expr);
+    claim(&c, v_count, false);
+    return true;
+}
+
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
-    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    LLVMValueRef v_count = NULL, v = NULL;
-    if (expr->a != NULL) v_count = zf_cg_resize(cg, zf_cg_expr(cg, frame, expr->a).v, cg->ty_i64, false);
-    cursor c = {.cg = cg, .frame = frame, .expr = expr, .s = &chunk->streams[expr->port->slot]};
-    c.width = expr->port->type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(expr->port->type.kind);
+    LLVMValueRef v_count = count_of(cg, frame, expr), v = NULL;
+    cursor c = cursor_of(cg, frame, expr);
     switch (expr->cursor) {
     case ZF_C_NEXT: return next(&c);
     case ZF_C_U8:

@@ -4,10 +4,6 @@
 
 #include "frontend/check/walk.h"
 
-static LLVMValueRef position(zf_cg *cg, const zf_chunk *chunk) {
-    return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
-}
-
 static void check_room(zf_cg *cg, zf_chunk *chunk, LLVMValueRef v_pos, LLVMValueRef v_more, const zf_stmt *stmt) {
     LLVMValueRef v_left = zf_cg_sub(cg, chunk->v_count, v_pos);
     zf_cg_check(cg, &chunk->env.env, zf_cg_icmp(cg, LLVMIntULE, v_more, v_left), 3, stmt->span, NULL);
@@ -16,11 +12,11 @@ static void check_room(zf_cg *cg, zf_chunk *chunk, LLVMValueRef v_pos, LLVMValue
 void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     zf_cg_value value = zf_cg_expr(cg, frame, stmt->value);
-    LLVMValueRef v_pos = position(cg, chunk), v_one = zf_cg_i64(cg, 1);
+    LLVMValueRef v_pos = zf_chunk_emitted(chunk), v_one = zf_cg_i64(cg, 1);
     check_room(cg, chunk, v_pos, v_one, stmt);
     zf_chunk_store(chunk, value, v_pos);
     if (chunk->ops != NULL) chunk->ops->meet(chunk);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_one), chunk->v_pos);
+    zf_chunk_set_emitted(chunk, zf_cg_add(cg, v_pos, v_one));
 }
 
 // ---- Scans inside regions -------------------------------------------------------------------------------------
@@ -177,7 +173,7 @@ static void walk_nested(void *user) {
 
 void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    zf_chunk_region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = position(cg, chunk)};
+    zf_chunk_region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = zf_chunk_emitted(chunk)};
     bool shared = chunk->ops != NULL;
     if (stmt->reduce->binder_count > 1) {
         r.v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
@@ -186,7 +182,7 @@ void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
             chunk->ops->share(chunk, r.v_count, chunk->ops->share_rows, walk_nested, &r);
         else
             walk_nested(&r);
-        LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, r.v_at, ""), chunk->v_pos);
+        zf_chunk_set_emitted(chunk, LLVMBuildLoad2(cg->builder, cg->ty_i64, r.v_at, ""));
         return;
     }
     LLVMValueRef v_count = measure(&r);
@@ -194,5 +190,5 @@ void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         chunk->ops->share(chunk, NULL, make_elements, make_elements, &r);
     else
         make_elements(&r);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, r.v_pos, v_count), chunk->v_pos);
+    zf_chunk_set_emitted(chunk, zf_cg_add(cg, r.v_pos, v_count));
 }

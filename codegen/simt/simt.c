@@ -590,6 +590,32 @@ void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what) {
     if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->warp_barrier(lower->cg);
 }
 
+void zf_simt_store_where(zf_kernel_build *lower, LLVMValueRef v_where, const LLVMValueRef *v_words, uint32_t count,
+                         LLVMValueRef v_pointer, uint32_t aligned) {
+    zf_cg *cg = lower->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    LLVMTypeRef ty = LLVMTypeOf(v_words[0]);
+    uint32_t size = LLVMGetIntTypeWidth(ty) / 8, step;
+    if (v_where != NULL && ops->store_where != NULL) {
+        for (uint32_t k = 0; k < count; k += step) {
+            step = k + 1 < count && aligned >= 2 * size ? 2 : 1;
+            ops->store_where(cg, v_where, v_words + k, step, zf_cg_byte_at(cg, v_pointer, (uint64_t)k * size));
+        }
+        return;
+    }
+    LLVMBasicBlockRef bb_store = v_where == NULL ? NULL : zf_cg_block(cg, "store"), bb_stored = NULL;
+    if (v_where != NULL) {
+        bb_stored = zf_cg_block(cg, "stored");
+        zf_cg_cond_br(cg, v_where, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+    }
+    for (uint32_t k = 0; k < count; k++) zf_cg_store(cg, v_words[k], zf_cg_byte_at(cg, v_pointer, (uint64_t)k * size), size);
+    if (v_where == NULL) return;
+    zf_cg_br(cg, bb_stored);
+    LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_stored);
+}
+
 bool zf_simt_adds_up(zf_kernel_build *lower, LLVMTypeRef ty) {
     if (lower->cg->target->simt->add_up == NULL || is_half_a_wave(lower->cg) || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind)
         return false;

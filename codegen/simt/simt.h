@@ -85,7 +85,9 @@ void zf_simt_share_rows(void *region);
 /// Makes a loop of running sums (zf_chunk_ops).
 void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop, const zf_chunk_sum *sum);
 /// Prefetches the first bytes of the chunk's part of a stream (zf_chunk_ops).
-void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *stream);
+void zf_simt_prefetch_chunk(zf_chunk *chunk, zf_chunk_stream *stream);
+/// The same where cursors have come near to the end of what was prefetched.
+void zf_simt_prefetch_on(zf_chunk *chunk);
 /// Bytes of shared memory that chunks with lanes take beside tables.
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
 
@@ -202,7 +204,11 @@ LLVMValueRef zf_simt_join(zf_kernel_build *lower, LLVMValueRef v);
 LLVMValueRef zf_simt_permute(zf_kernel_build *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
 LLVMValueRef zf_simt_lane_before(zf_kernel_build *lower, LLVMValueRef v_lane, uint32_t step);
-void zf_simt_barrier(zf_kernel_build *lower, const char *what);                            ///< of all threads of the block
+void zf_simt_barrier(zf_kernel_build *lower, const char *what); ///< of all threads of the block
+/// Stores words of 32 or 64 bits one behind the other in shared memory, where v_where (i1; NULL: always) holds. Their place is
+/// aligned to `aligned` bytes.
+void zf_simt_store_where(zf_kernel_build *lower, LLVMValueRef v_where, const LLVMValueRef *v_words, uint32_t count,
+                         LLVMValueRef v_pointer, uint32_t aligned);
 void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what);                       ///< of the threads of a warp
 LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 

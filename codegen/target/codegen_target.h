@@ -57,6 +57,11 @@ typedef struct zf_simt_ops {
     /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
     /// made of shuffles.
     LLVMValueRef (*add_up)(zf_cg *cg, LLVMValueRef v_value, uint32_t distance);
+    /// Stores count words, 1 or 2 of one type of 32 or 64 bits, one behind the other in shared memory, if v_if (i1); may be NULL.
+    /// Their place is aligned to all of them.
+    void (*store_where)(zf_cg *cg, LLVMValueRef v_if, const LLVMValueRef *v_words, uint32_t count, LLVMValueRef v_pointer);
+    /// Returns a value (i32) as one of which the optimiser knows nothing; may be NULL.
+    LLVMValueRef (*hide)(zf_cg *cg, LLVMValueRef v_value);
     /// Ends a kernel: the emulator adds its checks. May be NULL.
     void (*finish)(zf_cg *cg, LLVMValueRef v_function);
 } zf_simt_ops;

@@ -196,6 +196,30 @@ static LLVMValueRef add_up(zf_cg *cg, LLVMValueRef v_value, uint32_t distance) {
     return v_call;
 }
 
+static LLVMValueRef hide(zf_cg *cg, LLVMValueRef v_value) {
+    static const char text[] = "mov.b32 $0, $1;", constraints[] = "=r,r";
+    LLVMTypeRef ty = LLVMFunctionType(cg->ty_i32, &cg->ty_i32, 1, 0);
+    LLVMValueRef v_asm =
+        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(cg->builder, ty, v_asm, &v_value, 1, "");
+}
+
+// A predicate, where ptxas would make a region in which lanes part.
+static void store_where(zf_cg *cg, LLVMValueRef v_if, const LLVMValueRef *v_words, uint32_t count, LLVMValueRef v_pointer) {
+    bool wide = LLVMGetIntTypeWidth(LLVMTypeOf(v_words[0])) == 64;
+    char text[64], constraints[32];
+    snprintf(text, sizeof text, "@$1 st.shared%s.b%s [$0], %s;", count == 2 ? ".v2" : "", wide ? "64" : "32",
+             count == 2 ? "{$2, $3}" : "$2");
+    snprintf(constraints, sizeof constraints, "r,b,%s%s~{memory}", wide ? "l," : "r,", count < 2 ? "" : wide ? "l," : "r,");
+    LLVMTypeRef types[4] = {cg->ty_i32, cg->ty_i1};
+    LLVMValueRef v_args[4] = {LLVMBuildPtrToInt(cg->builder, v_pointer, cg->ty_i32, ""), v_if};
+    for (uint32_t k = 0; k < count; k++) {
+        types[2 + k] = LLVMTypeOf(v_words[k]);
+        v_args[2 + k] = v_words[k];
+    }
+    assembly(cg, text, constraints, types, v_args, 2 + count);
+}
+
 static const zf_simt_ops operations = {
     .global_space = GLOBAL,
     .kernel = kernel,
@@ -217,6 +241,8 @@ static const zf_simt_ops operations = {
     .prefetch_within = prefetch,
     .keeps_lines = true,
     .add_up = add_up,
+    .store_where = store_where,
+    .hide = hide,
 };
 
 const zf_cg_target zf_cg_target_nvptx = {

@@ -129,7 +129,7 @@ void zf_records_guess_end(zf_records *r) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)),
                                      zf_cg_i64(cg, (uint64_t)TURNS * zf_records_guess_steps(&r->program, cg->wave)));
-    zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, load(cg, r->chunk->v_work), v_turns), "turns of loops");
+    zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, wide(cg, load(cg, r->chunk->v_work)), v_turns), "turns of loops");
 }
 
 // Brings the window to v_at (i32). Returns the position (i32) up to which steps may read.
@@ -640,7 +640,7 @@ static void put_records(struct zf_guess *g, const chain *c) {
         else
             for (uint32_t k = 0; k < words; k++) v_words[k] = load(cg, g->sites[s].v_words[k]);
         if (site->takes_position) v_words[site->local_count] = wide(cg, v_begin);
-        zf_records_put(r, s, &what, v_begin, v_number);
+        zf_records_put(r, s, &what, v_begin, v_number, NULL);
         zf_cg_br(cg, bb_done);
         zf_cg_enter(cg, bb_done);
         if (several) v_number = zf_cg_add(cg, v_number, zf_cg_resize(cg, v_some[s], cg->ty_i32, false));

@@ -288,7 +288,7 @@ static bool find_loop(zf_visitor *visitor, zf_stmt *stmt) {
     return !*found;
 }
 
-// A program that emits in several places: all lanes walk it, and the elements are made behind each record that ends a tile.
+// A program that emits in several places: all lanes walk it, and elements are made at the end of each turn of a loop that emits.
 static bool take_all_sites(look *l) {
     zf_body *body = (zf_body *)(uintptr_t)&l->inst->decode; // only looks
     bool in_loop = false;
@@ -299,7 +299,7 @@ static bool take_all_sites(look *l) {
     zf_visit_body(&sites, body);
     zf_visit_body(&readers, body);
     if (l->readers > READERS) refuse(l, "it reads `out` at too many places");
-    l->program->most = 1;
+    l->program->most = l->program->site_count;
     return l->fits;
 }
 

@@ -134,22 +134,25 @@ static uint32_t word_count(const zf_record_site *site) {
     return site->stmt->kind == ZF_S_EMIT ? 1 : site->local_count + site->takes_position + site->takes_low;
 }
 
-void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number) {
+void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number,
+                    LLVMValueRef v_where) {
     zf_cg *cg = r->cg;
     const zf_record_site *site = &r->program.sites[number];
-    LLVMValueRef v_head;
-    zf_cg_store(cg, v_begin, zf_records_begin_at(r, v_number), 4);
+    LLVMValueRef v_words[1 + ZF_RECORD_WORDS]; // what it is, and the rest
+    uint32_t count = 2;
     if (is_copy(site)) {
         bool back = site->form.kind == ZF_REGION_BACK;
-        v_head = back ? what->v_distance : zf_cg_i64(cg, NEVER);
-        LLVMValueRef v_offset = offset_of(r, site, what, v_begin);
-        zf_cg_store(cg, v_offset, word_at(r, v_number, 1), 8);
-        if (back) prefetch_source(r, v_offset, v_begin);
+        v_words[0] = back ? what->v_distance : zf_cg_i64(cg, NEVER);
+        v_words[1] = offset_of(r, site, what, v_begin);
+        if (back) prefetch_source(r, v_words[1], v_begin);
     } else {
-        v_head = zf_cg_i64(cg, (uint64_t)(number + 1) << 32 | NEVER);
-        for (uint32_t k = 0; k < word_count(site); k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
+        v_words[0] = zf_cg_i64(cg, (uint64_t)(number + 1) << 32 | NEVER);
+        count = 1 + word_count(site);
+        for (uint32_t k = 1; k < count; k++) v_words[k] = what->v_words[k - 1];
     }
-    zf_cg_store(cg, v_head, word_at(r, v_number, 0), 8);
+    uint32_t aligned = r->program.words % 2 == 0 ? ALIGNMENT : 8;
+    zf_simt_store_where(r->lower, v_where, &v_begin, 1, zf_records_begin_at(r, v_number), 4);
+    zf_simt_store_where(r->lower, v_where, v_words, count, word_at(r, v_number, 0), aligned);
 }
 
 void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
@@ -194,7 +197,7 @@ int32_t zf_records_site(const zf_records *r, const zf_stmt *stmt) {
 
 void zf_records_end(zf_records *r, LLVMValueRef v_end) {
     LLVMBuildStore(r->cg->builder, v_end, r->v_end);
-    LLVMBuildStore(r->cg->builder, wide(r->cg, v_end), r->chunk->v_pos);
+    zf_chunk_set_emitted(r->chunk, v_end);
 }
 
 void zf_records_require(zf_records *r, LLVMValueRef v_ok, const char *what) {
@@ -221,7 +224,7 @@ static void take_words(zf_records *r, const zf_record_site *site, LLVMValueRef v
     }
     if (site->takes_position) {
         bool known = r->guess == NULL;
-        what->v_words[k++] = known ? LLVMBuildLoad2(cg->builder, cg->ty_i64, r->chunk->v_pos, "") : NULL;
+        what->v_words[k++] = known ? zf_chunk_emitted(r->chunk) : NULL;
     }
     if (site->takes_low) what->v_words[k] = v_low;
 }
@@ -547,24 +550,41 @@ void zf_records_make_tile(zf_records *r) {
     zf_simt_barrier_warp(r->lower, "elements and records of a tile before those of the next");
 }
 
-void zf_records_drain(zf_records *r, LLVMValueRef v_last, uint32_t room) {
+// Whether a tile is to be made (i1).
+static LLVMValueRef is_due(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg *cg = r->cg;
-    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "drain"), bb_tile = zf_cg_block(cg, "tile"), bb_end = zf_cg_block(cg, "drained");
-    zf_simt_barrier_warp(r->lower, "records before their elements");
-    zf_cg_br(cg, bb_head);
-    zf_cg_enter(cg, bb_head);
     LLVMValueRef v_left = zf_cg_sub(cg, load_i32(r, r->v_end), load_i32(r, r->v_tile));
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, v_left, zf_cg_i32(cg, tile_of(cg->wave)));
     LLVMValueRef v_rest = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i32(cg, 0)));
     LLVMValueRef v_live = zf_cg_sub(cg, load_i32(r, r->v_made), load_i32(r, r->v_taken));
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGT, v_live, zf_cg_i32(cg, r->ring - room));
     v_full = zf_cg_edge(cg, v_full, "records that have a place");
-    v_more = zf_cg_or(cg, zf_cg_or(cg, v_more, v_rest), v_full);
-    zf_cg_cond_br(cg, v_more, bb_tile, bb_end);
+    return zf_cg_or(cg, zf_cg_or(cg, v_more, v_rest), v_full);
+}
+
+void zf_records_drain(zf_records *r, LLVMValueRef v_last, uint32_t room) {
+    zf_cg *cg = r->cg;
+    zf_cg_put_off *put_off = cg->put_off;
+    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "drain"), bb_tile = zf_cg_block(cg, "tile"), bb_end = zf_cg_block(cg, "drained");
+    zf_simt_barrier_warp(r->lower, "records before their elements");
+    LLVMValueRef v_ok = zf_cg_put_off_take(cg);
+    cg->put_off = NULL; // lanes make elements apart
+    if (v_ok != NULL) { // mostly there is neither a failure nor a tile, which one branch finds
+        LLVMBasicBlockRef bb_either = zf_cg_block(cg, "failed_or_due");
+        LLVMValueRef v_not = zf_cg_not(cg, is_due(r, v_last, room));
+        zf_cg_cond_br(cg, zf_cg_select(cg, v_ok, v_not, zf_cg_i1(cg, false)), bb_end, bb_either);
+        zf_cg_enter(cg, bb_either);
+        zf_cg_cond_br(cg, v_ok, bb_head, *put_off->bb_stop);
+    } else {
+        zf_cg_br(cg, bb_head);
+    }
+    zf_cg_enter(cg, bb_head);
+    zf_cg_cond_br(cg, is_due(r, v_last, room), bb_tile, bb_end);
     zf_cg_enter(cg, bb_tile);
     zf_records_make_tile(r);
     zf_cg_br(cg, bb_head);
     zf_simt_keep_loop(cg, zf_cg_here(cg));
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
+    cg->put_off = put_off;
 }

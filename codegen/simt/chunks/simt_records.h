@@ -129,8 +129,10 @@ zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel,
                                    uint32_t warps);
 /// Begins the records of a chunk.
 void zf_records_begin(zf_records *records);
-/// Appends a record of v_count (i32) elements that begin at v_begin (i32), as number v_number (i32).
-void zf_records_put(zf_records *records, uint32_t site, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number);
+/// Appends a record of elements that begin at v_begin (i32), as number v_number (i32): a lane for which v_where (i1) holds, or
+/// each that comes here (NULL).
+void zf_records_put(zf_records *records, uint32_t site, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number,
+                    LLVMValueRef v_where);
 /// Says that the records have v_end (i32) elements now.
 void zf_records_end(zf_records *records, LLVMValueRef v_end);
 /// The content of a site's record where the body is being built. Checks leave by the chunk's bb_stop.
@@ -146,8 +148,8 @@ void zf_records_require(zf_records *records, LLVMValueRef v_ok, const char *what
 void zf_records_skip(zf_records *records, LLVMValueRef v_count);
 /// Stores the value that a direct site's record would have, as element v_at (i32) of the chunk.
 void zf_records_store(zf_records *records, const zf_record_site *site, LLVMValueRef v_word, LLVMValueRef v_at);
-/// Makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than v_room (i32) records have a
-/// place.
+/// Settles what was put off, and makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than
+/// v_room (i32) records have a place.
 void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
 /// Where a record's begin is; v_number: i32.
 LLVMValueRef zf_records_begin_at(const zf_records *records, LLVMValueRef v_number);

@@ -31,7 +31,7 @@ static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
 static LLVMValueRef measure(sums *s) {
     zf_cg *cg = s->cg;
     zf_chunk *chunk = s->chunk;
-    s->v_pos = load(cg, chunk->v_pos);
+    s->v_pos = zf_chunk_emitted(chunk);
     if (s->sum->end == NULL) {
         zf_cg_range range = zf_cg_range_make(cg, s->frame, &s->loop->binder);
         s->v_low = range.v_lo;
@@ -137,7 +137,7 @@ static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     LLVMBuildStore(cg->builder, v_before, s->v_slot);
     zf_cg_br(cg, bb_slow);
     zf_cg_enter(cg, bb_well);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_pos, s->v_count), v_pos);
+    zf_chunk_set_emitted(chunk, zf_cg_add(cg, s->v_pos, s->v_count));
     if (s->sum->read != NULL) LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, s->v_count, s->v_width)), v_at);
     if (!s->loop->bounded) LLVMBuildStore(cg->builder, zf_cg_sub(cg, load(cg, chunk->v_work), s->v_count), chunk->v_work);
 }
@@ -151,6 +151,7 @@ void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop
     if (sum->read != NULL) s.v_lane_at = zf_cg_alloca(cg, cg->ty_i64, "lane_at");
     LLVMBasicBlockRef bb_fast = zf_cg_block(cg, "sums_fit"), bb_slow = zf_cg_block(cg, "sums_slow"),
                       bb_done = zf_cg_block(cg, "sums_done");
+    zf_simt_prefetch_on(chunk);
     zf_cg_cond_br(cg, measure(&s), bb_fast, bb_slow);
     zf_cg_enter(cg, bb_fast);
     make_sums(&s, bb_slow);

@@ -179,11 +179,15 @@ typedef struct walk {
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
     LLVMBasicBlockRef bb_none;                                             ///< behind the chunk
-    zf_cg_frame frame;   ///< as the last statement had it, for the elements that are made behind it
-    const zf_stmt *read; ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
+    uint32_t appends;      ///< places in the code that append a record, of a program that emits anywhere
+    zf_cg_put_off put_off; ///< what all lanes walk together checks
+    zf_cg_frame frame;     ///< as the last statement had it, for the elements that are made behind it
+    const zf_stmt *read;   ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
 } walk;
 
 static const char walked[] = "a walked step";
+
+static walk *walk_of(zf_records *r) { return (walk *)r->chunk; }
 
 // All lanes append a record together.
 static void append(zf_records *r, uint32_t number) {
@@ -205,14 +209,9 @@ static void append(zf_records *r, uint32_t number) {
         zf_records_skip(r, zf_cg_i32(cg, 1));
         return;
     }
-    LLVMBasicBlockRef bb_put = zf_cg_block(cg, "append"), bb_done = zf_cg_block(cg, "appended");
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0));
     LLVMValueRef v_made = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_made, "");
-    zf_cg_cond_br(cg, zf_cg_and(cg, v_some, r->lower->v_is_leader), bb_put, bb_done);
-    zf_cg_enter(cg, bb_put);
-    zf_records_put(r, number, &what, v_end, v_made);
-    zf_cg_br(cg, bb_done);
-    zf_cg_enter(cg, bb_done);
+    zf_records_put(r, number, &what, v_end, v_made, zf_cg_and(cg, v_some, r->lower->v_is_leader));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_made, zf_cg_resize(cg, v_some, cg->ty_i32, false)), r->v_made);
     zf_records_end(r, zf_cg_add(cg, v_end, v_count));
 }
@@ -229,6 +228,12 @@ static void make_tiles(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg_enter(cg, bb_well);
 }
 
+// Ends what all lanes walk together, from where it was begun by a store to cg->put_off.
+static void walked_together(zf_cg *cg) {
+    zf_cg_settle(cg);
+    cg->put_off = NULL;
+}
+
 // The same for a program that emits anywhere. Lanes make elements apart, each with local arrays of its own.
 static void make_elements(zf_records *r, bool last) {
     zf_cg *cg = r->cg;
@@ -238,6 +243,33 @@ static void make_elements(zf_records *r, bool last) {
     cg->together = together;
 }
 
+static bool is_loop(const zf_stmt *stmt) {
+    return stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
+}
+
+// A loop that all lanes walk together. A failed check in it leaves the loop like its last turn, and then what is around it: a
+// branch out of several regions in which lanes may part takes a GPU an instruction for each.
+static void walk_inner_loop(walk *w, zf_cg_frame *frame, const zf_stmt *stmt) {
+    zf_cg *cg = w->records.cg;
+    LLVMBasicBlockRef bb_stop = w->chunk.bb_stop, bb_failed = zf_cg_block(cg, "turn_failed"), bb_left = zf_cg_block(cg, "left"),
+                      bb_on = zf_cg_block(cg, "left_well");
+    w->chunk.bb_stop = bb_failed;
+    zf_cg_loop_as_written(cg, frame, stmt);
+    LLVMBasicBlockRef bb_end = zf_cg_here(cg);
+    w->chunk.bb_stop = bb_stop;
+    zf_cg_br(cg, bb_left);
+    LLVMMoveBasicBlockAfter(bb_failed, bb_end);
+    zf_cg_enter(cg, bb_failed);
+    zf_cg_br(cg, bb_left);
+    LLVMMoveBasicBlockAfter(bb_left, bb_failed);
+    zf_cg_enter(cg, bb_left);
+    LLVMValueRef v_failed = zf_cg_phi2(cg, cg->ty_i32, zf_cg_i32(cg, 0), bb_end, zf_cg_i32(cg, 1), bb_failed);
+    if (cg->target->simt->hide != NULL) v_failed = cg->target->simt->hide(cg, v_failed); // else LLVM leaves both at once again
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_failed, zf_cg_i32(cg, 0)), bb_on, bb_stop);
+    LLVMMoveBasicBlockAfter(bb_on, bb_left);
+    zf_cg_enter(cg, bb_on);
+}
+
 // A statement of a program that emits anywhere. False: it is an ordinary one.
 static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_records *r = &w->records;
@@ -245,15 +277,32 @@ static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt)
     r->frame = frame;
     w->frame = *frame;
     if (site >= 0) {
+        bool has_place = w->appends++ < r->program.most; // each place in the code appends once, at most, between two tiles
+        if (!has_place) make_elements(r, false);
         append(r, (uint32_t)site);
-        make_elements(r, false);
+        if (!has_place) make_elements(r, false);
         return true;
     }
     if (zf_record_reads(stmt) && (w->read == NULL || !zf_record_is_within(stmt, w->read))) {
         make_elements(r, true);
         w->read = stmt;
     }
-    return false;
+    if (!is_loop(stmt)) return false;
+    walk_inner_loop(w, frame, stmt);
+    return true;
+}
+
+// A turn of a loop that emits ends: tiles are made for all its records together.
+static void end_turn(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *loop) {
+    walk *w = (walk *)zf_chunk_of(zf_cg_frame_env(frame));
+    zf_records *r = &w->records;
+    (void)cg;
+    for (uint32_t s = 0; s < r->program.site_count; s++) {
+        if (!zf_record_is_within(r->program.sites[s].stmt, loop)) continue;
+        r->frame = frame;
+        make_elements(r, false);
+        return;
+    }
 }
 
 // Goes on here where no turns of the inner loop are left.
@@ -273,7 +322,9 @@ static void walk_turns(zf_records *r, LLVMBasicBlockRef bb_next) {
     v_left = LLVMBuildLoad2(cg->builder, cg->ty_i32, r->v_turns, "");
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, zf_cg_i32(cg, 1)), r->v_turns);
     cg->sites_in = walked;
+    cg->put_off = &walk_of(r)->put_off;
     zf_cg_stmts(cg, r->frame, r->program.inner->body);
+    walked_together(cg);
     cg->sites_in = NULL;
     zf_cg_br(cg, bb_next);
     LLVMMoveBasicBlockAfter(bb_none, zf_cg_here(cg));
@@ -305,7 +356,9 @@ static void walk_step(zf_records *r, LLVMBasicBlockRef bb_next, LLVMBasicBlockRe
     zf_cg_cond_br(cg, v_go, bb_body, bb_done);
     zf_cg_enter(cg, bb_body);
     cg->sites_in = walked;
+    cg->put_off = &walk_of(r)->put_off;
     zf_cg_loop_body(cg, r->frame, loop, bb_done, bb_next);
+    walked_together(cg);
     cg->sites_in = NULL;
     zf_cg_br(cg, bb_next);
 }
@@ -478,14 +531,20 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     }
     zf_records_begin(&w.records);
     zf_simt_arrays_begin(lower, shape);
+    zf_cg_put_off_begin(cg, &w.put_off, &chunk->bb_stop);
+    if (w.records.program.loop == NULL) {
+        cg->put_off = &w.put_off;
+        chunk->env.env.end_turn = end_turn;
+    }
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
+    walked_together(cg);
     zf_simt_arrays_end(lower);
     if (w.records.program.loop == NULL) {
         w.records.frame = &w.frame; // the body's own is no more
         make_elements(&w.records, true);
     }
-    LLVMValueRef v_pos = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
-    zf_records_require(&w.records, zf_cg_icmp(cg, LLVMIntEQ, v_pos, chunk->v_count), "elements of a chunk");
+    LLVMValueRef v_all = zf_cg_icmp(cg, LLVMIntEQ, zf_chunk_emitted(chunk), chunk->v_count);
+    zf_records_require(&w.records, v_all, "elements of a chunk");
     zf_cg_br(cg, bb_none);
     LLVMMoveBasicBlockAfter(bb_slow, zf_cg_here(cg));
     zf_cg_enter(cg, bb_slow);

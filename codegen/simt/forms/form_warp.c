@@ -20,7 +20,8 @@ enum {
     ROUNDS = 4,             // of a loop over a lane's share, whose loads are in flight together
     CHUNKS = 4,             // short ones, that a warp walks one after the other,
     SHORT = 4096,           // elements at most, and
-    MOST_CHUNKS = 8         // whatever was chosen
+    MOST_CHUNKS = 8,        // whatever was chosen
+    PIECE = 64              // bytes of a stream that a lane prefetches when a chunk begins; half as many later
 };
 
 static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
@@ -137,6 +138,7 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
+    zf_simt_prefetch_on(chunk);
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
     LLVMValueRef v_had = zf_cg_alloca(cg, cg->ty_i64, "had");
     LLVMBuildStore(cg->builder, v_left, v_had);
@@ -177,14 +179,46 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     meet(chunk);
 }
 
-void zf_simt_prefetch_chunk(zf_chunk *chunk, const zf_chunk_stream *s) {
-    enum { PIECE = 64 }; // bytes
+// Prefetches `piece` bytes a lane, from byte v_from (i64) of the chunk's part on.
+static void prefetch_from(zf_chunk *chunk, const zf_chunk_stream *s, LLVMValueRef v_from, uint32_t piece) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
+    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, piece));
+    LLVMValueRef v_first = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
+    v_away = zf_cg_umin(cg, zf_cg_add(cg, v_from, v_away), zf_chunk_bytes(cg, s));
+    zf_simt_prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_first, v_away));
+}
+
+void zf_simt_prefetch_chunk(zf_chunk *chunk, zf_chunk_stream *s) {
+    zf_cg *cg = chunk->env.lower->cg;
     if (s->v_bit == NULL || !zf_simt_prefetches(cg)) return;
-    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
-    zf_simt_prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, zf_chunk_bytes(cg, s))));
+    prefetch_from(chunk, s, zf_cg_i64(cg, 0), PIECE);
+    if (chunk->narrow) return; // whose walk has a window of the stream
+    s->v_ahead = zf_cg_alloca(cg, cg->ty_i64, "ahead");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, PIECE * cg->wave), s->v_ahead);
+}
+
+void zf_simt_prefetch_on(zf_chunk *chunk) {
+    zf_cg *cg = chunk->env.lower->cg;
+    for (uint32_t k = 0; k < chunk->inst->stream_count; k++) {
+        zf_chunk_stream *s = &chunk->streams[k];
+        if (s->v_ahead == NULL) continue;
+        uint32_t distance = PIECE * cg->wave, bits = s->by_bits ? 1 : zf_kind_bits(s->port->type.kind);
+        LLVMBasicBlockRef bb_near = zf_cg_block(cg, "near_the_end"), bb_on = zf_cg_block(cg, "prefetched");
+        LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(s->v_at), s->v_at, "");
+        v_at = zf_cg_mul(cg, zf_cg_resize(cg, v_at, cg->ty_i64, false), zf_cg_i64(cg, bits));
+        v_at = LLVMBuildLShr(cg->builder, v_at, zf_cg_i64(cg, 3), "");
+        LLVMValueRef v_ahead = LLVMBuildLoad2(cg->builder, cg->ty_i64, s->v_ahead, "");
+        LLVMValueRef v_due = zf_cg_add(cg, v_at, zf_cg_i64(cg, distance));
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, v_due, v_ahead), bb_near, bb_on);
+        zf_cg_enter(cg, bb_near);
+        v_ahead = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, v_ahead, v_at), v_at, v_ahead); // what was skipped
+        prefetch_from(chunk, s, v_ahead, PIECE / 2);
+        LLVMBuildStore(cg->builder, zf_cg_add(cg, v_ahead, zf_cg_i64(cg, distance / 2)), s->v_ahead);
+        zf_cg_br(cg, bb_on);
+        LLVMMoveBasicBlockAfter(bb_on, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_on);
+    }
 }
 
 static void unroll(zf_cg *cg, const zf_cg_loop *loop) { zf_simt_unroll(cg, loop, ROUNDS); }
