@@ -143,7 +143,7 @@ static void run_ways(run *r) {
         for (uint32_t warps = 1; warps <= 8; warps *= 2) check_ways(r, records[k], k, (way){.warps = warps});
     for (unsigned k = 0; k < sizeof others / sizeof *others; k++) check_ways(r, others[k], k, (way){0});
     // They emit in several places, and have arrays; `ramps`, zlib and gzip read what they emitted.
-    static const char *const anywhere[] = {"on_ramps", "on_called", "on_std_deflate", "on_std_zlib", "on_std_gzip"};
+    static const char *const anywhere[] = {"on_ramps", "on_pieces", "on_called", "on_std_deflate", "on_std_zlib", "on_std_gzip"};
     for (unsigned k = 0; k < sizeof anywhere / sizeof *anywhere; k++) check_ways(r, anywhere[k], k, (way){.records = 1});
 }
 

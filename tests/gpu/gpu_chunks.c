@@ -13,6 +13,7 @@ static gpu_machine machine;
 static const char *devices[] = {"cpu", "emu"};
 
 static const char imports[] = "import \"" ZF_SOURCE_DIR "/tests/differential/chunks.zf\";\n"
+                              "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_calls.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_lanes.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_loops.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_ranges.zf\";\n"
@@ -56,6 +57,7 @@ static const struct {
     {{"u8", "lz4(chunk: %u)"}, SMALL},
     {{"u8", "snappy(chunk: %u)"}, SMALL},
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
+    {{"u8", "pieces(chunk: %u)"}, SMALL},
     {{"u16", "by_turns(chunk: %u)"}, SMALL},
     {{"u32", "by_pairs(chunk: %u)"}, SMALL},
     {{"u8", "by_steps(chunk: %u)"}, SMALL},

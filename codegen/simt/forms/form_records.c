@@ -179,10 +179,9 @@ typedef struct walk {
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
     LLVMBasicBlockRef bb_none;                                             ///< behind the chunk
-    uint32_t appends;      ///< places in the code that append a record, of a program that emits anywhere
-    zf_cg_put_off put_off; ///< what all lanes walk together checks
-    zf_cg_frame frame;     ///< as the last statement had it, for the elements that are made behind it
-    const zf_stmt *read;   ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
+    zf_cg_put_off put_off;                                                 ///< what all lanes walk together checks
+    zf_cg_frame frame;   ///< as the last statement had it, for the elements that are made behind it
+    const zf_stmt *read; ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
 } walk;
 
 static const char walked[] = "a walked step";
@@ -277,10 +276,7 @@ static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt)
     r->frame = frame;
     w->frame = *frame;
     if (site >= 0) {
-        bool has_place = w->appends++ < r->program.most; // each place in the code appends once, at most, between two tiles
-        if (!has_place) make_elements(r, false);
-        append(r, (uint32_t)site);
-        if (!has_place) make_elements(r, false);
+        append(r, (uint32_t)site); // a place in the code comes again in another turn only, whose end makes tiles before
         return true;
     }
     if (zf_record_reads(stmt) && (w->read == NULL || !zf_record_is_within(stmt, w->read))) {
