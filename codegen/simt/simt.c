@@ -680,6 +680,27 @@ void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last) {
     tell_loop(cg, bb_last, wishes, 4);
 }
 
+void zf_turns_begin(zf_cg *cg, zf_turns *t, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    t->bb_body = zf_cg_block(cg, name);
+    t->bb_end = zf_cg_block(cg, "turns_end");
+    t->v_step = zf_cg_i32(cg, step);
+    t->v_stop = v_stop;
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_begin, v_stop), t->bb_body, t->bb_end);
+    zf_cg_enter(cg, t->bb_body);
+    t->v_i = LLVMBuildPhi(cg->builder, cg->ty_i32, "turn");
+    LLVMAddIncoming(t->v_i, &v_begin, &bb_before, 1);
+}
+
+void zf_turns_end(zf_cg *cg, zf_turns *t) {
+    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
+    LLVMValueRef v_next = zf_cg_add(cg, t->v_i, t->v_step);
+    LLVMAddIncoming(t->v_i, &v_next, &bb_last, 1);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, t->v_stop), t->bb_body, t->bb_end);
+    LLVMMoveBasicBlockAfter(t->bb_end, bb_last);
+    zf_cg_enter(cg, t->bb_end);
+}
+
 LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRef v_lane) {
     zf_cg *cg = lower->cg;
     const zf_simt_ops *ops = cg->target->simt;

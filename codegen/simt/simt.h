@@ -126,6 +126,14 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 /// Wishes that the loop whose last block is bb_last be neither unrolled nor made to do several rounds at once.
 void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);
 
+/// Loops of 32 bits: for v_i from v_begin on in steps, below v_stop (i32, both below 2^31).
+typedef struct zf_turns {
+    LLVMBasicBlockRef bb_body, bb_end;
+    LLVMValueRef v_i, v_step, v_stop;
+} zf_turns;
+void zf_turns_begin(zf_cg *cg, zf_turns *turns, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name);
+void zf_turns_end(zf_cg *cg, zf_turns *turns);
+
 // ---- Rows of a coder's lanes (simt_rows.c) ----
 
 /// Consecutive rows (at most 4) that zf_simt_store_rows takes: a lane has an element of each.

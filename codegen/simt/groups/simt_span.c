@@ -14,29 +14,6 @@ void zf_simt_span_note(zf_simt_span *s, LLVMValueRef v_bad, const char *what) {
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, s->v_bad, ""), v_bad), s->v_bad);
 }
 
-// ---- Loops of 32 bits -----------------------------------------------------------------------------------------
-
-void zf_turns_begin(zf_cg *cg, zf_turns *t, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name) {
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    t->bb_body = zf_cg_block(cg, name);
-    t->bb_end = zf_cg_block(cg, "turns_end");
-    t->v_step = zf_cg_i32(cg, step);
-    t->v_stop = v_stop;
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_begin, v_stop), t->bb_body, t->bb_end);
-    zf_cg_enter(cg, t->bb_body);
-    t->v_i = LLVMBuildPhi(cg->builder, cg->ty_i32, "turn");
-    LLVMAddIncoming(t->v_i, &v_begin, &bb_before, 1);
-}
-
-void zf_turns_end(zf_cg *cg, zf_turns *t) {
-    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
-    LLVMValueRef v_next = zf_cg_add(cg, t->v_i, t->v_step);
-    LLVMAddIncoming(t->v_i, &v_next, &bb_last, 1);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, t->v_stop), t->bb_body, t->bb_end);
-    LLVMMoveBasicBlockAfter(t->bb_end, bb_last);
-    zf_cg_enter(cg, t->bb_end);
-}
-
 // ---- The groups of a row --------------------------------------------------------------------------------------
 
 // A lane's groups, all of which the block has: what they read is loaded together.

@@ -11,14 +11,6 @@ enum {
     ZF_SPAN_CHUNK = 16, ///< bytes that a lane stores at once
 };
 
-/// Loops of 32 bits: for v_i from v_begin on in steps, below v_stop (i32, both below 2^31).
-typedef struct zf_turns {
-    LLVMBasicBlockRef bb_body, bb_end;
-    LLVMValueRef v_i, v_step, v_stop;
-} zf_turns;
-void zf_turns_begin(zf_cg *cg, zf_turns *turns, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name);
-void zf_turns_end(zf_cg *cg, zf_turns *turns);
-
 /// A span: the form's settings, the results of zf_simt_span_begin and zf_simt_span_rows_begin, and the destination of a row's
 /// groups.
 typedef struct zf_simt_span zf_simt_span;
