@@ -70,19 +70,20 @@ typedef enum zf_cg_seq_kind {
 /// A sequence, or a slice of one. Index k of it is element v_start + k of what lies below.
 typedef struct zf_cg_seq {
     zf_cg_seq_kind kind;
-    zf_type type;            ///< of an element
-    const zf_port *port;     ///< PORT; MEMORY: the stream that encode writes, when it is one
-    LLVMValueRef v_data;     ///< MEMORY, TEXTS: pointer to what lies below
-    LLVMValueRef v_validity; ///< MEMORY of nullable elements: pointer to one byte each
-    LLVMValueRef v_offsets;  ///< TEXTS
-    LLVMValueRef v_start;    ///< i64, NULL: 0
-    LLVMValueRef v_length;   ///< i64, elements; NULL only for PORT and OUT taken whole: ask the environment
-    LLVMValueRef v_handle;   ///< MEMORY, all of a string that an accelerator loaded from a work buffer: the handle that has its
-                             ///< bytes (simt_handles.h); NULL: any other
-    bool constant;           ///< a constant table: loads from it do not change
-    bool padded;             ///< MEMORY: 16 bytes behind the last element can be read
-    bool together;           ///< MEMORY: a local array that a warp's lanes have together
-    bool column_rows;        ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
+    zf_type type;             ///< of an element
+    const zf_port *port;      ///< PORT; MEMORY: the stream that encode writes, when it is one
+    LLVMValueRef v_data;      ///< MEMORY, TEXTS: pointer to what lies below
+    LLVMValueRef v_validity;  ///< MEMORY of nullable elements: pointer to one byte each
+    LLVMValueRef v_offsets;   ///< TEXTS
+    LLVMValueRef v_start;     ///< i64, NULL: 0
+    LLVMValueRef v_length;    ///< i64, elements; NULL only for PORT and OUT taken whole: ask the environment
+    LLVMValueRef v_handle;    ///< MEMORY, all of a string that an accelerator loaded from a work buffer: the handle that has its
+                              ///< bytes (simt_handles.h); NULL: any other
+    LLVMValueRef v_handle_at; ///< of v_handle: where it lies (i64)
+    bool constant;            ///< a constant table: loads from it do not change
+    bool padded;              ///< MEMORY: 16 bytes behind the last element can be read
+    bool together;            ///< MEMORY: a local array that a warp's lanes have together
+    bool column_rows;         ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
 } zf_cg_seq;
 
 /// A value, or a sequence. Registers hold bool as i1, integers as iN, floats as float or double.

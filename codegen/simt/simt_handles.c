@@ -63,17 +63,36 @@ static LLVMValueRef without_last(zf_cg *cg, LLVMValueRef v_high) {
     return zf_cg_and(cg, v_high, zf_cg_i64(cg, (UINT64_C(1) << ZF_HANDLE_LAST) - 1));
 }
 
+// Asked of the upper word alone, for comparisons of 64 bits take two instructions.
+enum { LAST_IN_WORD = ZF_HANDLE_LAST - 32 };
+
+LLVMValueRef zf_simt_handle_last(zf_cg *cg, LLVMValueRef v_high) {
+    return LLVMBuildLShr(cg->builder, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, LAST_IN_WORD), "");
+}
+
 LLVMValueRef zf_simt_handle_is_long(zf_cg *cg, LLVMValueRef v_high) {
-    return zf_cg_icmp(cg, LLVMIntUGE, v_high, zf_cg_i64(cg, (uint64_t)ZF_HANDLE_LONG << ZF_HANDLE_LAST));
+    LLVMValueRef v_least = zf_cg_i32(cg, (uint32_t)ZF_HANDLE_LONG << LAST_IN_WORD);
+    return zf_cg_icmp(cg, LLVMIntUGE, zf_cg_high_half(cg, v_high), v_least);
 }
 
 LLVMValueRef zf_simt_handle_short_length(zf_cg *cg, LLVMValueRef v_high) {
-    return zf_cg_umin(cg, last_of(cg, v_high), zf_cg_i64(cg, ZF_HANDLE_SHORT));
+    return zf_cg_umin(cg, zf_simt_handle_last(cg, v_high), zf_cg_i32(cg, ZF_HANDLE_SHORT));
+}
+
+LLVMValueRef zf_simt_handle_length(zf_cg *cg, LLVMValueRef v_high) {
+    LLVMValueRef v_short = zf_cg_resize(cg, zf_simt_handle_short_length(cg, v_high), cg->ty_i64, false);
+    return zf_cg_select(cg, zf_simt_handle_is_long(cg, v_high), without_last(cg, v_high), v_short);
+}
+
+LLVMValueRef zf_simt_handle_long_high(zf_cg *cg, LLVMValueRef v_length) {
+    return with_last(cg, v_length, zf_cg_i64(cg, ZF_HANDLE_LONG)); // no string has 2^56 bytes
 }
 
 LLVMValueRef zf_simt_handle_short_high(zf_cg *cg, LLVMValueRef v_high) {
-    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGE, v_high, zf_cg_i64(cg, (uint64_t)ZF_HANDLE_SHORT << ZF_HANDLE_LAST));
-    return zf_cg_select(cg, v_full, v_high, without_last(cg, v_high));
+    LLVMValueRef v = zf_cg_high_half(cg, v_high);
+    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGE, v, zf_cg_i32(cg, (uint32_t)ZF_HANDLE_SHORT << LAST_IN_WORD));
+    LLVMValueRef v_bytes = zf_cg_and(cg, v, zf_cg_i32(cg, (UINT32_C(1) << LAST_IN_WORD) - 1));
+    return zf_cg_both_halves(cg, zf_cg_low_half(cg, v_high), zf_cg_select(cg, v_full, v, v_bytes));
 }
 
 static void store_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_at) {
@@ -91,7 +110,7 @@ void zf_simt_handle_store(zf_kernel_build *lower, LLVMValueRef v_source, LLVMVal
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1), v_low, v_high;
     LLVMValueRef v_is_empty = zf_cg_icmp(cg, LLVMIntEQ, v_length, v_zero);
     LLVMValueRef v_is_short = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_length, v_one), zf_cg_i64(cg, ZF_HANDLE_SHORT));
-    LLVMValueRef v_long = with_last(cg, v_length, zf_cg_i64(cg, ZF_HANDLE_LONG)); // no string has 2^56 bytes
+    LLVMValueRef v_long = zf_simt_handle_long_high(cg, v_length);
     LLVMValueRef v_else_low = zf_cg_select(cg, v_is_empty, v_zero, v_source),
                  v_else_high = zf_cg_select(cg, v_is_empty, v_zero, v_long);
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_short = zf_cg_block(cg, "handle_short"), bb_done = zf_cg_block(cg, "handle");
@@ -120,11 +139,11 @@ void zf_simt_handle_load(zf_kernel_build *lower, uint32_t edge, LLVMValueRef v_a
     LLVMValueRef v_source = LLVMBuildExtractElement(b, v_handle, zf_cg_i32(cg, 0), "");
     out->v_length = LLVMBuildExtractElement(b, v_handle, zf_cg_i32(cg, 1), "");
     if (have_bytes(lower->plan, edge)) {
-        LLVMValueRef v_high = out->v_length, v_is_long = zf_simt_handle_is_long(cg, v_high);
-        LLVMValueRef v_short = zf_simt_handle_short_length(cg, v_high);
+        LLVMValueRef v_high = out->v_length;
         LLVMValueRef v_here = LLVMTypeOf(v_at) == ty_pointer ? v_at : LLVMBuildAddrSpaceCast(b, v_at, ty_pointer, "");
-        v_source = zf_cg_select(cg, v_is_long, v_source, LLVMBuildPtrToInt(b, v_here, cg->ty_i64, ""));
-        out->v_length = zf_cg_select(cg, v_is_long, without_last(cg, v_high), v_short);
+        out->v_handle_at = LLVMBuildPtrToInt(b, v_here, cg->ty_i64, "");
+        v_source = zf_cg_select(cg, zf_simt_handle_is_long(cg, v_high), v_source, out->v_handle_at);
+        out->v_length = zf_simt_handle_length(cg, v_high);
         out->v_handle = v_handle;
     }
     LLVMValueRef v_pointer = LLVMBuildIntToPtr(b, v_source, ty_pointer, "");

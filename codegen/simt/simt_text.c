@@ -1,27 +1,40 @@
-// A row of strings, copied by a warp, in one of three ways.
+// Rows of strings, copied by a warp, in one of three ways.
 //
-// Short ones, whose bytes fit into shared memory together: each lane puts its own strings there, by words of four bytes that are
-// aligned where they go. A word that has bytes of several strings gets them by atomic or. Then the lanes store what stands there,
-// 16 bytes each at a time.
+// Short ones, whose bytes fit into shared memory together (the stage): each lane puts its own strings there, by words of four
+// bytes that are aligned where they go. Then the lanes store what stands there, 16 bytes each at a time. Up to 15 bytes are left:
+// they move to the stage's begin, and the next row's follow them. Stored with their row, byte by byte, they took a fifth of all
+// instructions where strings have four bytes.
+//
+// There are two ways to put them. Strings that lanes have in registers (simt_text_handles.c) each lane joins to whole words,
+// which it stores; a word that several lanes have bytes of gets the last one's by its store, and the others' by atomic or. Any
+// others go by atomic or into a stage that was cleared. The first way touches each word once: with a table that lies in the L1
+// cache, such kernels are bound by accesses of shared memory and that cache together.
 //
 // Others: lanes leave in shared memory where each string ends and where its bytes come from; then every lane makes words of eight
 // bytes of what comes out, wherever they begin: it finds the string of the first byte by halving, and goes on from string to
 // string until the word is full. Strings of many megabytes are copied one after the other by all lanes.
 //
-// Loads are of aligned words. Stores are of aligned words but for those at both ends of the row, which are stored byte by byte,
-// since the bytes around them belong to other rows.
+// Loads are of aligned words. Stores are of aligned words but for those at both ends of the place, and of a row that is copied in
+// another way than the first, which are stored byte by byte, since the bytes around them are others'.
 #include "codegen/simt/simt_text.h"
 
 enum {
     WORD = 8,
     CHUNK = 16,     // bytes that a lane stores at once
-    SHORT = 64,     // of its longest string: a lane copies it alone
     LONG = 1 << 20, // bytes of a row whose places have 32 bits
     KNOWN = 16,     // bytes of shared memory in which a string is known: where it lies, and its length
 };
 
+enum { SPARE = 2 * CHUNK }; // of the stage: bytes of the row before, and words of the last piece that are 0
+
 // Shared memory: what is known of a row's strings, or the bytes of a row that is put together.
-uint32_t zf_simt_text_bytes(uint32_t wave) { return wave * ZF_TEXT_EACH * KNOWN; }
+uint32_t zf_simt_text_bytes(uint32_t wave) { return wave * ZF_TEXT_EACH * KNOWN + SPARE; }
+
+LLVMValueRef zf_simt_text_fits(const zf_simt_text *text, LLVMValueRef v_total) {
+    zf_cg *cg = text->lower->cg;
+    LLVMValueRef v_most = LLVMConstInt(LLVMTypeOf(v_total), zf_simt_text_bytes(cg->wave) - SPARE, false);
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, v_total, v_most), "rows that fit into the stage");
+}
 
 // Strings of a row.
 static uint32_t strings_of(const zf_cg *cg) { return cg->wave * ZF_TEXT_EACH; }
@@ -44,18 +57,191 @@ void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row) {
     row->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
 }
 
+// ---- The stage ------------------------------------------------------------------------------------------------
+
+static LLVMTypeRef chunk_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, CHUNK / 4); }
+
+static LLVMValueRef stage_at(const zf_simt_text *text, LLVMValueRef v_byte) {
+    zf_cg *cg = text->lower->cg;
+    return zf_cg_at(cg, cg->ty_i8, text->v_stage, zf_cg_resize(cg, v_byte, cg->ty_i64, false));
+}
+
+static LLVMValueRef get(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""); }
+
+static LLVMValueRef get_base(const zf_simt_text *text) {
+    zf_cg *cg = text->lower->cg;
+    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(text->v_base), text->v_base, "");
+}
+
+LLVMValueRef zf_simt_text_word_at(const zf_simt_text *text, LLVMValueRef v_byte) {
+    return stage_at(text, zf_cg_and(text->lower->cg, v_byte, zf_cg_i32(text->lower->cg, ~UINT32_C(3))));
+}
+
+// Lane l has a chunk of the stage from v_first + l on, and then every next one that no other lane has: the loop over them.
+static void chunks_begin(const zf_simt_text *text, zf_turns *chunks, uint32_t first, LLVMValueRef v_stop, const char *name) {
+    zf_cg *cg = text->lower->cg;
+    LLVMValueRef v_mine = LLVMBuildShl(cg->builder, zf_simt_lane(text->lower), zf_cg_i32(cg, 4), "");
+    zf_turns_begin(cg, chunks, zf_cg_add(cg, v_mine, zf_cg_i32(cg, first * CHUNK)), cg->wave * CHUNK, v_stop, name);
+}
+
+static void chunks_end(const zf_simt_text *text, zf_turns *chunks) {
+    LLVMBasicBlockRef bb_last = zf_cg_here(text->lower->cg);
+    zf_turns_end(text->lower->cg, chunks);
+    zf_simt_keep_loop(text->lower->cg, bb_last);
+}
+
+void zf_simt_text_begin(zf_simt_text *text, LLVMValueRef v_to, LLVMValueRef v_skip, LLVMValueRef v_stop) {
+    zf_cg *cg = text->lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_address = LLVMBuildPtrToInt(b, v_to, cg->ty_i64, "");
+    LLVMValueRef v_lead = zf_cg_and(cg, zf_cg_resize(cg, v_address, cg->ty_i32, false), zf_cg_i32(cg, CHUNK - 1));
+    LLVMValueRef v_back = LLVMBuildNeg(b, zf_cg_resize(cg, v_lead, cg->ty_i64, false), "");
+    text->limited = v_stop != NULL;
+    text->v_base = zf_cg_alloca(cg, LLVMTypeOf(v_to), "base");
+    text->v_lead = zf_cg_alloca(cg, cg->ty_i32, "lead");
+    text->v_from = zf_cg_alloca(cg, cg->ty_i32, "from");
+    text->v_word = zf_cg_alloca(cg, cg->ty_i32, "word");
+    LLVMBuildStore(b, zf_cg_at_sink(cg, cg->ty_i8, v_to, v_back), text->v_base);
+    LLVMBuildStore(b, v_lead, text->v_lead);
+    LLVMBuildStore(b, zf_cg_i32(cg, 0), text->v_word);
+    LLVMBuildStore(b, zf_cg_add(cg, v_lead, v_skip), text->v_from);
+    if (text->limited) {
+        text->v_stop = zf_cg_alloca(cg, cg->ty_i32, "stop");
+        LLVMBuildStore(b, zf_cg_add(cg, v_lead, v_stop), text->v_stop);
+    }
+}
+
+static LLVMValueRef less(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) { return zf_cg_sub(cg, v, zf_cg_umin(cg, v, v_by)); }
+
+// The stage begins v_bytes (i32 or i64, a multiple of a chunk) further.
+static void advance(const zf_simt_text *text, LLVMValueRef v_bytes) {
+    zf_cg *cg = text->lower->cg;
+    LLVMTypeRef ty = LLVMTypeOf(v_bytes);
+    LLVMValueRef v_further = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, v_bytes, cg->ty_i64, false));
+    LLVMBuildStore(cg->builder, v_further, text->v_base);
+    LLVMValueRef v_from = less(cg, zf_cg_resize(cg, get(cg, text->v_from), ty, false), v_bytes);
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_from, cg->ty_i32, false), text->v_from);
+    if (!text->limited) return;
+    LLVMValueRef v_stop = less(cg, zf_cg_resize(cg, get(cg, text->v_stop), ty, false), v_bytes);
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_stop, cg->ty_i32, false), text->v_stop);
+}
+
+void zf_simt_text_store_where(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at) {
+    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "word_whole"), bb_next = zf_cg_block(cg, "word_next");
+    zf_cg_cond_br(cg, v_if, bb_store, bb_next);
+    zf_cg_enter(cg, bb_store);
+    zf_cg_store(cg, v, v_at, 4);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
+// Clears the stage for a row of v_total bytes (i32). Returns where the row's first byte is in the stage (i32).
+static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) {
+    zf_kernel_build *lower = text->lower;
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_lead = get(cg, text->v_lead), v_lane = zf_simt_lane(lower), v_end = zf_cg_add(cg, v_lead, v_total);
+    zf_simt_barrier(lower, "the strings before are copied");
+    zf_turns chunks; // but the first, and what pieces touch behind the last
+    chunks_begin(text, &chunks, 1, zf_cg_add(cg, v_end, zf_cg_i32(cg, CHUNK)), "stage_clear");
+    zf_cg_store(cg, LLVMConstNull(chunk_type(cg)), stage_at(text, chunks.v_i), CHUNK);
+    chunks_end(text, &chunks);
+    // The first chunk's words: what is there, nothing else of the word where that ends, and nothing behind it.
+    LLVMValueRef v_at = LLVMBuildShl(b, v_lane, zf_cg_i32(cg, 2), ""),
+                 v_there = zf_cg_and(cg, v_lead, zf_cg_i32(cg, ~UINT32_C(3)));
+    LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_at, zf_cg_i32(cg, CHUNK)), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_at, v_there);
+    LLVMValueRef v_word = zf_cg_select(cg, v_is, get(cg, text->v_word), zf_cg_i32(cg, 0));
+    v_in = zf_cg_and(cg, v_in, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_at, v_there), "words before the row"));
+    zf_simt_text_store_where(cg, v_in, v_word, stage_at(text, v_at));
+    zf_simt_barrier(lower, "the stage is clear");
+    return v_lead;
+}
+
+// Stores the bytes of the chunk at v_at that have a place, one by one: seldom run.
+static void store_part(const zf_simt_text *text, LLVMValueRef v_at) {
+    zf_cg *cg = text->lower->cg;
+    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i32(cg, CHUNK)), v_from = get(cg, text->v_from);
+    LLVMValueRef v_first = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_from, v_at), v_from, v_at);
+    if (text->limited) v_after = zf_cg_umin(cg, v_after, get(cg, text->v_stop));
+    zf_turns bytes;
+    zf_turns_begin(cg, &bytes, v_first, 1, v_after, "chunk_byte");
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
+    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(text, bytes.v_i), 1), v_to, 1);
+    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
+    zf_turns_end(cg, &bytes);
+    zf_simt_keep_loop(cg, bb_last);
+}
+
+void zf_simt_text_flush(const zf_simt_text *text, LLVMValueRef v_total) {
+    zf_cg *cg = text->lower->cg;
+    LLVMTypeRef ty = chunk_type(cg);
+    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = zf_cg_add(cg, get(cg, text->v_lead), v_total);
+    LLVMValueRef v_whole = zf_cg_and(cg, v_end, zf_cg_i32(cg, ~(uint32_t)(CHUNK - 1)));
+    zf_simt_barrier(text->lower, "strings are put together");
+    zf_turns chunks;
+    chunks_begin(text, &chunks, 0, v_whole, "stage_store");
+    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
+                      bb_stored = zf_cg_block(cg, "chunk_stored");
+    LLVMValueRef v_chunk = stage_at(text, chunks.v_i), v_all = zf_cg_icmp(cg, LLVMIntUGE, chunks.v_i, get(cg, text->v_from));
+    v_all = zf_cg_within(cg, v_all, "bytes before the place");
+    if (text->limited) {
+        LLVMValueRef v_after = zf_cg_add(cg, chunks.v_i, zf_cg_i32(cg, CHUNK));
+        LLVMValueRef v_ended = zf_cg_icmp(cg, LLVMIntULE, v_after, get(cg, text->v_stop));
+        v_all = zf_cg_and(cg, v_all, zf_cg_within(cg, v_ended, "bytes behind the place"));
+    }
+    zf_cg_cond_br(cg, v_all, bb_whole, bb_part);
+    zf_cg_enter(cg, bb_whole);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, chunks.v_i, cg->ty_i64, false));
+    zf_cg_store(cg, zf_cg_load(cg, ty, v_chunk, CHUNK), v_to, CHUNK);
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_part);
+    store_part(text, chunks.v_i);
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_stored);
+    chunks_end(text, &chunks);
+    LLVMBuildStore(cg->builder, zf_cg_load(cg, cg->ty_i32, zf_simt_text_word_at(text, v_end), 4), text->v_word);
+    // The lane that stored the first chunk moves there what remains.
+    LLVMBasicBlockRef bb_move = zf_cg_block(cg, "rest"), bb_moved = zf_cg_block(cg, "rest_moved");
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_whole, zf_cg_i32(cg, 0));
+    zf_cg_cond_br(cg, zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "the lane that moves what remains"), v_some), bb_move,
+                  bb_moved);
+    zf_cg_enter(cg, bb_move);
+    zf_cg_store(cg, zf_cg_load(cg, ty, stage_at(text, v_whole), CHUNK), text->v_stage, CHUNK);
+    zf_cg_br(cg, bb_moved);
+    zf_cg_enter(cg, bb_moved);
+    LLVMBuildStore(cg->builder, zf_cg_and(cg, v_end, zf_cg_i32(cg, CHUNK - 1)), text->v_lead);
+    advance(text, v_whole);
+}
+
+void zf_simt_text_end(const zf_simt_text *text) {
+    zf_cg *cg = text->lower->cg;
+    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = get(cg, text->v_lead);
+    if (text->limited) v_end = zf_cg_umin(cg, v_end, get(cg, text->v_stop));
+    zf_simt_barrier(text->lower, "the last row is put together");
+    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "rest_byte"), bb_stored = zf_cg_block(cg, "rest_stored");
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_lane, get(cg, text->v_from)),
+                 v_is = zf_cg_icmp(cg, LLVMIntULT, v_lane, v_end);
+    v_is = zf_cg_and(cg, zf_cg_within(cg, v_begun, "bytes before the place"), zf_cg_within(cg, v_is, "bytes behind the place"));
+    zf_cg_cond_br(cg, v_is, bb_store, bb_stored);
+    zf_cg_enter(cg, bb_store);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, v_lane, cg->ty_i64, false));
+    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(text, v_lane), 1), v_to, 1);
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_stored);
+}
+
 // ---- Long strings ---------------------------------------------------------------------------------------------
 
 static LLVMValueRef entry(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_table, LLVMValueRef v_index) {
     return zf_cg_at(cg, ty, v_table, zf_cg_resize(cg, v_index, cg->ty_i64, false));
 }
 
-// Leaves the row in shared memory, between two barriers: the row before may still be read, and this one is read by all.
+// Leaves the row in shared memory, before a barrier: it is read by all.
 static void leave(const zf_simt_text *text, const zf_simt_text_row *row) {
     zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_first = zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, ZF_TEXT_EACH)), v_begin = row->v_before;
-    zf_simt_barrier(lower, "the strings before are copied");
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_i32(cg, k));
         zf_cg_store(cg, zf_cg_sub(cg, row->v_sources[k], v_begin), entry(cg, cg->ty_i64, text->v_sources, v_index), 8);
@@ -187,13 +373,19 @@ static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     LLVMValueRef v_word = gather(text, v_begin, v_from, v_end);
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "word_whole"), bb_some = zf_cg_block(cg, "word_some"),
                       bb_stored = zf_cg_block(cg, "word_stored");
-    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_sub(cg, v_end, v_from), zf_cg_i32(cg, WORD));
+    LLVMValueRef v_low = v_from, v_high = v_end;
+    if (text->limited) {
+        LLVMValueRef v_lead_now = get(cg, text->v_lead), v_first = less(cg, get(cg, text->v_from), v_lead_now);
+        v_low = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_first, v_from), v_first, v_from);
+        v_high = zf_cg_umin(cg, v_end, less(cg, get(cg, text->v_stop), v_lead_now));
+    }
+    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_sub(cg, v_high, v_low), zf_cg_i32(cg, WORD));
     zf_cg_cond_br(cg, zf_cg_within(cg, v_full, "words whose bytes are all the row's"), bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
     zf_cg_store(cg, v_word, zf_cg_at_sink(cg, cg->ty_i8, v_to, zf_cg_resize(cg, v_begin, cg->ty_i64, false)), WORD);
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_some);
-    store_bytes(cg, v_word, v_to, v_begin, v_from, v_end);
+    store_bytes(cg, v_word, v_to, v_begin, v_low, v_high);
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_stored);
     zf_cg_loop_end(cg, &loop);
@@ -208,7 +400,6 @@ static void copy_huge(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = LLVMArrayType2(cg->ty_i64, 2);
     LLVMValueRef v_lane = zf_simt_lane(lower), v_first = zf_cg_mul(cg, v_lane, zf_cg_i32(cg, ZF_TEXT_EACH));
-    zf_simt_barrier(lower, "the strings before are copied");
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
         LLVMValueRef v_at = entry(cg, ty, text->v_stage, zf_cg_add(cg, v_first, zf_cg_i32(cg, k)));
         zf_cg_store(cg, row->v_sources[k], v_at, 8);
@@ -311,93 +502,68 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
     zf_cg_enter(cg, bb_done);
 }
 
-// Lane l has every chunk of so many as there are lanes of the stage, from number l on: the loop over them.
-static LLVMValueRef chunks_begin(const zf_simt_text *text, zf_cg_loop *loop, LLVMValueRef v_chunks, const char *name) {
+static void copy_short(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total) {
     zf_cg *cg = text->lower->cg;
-    LLVMValueRef v_lane = zf_cg_resize(cg, zf_simt_lane(text->lower), cg->ty_i64, false);
-    LLVMValueRef v_left = zf_cg_sub(cg, v_chunks, zf_cg_umin(cg, v_lane, v_chunks));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)),
-                                         zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), "");
-    zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), v_turns, name);
-    LLVMValueRef v_number =
-        zf_cg_add(cg, LLVMBuildShl(cg->builder, loop->v_i, zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), ""), v_lane);
-    return LLVMBuildShl(cg->builder, v_number, zf_cg_i64(cg, 4), "");
-}
-
-static void copy_short(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to) {
-    zf_cg *cg = text->lower->cg;
-    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, CHUNK / 4);
-    // The stage begins as many bytes before the row as its place is behind a multiple of what is stored at once.
-    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_to, cg->ty_i64, ""), v_most = zf_cg_i64(cg, CHUNK - 1);
-    LLVMValueRef v_lead = zf_cg_and(cg, v_address, v_most), v_end = zf_cg_add(cg, v_lead, v_total);
-    LLVMValueRef v_chunks = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_end, v_most), zf_cg_i64(cg, 4), "");
-    zf_cg_loop loop;
-    zf_simt_barrier(text->lower, "the strings before are copied");
-    LLVMValueRef v_at = chunks_begin(text, &loop, v_chunks, "stage_clear");
-    zf_cg_store(cg, LLVMConstNull(ty), zf_cg_at(cg, cg->ty_i8, text->v_stage, v_at), CHUNK);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
-    zf_simt_barrier(text->lower, "the stage is clear");
-    LLVMValueRef v_place = zf_cg_resize(cg, zf_cg_add(cg, v_lead, row->v_before), cg->ty_i32, false);
+    LLVMValueRef v_sum = zf_cg_resize(cg, v_total, cg->ty_i32, false);
+    LLVMValueRef v_place = zf_cg_add(cg, clear_stage(text, v_sum), zf_cg_resize(cg, row->v_before, cg->ty_i32, false));
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
         LLVMValueRef v_count = zf_cg_resize(cg, row->v_lengths[k], cg->ty_i32, false);
         put(text, row->v_sources[k], v_count, v_place);
         v_place = zf_cg_add(cg, v_place, v_count);
     }
-    zf_simt_barrier(text->lower, "strings are put together");
-    v_at = chunks_begin(text, &loop, v_chunks, "stage_store");
-    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
-                      bb_stored = zf_cg_block(cg, "chunk_stored");
-    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i64(cg, CHUNK));
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_at, v_lead), v_ended = zf_cg_icmp(cg, LLVMIntULE, v_after, v_end);
-    LLVMValueRef v_base =
-        LLVMBuildGEP2(cg->builder, cg->ty_i8, v_to, (LLVMValueRef[]){LLVMBuildNeg(cg->builder, v_lead, "")}, 1, "");
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, text->v_stage, v_at);
-    zf_cg_cond_br(
-        cg, zf_cg_and(cg, zf_cg_within(cg, v_begun, "bytes before the row"), zf_cg_within(cg, v_ended, "bytes behind the row")),
-        bb_whole, bb_part);
-    zf_cg_enter(cg, bb_whole);
-    zf_cg_store(cg, zf_cg_load(cg, ty, v_from, CHUNK), zf_cg_at_sink(cg, cg->ty_i8, v_base, v_at), CHUNK);
-    zf_cg_br(cg, bb_stored);
-    zf_cg_enter(cg, bb_part);
-    zf_cg_loop bytes;
-    LLVMValueRef v_low = zf_cg_select(cg, v_begun, v_at, v_lead);
-    zf_cg_loop_begin(cg, &bytes, v_low, zf_cg_umin(cg, v_after, v_end), "chunk_byte");
-    LLVMValueRef v_byte = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, text->v_stage, bytes.v_i), 1);
-    zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, v_base, bytes.v_i), 1);
-    zf_cg_loop_end(cg, &bytes);
-    zf_simt_unroll(cg, &bytes, 1);
-    zf_cg_br(cg, bb_stored);
-    zf_cg_enter(cg, bb_stored);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
+    zf_simt_text_flush(text, v_sum);
 }
 
-void zf_simt_text_copy(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to) {
+// ---- Rows -----------------------------------------------------------------------------------------------------
+
+void zf_simt_text_copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total) {
+    zf_cg *cg = text->lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_lead = zf_cg_resize(cg, get(cg, text->v_lead), cg->ty_i64, false);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), v_lead);
+    zf_simt_text_end(text);
+    zf_simt_barrier(text->lower, "the strings before are stored");
+    if (text->limited) { // to less than LONG
+        copy_long(text, row, v_total, v_to);
+    } else {
+        LLVMBasicBlockRef bb_long = zf_cg_block(cg, "text_long"), bb_huge = zf_cg_block(cg, "text_huge"),
+                          bb_copied = zf_cg_block(cg, "text_long_copied");
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, v_total, zf_cg_i64(cg, LONG)), bb_long, bb_huge);
+        zf_cg_enter(cg, bb_huge);
+        copy_huge(text, row, v_total, v_to);
+        zf_cg_br(cg, bb_copied);
+        zf_cg_enter(cg, bb_long);
+        copy_long(text, row, v_total, v_to);
+        zf_cg_br(cg, bb_copied);
+        zf_cg_enter(cg, bb_copied);
+    }
+    LLVMBuildStore(b, zf_cg_i32(cg, 0), text->v_word);
+    LLVMValueRef v_end = zf_cg_add(cg, v_lead, v_total);
+    LLVMValueRef v_rest = zf_cg_and(cg, zf_cg_low_half(cg, v_end), zf_cg_i32(cg, CHUNK - 1));
+    LLVMBuildStore(b, v_rest, text->v_lead);
+    advance(text, zf_cg_and(cg, v_end, zf_cg_i64(cg, ~(uint64_t)(CHUNK - 1))));
+    LLVMValueRef v_from = get(cg, text->v_from); // bytes before the next row are stored
+    LLVMBuildStore(b, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_from, v_rest), v_from, v_rest), text->v_from);
+}
+
+void zf_simt_text_copy(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total) {
     zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_short = zf_cg_block(cg, "text_short"), bb_more = zf_cg_block(cg, "text_more"),
-                      bb_long = zf_cg_block(cg, "text_long"), bb_huge = zf_cg_block(cg, "text_huge"),
                       bb_copied = zf_cg_block(cg, "text_copied"), bb_some = zf_cg_block(cg, "text_some");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_total, zf_cg_i64(cg, 0)), bb_some, bb_copied); // all lanes the same
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_any = zf_cg_i1(cg, false);
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
-        v_any = zf_cg_or(cg, v_any, zf_cg_icmp(cg, LLVMIntUGT, row->v_lengths[k], zf_cg_i64(cg, SHORT)));
+        v_any = zf_cg_or(cg, v_any, zf_cg_icmp(cg, LLVMIntUGT, row->v_lengths[k], zf_cg_i64(cg, ZF_TEXT_ALONE)));
     }
-    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_total, zf_cg_i64(cg, zf_simt_text_bytes(cg->wave) - CHUNK));
-    v_fits = zf_cg_within(cg, v_fits, "rows that fit into the stage");
+    LLVMValueRef v_fits = zf_simt_text_fits(text, v_total);
     zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, zf_cg_not(cg, zf_simt_any(lower, v_any))), bb_short, bb_more);
     zf_cg_enter(cg, bb_short);
-    copy_short(text, row, v_total, v_to);
+    copy_short(text, row, v_total);
     zf_cg_br(cg, bb_copied);
     zf_cg_enter(cg, bb_more);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, v_total, zf_cg_i64(cg, LONG)), bb_long, bb_huge);
-    zf_cg_enter(cg, bb_huge);
-    copy_huge(text, row, v_total, v_to);
-    zf_cg_br(cg, bb_copied);
-    zf_cg_enter(cg, bb_long);
-    copy_long(text, row, v_total, v_to);
+    zf_simt_text_copy_long(text, row, v_total);
     zf_cg_br(cg, bb_copied);
     zf_cg_enter(cg, bb_copied);
 }

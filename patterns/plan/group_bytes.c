@@ -72,14 +72,28 @@ bool zf_group_is_number(const zf_plan *plan, const zf_kernel *kernel) {
     return is_of_number(decode->value);
 }
 
+// Whether groups of a kernel are strings of an edge, one each.
+static bool takes_for_groups(const zf_plan *plan, const zf_kernel *kernel, uint32_t edge) {
+    const zf_expr *access = kernel->domain == ZF_DOMAIN_GROUPS ? zf_group_string(plan, kernel) : NULL;
+    if (access == NULL || access->a->kind != ZF_X_INDEX || access->a->a->kind != ZF_X_STREAM) return false;
+    return plan->graph->nodes[kernel->root].inputs[access->a->a->port->slot] == edge;
+}
+
+// Whether a kernel that makes a column of strings reads those of an edge.
+static bool takes_for_rows(const zf_plan *plan, const zf_kernel *kernel, uint32_t edge) {
+    if (kernel->sink >= 0 || plan->graph->edges[kernel->edge].type.kind != ZF_K_STRING) return false;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        if (plan->graph->edges[edge].consumer == (int32_t)kernel->nodes[n]) return true;
+    }
+    return false;
+}
+
 bool zf_work_has_short_strings(const zf_plan *plan, uint32_t w) {
     const zf_work *work = &plan->works[w];
     if (plan->target->wave == 0 || work->prefix != NULL || work->type.kind != ZF_K_STRING) return false;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
-        const zf_expr *access = kernel->domain == ZF_DOMAIN_GROUPS ? zf_group_string(plan, kernel) : NULL;
-        if (access == NULL || access->a->kind != ZF_X_INDEX || access->a->a->kind != ZF_X_STREAM) continue;
-        if (plan->graph->nodes[kernel->root].inputs[access->a->a->port->slot] == work->edge) return true;
+        if (takes_for_groups(plan, kernel, work->edge) || takes_for_rows(plan, kernel, work->edge)) return true;
     }
     return false;
 }

@@ -122,7 +122,7 @@ typedef struct zf_work {
     /// Not NULL, on accelerators: its elements hold the column's, packed, with as many bits each as this param of the edge's
     /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).
     const zf_port *packed;
-    /// Strings, on accelerators: a short string lies in its handle, since groups are made of such strings, one each.
+    /// Strings, on accelerators: a short string lies in its handle, since groups or the column's rows are made of such strings.
     bool short_strings;
 } zf_work;
 

@@ -37,7 +37,7 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "k": 2, "n": 4, "length": 15}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
-TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt/simt_text.c)
+TEXT_BYTES = 2080  # in which a warp puts strings together (codegen/simt/simt_text.c)
 # Those of the table of forms; text: scans that copy strings.
 FORMS = ("text", *re.findall(r"^ZF_FORM\(\w+, (\w+),", (SOURCE / "codegen/simt/forms/forms.def").read_text(), re.M))
 

@@ -100,11 +100,13 @@ static void take(zf_simt_span *s, zf_kernel_env *env, unsigned k) {
     cg->v_guard = NULL;
 }
 
-static LLVMValueRef cut(zf_simt_span *s, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from) {
-    (void)k;
+static void cut(zf_simt_span *s, unsigned k, LLVMValueRef v_from, LLVMValueRef v_left) {
     zf_cg *cg = s->lower->cg;
     LLVMValueRef v_bits = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_from, zf_cg_i32(cg, LONGEST - 1)), zf_cg_i32(cg, 3), "");
-    return LLVMBuildLShr(cg->builder, v_source, zf_cg_resize(cg, v_bits, cg->ty_i64, false), "");
+    LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, s->v_sources[k], "");
+    LLVMBuildStore(cg->builder, v_left, s->v_lengths[k]);
+    LLVMBuildStore(cg->builder, LLVMBuildLShr(cg->builder, v_source, zf_cg_resize(cg, v_bits, cg->ty_i64, false), ""),
+                   s->v_sources[k]);
 }
 
 // ---- Putting them together ------------------------------------------------------------------------------------

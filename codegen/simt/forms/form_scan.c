@@ -627,6 +627,7 @@ void zf_simt_rows(zf_kernel_build *lower, const zf_simt_shape *shape, const zf_s
 // registers. Values computed from other streams were fastest with few registers and more warps. Segments were fastest with 64.
 enum {
     STRING_REGISTERS = 64,
+    HANDLE_REGISTERS = 72, // of rows whose strings are in handles: 64 spill
     SEGMENT_REGISTERS = 64,
     GATHER_REGISTERS = 96,
     GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
@@ -643,11 +644,23 @@ static uint32_t gather_registers(const zf_kernel *kernel, uint32_t lanes) {
     return lanes == 4 ? GATHER_MADE_REGISTERS : GATHER_MADE_REGISTERS + 8;
 }
 
+// Whether the kernel's strings come from a buffer whose handles have the short ones.
+static bool takes_handles(const zf_plan *plan, const zf_kernel *kernel) {
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        if (!plan->works[w].short_strings) continue;
+        for (uint32_t n = 0; n < kernel->node_count; n++) {
+            if (plan->graph->edges[plan->works[w].edge].consumer == (int32_t)kernel->nodes[n]) return true;
+        }
+    }
+    return false;
+}
+
 zf_simt_shape zf_form_scan_shape(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     if (zf_simt_delivers_text(type, kernel)) {
         uint32_t text = zf_form_text_bytes(plan, kernel);
-        return (zf_simt_shape){.threads = plan->target->wave, .tiles = 1, .shared_bytes = text, .registers = STRING_REGISTERS};
+        uint32_t registers = takes_handles(plan, kernel) ? HANDLE_REGISTERS : STRING_REGISTERS;
+        return (zf_simt_shape){.threads = plan->target->wave, .tiles = 1, .shared_bytes = text, .registers = registers};
     }
     bool segmented = zf_form_steps_of(plan, kernel).segmented;
     uint32_t warps = kernel->geometry.s / plan->target->wave, size = zf_kind_size(type.kind), lanes = zf_simt_lane_count(type);

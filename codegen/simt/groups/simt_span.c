@@ -21,6 +21,7 @@ static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_dis
     zf_kernel_build *lower = s->lower;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, s->each);
     lanes.by_words = s->by_words;
+    lanes.fetch = s->fetch;
     lanes.v_distance = v_distance;
     for (unsigned k = 0; k < s->each; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
@@ -84,7 +85,8 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
     LLVMValueRef v_cut_size = LLVMConstAllOnes(s->ty_length); // of the last group, where this lane has it
     for (unsigned k = 0; k < s->each; k++) {
         LLVMValueRef v_k = zf_cg_add(cg, v_number, zf_cg_i32(cg, k));
-        LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, s->ty_length, s->v_lengths[k], "");
+        LLVMValueRef v_size =
+            s->length != NULL ? s->length(s, k) : LLVMBuildLoad2(cg->builder, s->ty_length, s->v_lengths[k], "");
         LLVMValueRef v_cut = zf_cg_icmp(cg, LLVMIntEQ, v_k, v_last_cut);
         v_cut_size = zf_cg_select(cg, v_cut, v_size, v_cut_size);
         LLVMValueRef v_stop = zf_cg_select(cg, v_cut, v_o1, v_size);
@@ -96,9 +98,7 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
         v_from = zf_cg_umin(cg, v_from, v_stop);
         LLVMValueRef v_ours = zf_cg_icmp(cg, LLVMIntULT, v_k, v_count);
         v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
-        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero), s->v_lengths[k]);
-        LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, s->v_sources[k], "");
-        LLVMBuildStore(cg->builder, s->cut(s, k, v_source, v_from), s->v_sources[k]);
+        s->cut(s, k, v_from, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero));
     }
     zf_simt_span_note(s, zf_cg_icmp(cg, LLVMIntULE, v_cut_size, v_o1), "the tile's end inside its last group");
 }
@@ -416,6 +416,7 @@ void zf_simt_span_end(zf_simt_span *s, LLVMBasicBlockRef *bb_made) {
     *bb_made = zf_cg_block(cg, "tiles_made");
     zf_cg_cond_br(cg, v_bad, bb_bad, bb_well);
     zf_cg_enter(cg, bb_bad);
+    zf_simt_barrier_warp(lower, "rows are stored");
     zf_simt_call_slow(lower);
     zf_cg_br(cg, *bb_made);
     zf_cg_enter(cg, bb_well);

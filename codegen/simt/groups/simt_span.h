@@ -22,12 +22,15 @@ struct zf_simt_span {
     LLVMTypeRef ty_length; ///< of lengths: i64, or i32 where a group has so few elements
     bool by_words;         ///< what groups read of small elements is loaded by words
     uint64_t longest;      ///< elements of a group; a state further inside one is bad
-    /// Stores a group's v_sources[k] and v_lengths[k]; `env` says which.
+    /// Stores a group's v_sources[k] and v_lengths[k], or what `length` makes them of; `env` says which.
     void (*take)(zf_simt_span *, zf_kernel_env *env, unsigned k);
-    /// A group's source from element v_from on (of ty_length); v_lengths[k] is what is left of it.
-    LLVMValueRef (*cut)(zf_simt_span *, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from);
-    LLVMValueRef v_kept;    ///< shared memory of the warp, zf_simt_span_kept_bytes
-    LLVMValueRef v_refused; ///< i1, the same for all lanes: no group may be taken; NULL: they may
+    /// A group's elements (ty_length); NULL: v_lengths[k] has them.
+    LLVMValueRef (*length)(zf_simt_span *, unsigned k);
+    /// Leaves of a group its v_left elements from v_from on (of ty_length).
+    void (*cut)(zf_simt_span *, unsigned k, LLVMValueRef v_from, LLVMValueRef v_left);
+    struct zf_simt_prefetch_tile *fetch; ///< of what the tiles' groups read; NULL: none
+    LLVMValueRef v_kept;                 ///< shared memory of the warp, zf_simt_span_kept_bytes
+    LLVMValueRef v_refused;              ///< i1, the same for all lanes: no group may be taken; NULL: they may
 
     // ---- Found by zf_simt_span_begin
     LLVMValueRef v_lane;
