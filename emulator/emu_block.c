@@ -282,6 +282,23 @@ static void shuffle_order(zf_emu_block *block, uint32_t count) {
     }
 }
 
+// Shared memory begins with what others left there: bytes that are no number of a kernel, or, by the seed, numbers that might be
+// its own. `shared_room` is a multiple of words.
+static void fill_shared(zf_emu_block *block) {
+    enum { SMALL = 1024 };
+    uint32_t bytes = block->launch->kernel->shared_bytes;
+    uint64_t random = block->random;
+    if (random % 2 == 0) {
+        memset(block->shared, SHARED_BYTE, bytes);
+        return;
+    }
+    for (uint32_t at = 0; at < bytes; at += sizeof(uint32_t)) {
+        random = random * UINT64_C(6364136223846793005) + 1;
+        uint32_t word = (uint32_t)(random >> 32) % SMALL;
+        memcpy(block->shared + at, &word, sizeof word);
+    }
+}
+
 zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     const zf_abi_simt_kernel *kernel = block->launch->kernel;
     uint32_t count = kernel->threads, waves = count / block->launch->wave, warp = kernel->warp, left = count;
@@ -294,7 +311,7 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
     if (block->random == 0) block->random = 1;
     if (++block->run == 0) block->run = 1;
-    memset(block->shared, SHARED_BYTE, kernel->shared_bytes);
+    fill_shared(block);
     memset(block->shadow, 0, kernel->shared_bytes * sizeof *block->shadow);
     for (uint32_t i = 0; i < count; i++) {
         block->order[i] = (uint16_t)i;

@@ -72,6 +72,7 @@ static void copies(KERNEL_ARGS) {
     const uint32_t empty = UINT32_C(0xa7a7a7a7);
     uint32_t number = zf_emu_thread(thread), *shared = (uint32_t *)zf_emu_shared(thread, 0, 0), *to = (uint32_t *)(void *)out;
     uint32_t *own = shared + number * (PIECE / 4), right = 0, i = global_index(thread);
+    store(thread, own, empty, 10);
     zf_emu_copy(thread, own, base + (size_t)(i % PIECES) * PIECE, 1);
     zf_emu_await(thread, 1);
     right += load(thread, own, 2) == empty;
