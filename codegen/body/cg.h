@@ -38,6 +38,7 @@ struct zf_cg {
     unsigned wave;    ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_fault_sites.h); NULL: nothing is
     const char *sites_in;         ///< the part of the kernel that is being built, for the names of sites; NULL: none
+    zf_span sites_at;             ///< the statement of a program that is being built, for the same; no source: none
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// The condition under which the emitted code counts, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.

@@ -22,6 +22,7 @@ typedef struct zf_fault_site {
     const char *what;  ///< static
     const char *in;    ///< static: the part of the kernel; NULL: not known
     char of[24];       ///< the stream that it is about; empty: not known
+    char line[48];     ///< of a program, which it is in: how the statement begins; empty: none
     bool precedes;     ///< of a check: the thread makes further elements, which have the same one (zf_cg_env)
     char function[40]; ///< that it was emitted into
 } zf_fault_site;

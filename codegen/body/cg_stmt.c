@@ -500,7 +500,10 @@ static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 void zf_cg_stmts(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts) {
     for (const zf_stmt *stmt = stmts; stmt != NULL && !cg->failed; stmt = stmt->next) {
         LLVMMetadataRef before = zf_cg_lines_enter(cg, stmt->span);
+        zf_span sites_at = cg->sites_at;
+        cg->sites_at = stmt->span;
         if (frame->env->stmt == NULL || !frame->env->stmt(cg, frame, stmt)) statement(cg, frame, stmt);
+        cg->sites_at = sites_at;
         zf_cg_lines_leave(cg, before);
     }
 }

@@ -46,6 +46,7 @@ typedef struct hand {
 } hand;
 
 #define BYTES(text) {text, sizeof text - 1}
+#define FOUR(text) text text text text
 
 static const hand hands[] = {
     // The examples of the ORC specification: a short repeat, direct numbers, patched bases, deltas. Then deltas of one step.
@@ -57,6 +58,28 @@ static const hand hands[] = {
      {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
     {"orc_rle2", 10, 0, {BYTES("\xc6\x09\x02\x02\x22\x42\x42\x46")}},
     {"orc_rle2", 10, 0, {BYTES("\xc0\x09\x02\x02")}},
+    // Patched bases without room for what stands before an exception, for the exception, and for what stands behind it. Deltas
+    // without room for the second value. More deltas than a warp has lanes,.
+    {"orc_rle2",
+     2,
+     0,
+     {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
+    {"orc_rle2",
+     3,
+     0,
+     {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
+    {"orc_rle2", 1, 0, {BYTES("\xc2\x01\x02\x02")}},
+    {"orc_rle2",
+     70,
+     0,
+     {BYTES("\xc6\x45\x02\x02"
+            "\x21\x43\x65\x87\xa9\xcb\xed\x1f\x32\x54\x76\x98\xba\xdc\xfe\x13\x24\x35\x46\x57\x68\x79\x8a\x9b\xac\xbd\xce\xdf"
+            "\xf1\x25\x47\x69\x8b\xad")}},
+    // Many literals of one byte.
+    {"orc_byte_rle",
+     160,
+     0,
+     {BYTES(FOUR(FOUR("\xff\x61\xff\x62\xff\x63\xff\x64\xff\x65\xff\x66\xff\x67\xff\x68\xff\x69\xff\x6a")))}},
     // A literal, and ten bytes like it.
     {"deflate", 11, 0, {BYTES("\x73\x44\x00\x00")}},
     // More stored bytes than there is room for.
@@ -78,6 +101,27 @@ static const hand hands[] = {
     {"lz4(", 185, 0, {BYTES("\x1f\x61\x01\x00")}},
     {"lz4(", 110, 0, {BYTES("\x1f\x61\x01\x00")}},
     {"snappy", 197, 0, {BYTES("\xc5\x01\x00\x61\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x01")}},
+    // The same, of a distance whose last byte is the next chunk's.
+    {"snappy(chunk: 1500",
+     1501,
+     77,
+     {BYTES("\xdc\x0b\x00\x61" FOUR(FOUR("\xfe\x01\x00")) FOUR("\xfe\x01\x00") "\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00"
+                                                                               "\x6b\x01\x00\x00\x00\x62")}},
+    // Literals that go on behind a window, in the second chunk; the same without room. A length of eleven bytes. Many literals of
+    // one byte.
+    {"snappy(chunk: 1500",
+     2780,
+     76,
+     {BYTES("\xdc\x0b\x00\x61" FOUR(FOUR("\xfe\x01\x00"))
+                FOUR("\xfe\x01\x00") "\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x6a\x01\x00"
+                                     "\x80\x0a\xf4\xff\x04" FOUR(FOUR(FOUR("20 bytes, a literal."))))}},
+    {"snappy", 1000, 0, {BYTES("\xe8\x07\xf4\xff\x04" FOUR(FOUR(FOUR("20 bytes, a literal."))))}},
+    {"snappy",
+     5,
+     0,
+     {BYTES("\x85\x80\x80\x80\x80\x80\x80\x80\x80\x80\x10"
+            "abcde")}},
+    {"snappy", 160, 0, {BYTES("\xa0\x01" FOUR(FOUR("\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j")))}},
     // The same, of a distance whose last byte is the next chunk's.
     {"lz4(chunk: 900", 901, 10, {BYTES("\x1f\x61\x01\x00\xff\xff\xff\x63\x0c\x01\x00\x10\x62")}},
     // Two runs that begin and end inside bytes; a list of members, two of them in one byte; a bitmap.
@@ -159,6 +203,7 @@ enum {
     RING_RATE = 4096,
     RING_CHUNKS = 4,
     HANDS_FIRST = DIFF_CHUNK_SIZES + 4,
+    WILD_END = HANDS_FIRST + DIFF_CHUNK_HANDS + DIFF_CHUNK_WILDS,
     WILD_DAMAGES = 20
 };
 
@@ -166,13 +211,13 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
     const zf_codec_node *node = chunked(column->codec);
     uint64_t chunk = node->chunk_size, rows = 0;
     if (k < DIFF_CHUNK_SIZES) return trial_by_size(chunk, number, k, out);
-    if (k >= HANDS_FIRST + DIFF_CHUNK_HANDS) {
+    if (k >= HANDS_FIRST + DIFF_CHUNK_HANDS && k < WILD_END) {
         diff_chunk_wild(column, number, k - HANDS_FIRST - DIFF_CHUNK_HANDS, out);
         return true;
     }
     if ((number + k) % DIFF_CHUNK_STEP != 0) return false;
     if (k >= HANDS_FIRST) {
-        k -= HANDS_FIRST;
+        k -= k < WILD_END ? HANDS_FIRST : WILD_END - DIFF_CHUNK_HANDS;
         *out = (diff_chunk_trial){.kind = DIFF_CHUNK_BY_HAND, .rows = hand_rows(column, k), .seed = number * 100 + k, .hand = k};
         return out->rows > 0;
     }

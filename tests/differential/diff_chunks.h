@@ -11,12 +11,14 @@ enum { DIFF_CHUNK_STEP = 3, DIFF_CHUNK_RANDOM = 2 }; ///< one size in so many; r
 #else
 enum { DIFF_CHUNK_STEP = 1, DIFF_CHUNK_RANDOM = 3 };
 #endif
-/// The trials by size come first, then one of each other kind.
+/// The trials by size come first, then one of each other kind. Wild ones are like one of these. Then blocks that are written by
+/// hand, of columns that have many.
 enum {
     DIFF_CHUNK_SIZES = 18,
     DIFF_CHUNK_HANDS = 5,
     DIFF_CHUNK_WILDS = 24,
-    DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 + DIFF_CHUNK_HANDS + DIFF_CHUNK_WILDS
+    DIFF_CHUNK_MORE_HANDS = 8,
+    DIFF_CHUNK_TRIALS = DIFF_CHUNK_SIZES + 4 + DIFF_CHUNK_HANDS + DIFF_CHUNK_WILDS + DIFF_CHUNK_MORE_HANDS
 };
 
 typedef enum diff_chunk_kind {

@@ -396,7 +396,7 @@ static void judge_site(form_run *f, uint32_t site) {
     if (!is_judged(f, s)) return;
     judge_fault(f, site, false, &v);
     v.same = !v.found && same_code(f, site);
-    const redundant_site *row = redundant_site_find(s->kind, purpose, target_of(f), r->column->codec_text);
+    const redundant_site *row = redundant_site_find(s, purpose, target_of(f), r->column->codec_text);
     v.redundant = !v.found && !v.same && row != NULL;
     if (given->search > 0 && !v.found && !v.same && !v.redundant) {
         verdict sought;
@@ -413,6 +413,7 @@ static void judge_site(form_run *f, uint32_t site) {
     if (!given->verbose || v.found || v.same || v.redundant) return;
     fprintf(stderr, "survives: %s %s %s %s: %s %s (%u)", r->column->table->name, target_of(f), form_of(f), s->function,
             fault_kind_name(s->kind), purpose, site);
+    if (s->line[0] != 0) fprintf(stderr, " `%s`", s->line);
     for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
         fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
     fputc('\n', stderr);

@@ -167,6 +167,8 @@ void fault_results_free(fault_results *r) {
 #define LANES "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|^warp_|=odd_rows"
 // Formats of others whose steps are guessed.
 #define GUESSED "^lz4(|^snappy(|^packbits(|^orc_byte_rle|^orc_rle1(|=lz4|=snappy|=packbits|=orc_rle1"
+#define UNREAD "^packbits(|^orc_byte_rle|^orc_rle1("
+#define RLE2 "^orc_rle2("
 #define WHOLE_ROWS                                                                                                               \
     "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|=warp_i16|=odd_rows"
 
@@ -273,6 +275,33 @@ static const redundant_site redundant[] = {
     {ZF_SITE_CHECK, "distances that exist, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_CHECK, "distances within the chunk, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_CHECK, "V06, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_MASK, "no bits", "fast", GUESSED, "chunk programs whose steps are guessed",
+     "all chunks begin with the first byte: those before the last have none, and fail; of the last the slow path has a mask"},
+    {ZF_SITE_CHECK, "V02 at `let head = src.u8();`", NULL, RLE2, "`orc_rle2`", "the loop has asked whether a byte is left"},
+    {ZF_SITE_CHECK, "V02 at `src.skip(`", NULL, RLE2, "`orc_rle2`", "the same bits have been read: their V01 fails before"},
+    {ZF_SITE_CHECK, "V01 of bits of src at `emit k in from..to:`", NULL, RLE2, "`orc_rle2`",
+     "the list of exceptions lies behind these bits, and has been read"},
+    {ZF_SITE_CHECK, "V01 of bits of src at `emit (base + (src.bits_msb(at + to`", NULL, RLE2, "`orc_rle2`", "the same"},
+    {ZF_SITE_GUARD, "operands of failed checks at `emit k in from..to:`", "emu", RLE2, "`orc_rle2`",
+     "the operand of a check that never fails"},
+    {ZF_SITE_GUARD, "bits of failed checks", "emu", RLE2, "`orc_rle2`",
+     "a width is at most 64, as the limit is: it is a table's"},
+    {ZF_SITE_CHECK, "V02 at `src.skip(`", NULL, "^lz4(|^snappy(|^packbits(|^orc_byte_rle",
+     "`lz4`, `snappy`, `packbits`, `orc_byte_rle`", "the same bytes have been copied: their V01 fails before"},
+    {ZF_SITE_CHECK, "V02, in a guess at `src.skip(`", "emu", GUESSED, "guesses of formats of others",
+     "the copy before it fails where the bytes do not exist"},
+    {ZF_SITE_CHECK, "V02, in a walked step at `src.skip(`", "emu", GUESSED, "records of formats of others", "the same"},
+    {ZF_SITE_CHECK, "V02, in a guess at `n = src.le(`", "emu", "^snappy(", "`snappy`",
+     "the copy behind it fails: its bytes would lie behind the end, too"},
+    {ZF_SITE_CHECK, "V02, in a walked step at `n = src.le(`", "emu", "^snappy(", "`snappy`", "the same"},
+    {ZF_SITE_CHECK, "room for a record, in a walked step at `emit k in 0..n: out[`", "emu", "^snappy(", "`snappy`",
+     "a copy lies in the window, and is walked only where a check fails that stands before it"},
+    {ZF_SITE_CHECK, "room for the steps of a window", "emu", UNREAD, "guesses of formats of others that do not read their output",
+     "the count of the chunk's elements fails behind them, and only wanted rows are stored"},
+    {ZF_SITE_CHECK, "room for a record, in a walked step", "emu", UNREAD,
+     "records of formats of others that do not read their output", "the same"},
+    {ZF_SITE_BARRIER, "what was emitted before what reads it at `emit k in 0..m + 4: out[`", "emu", "^lz4(", "`lz4`",
+     "the next copy stands behind the barrier of its literals, also of none"},
     {ZF_SITE_GUARD, "room of a table", "emu", NULL, "tables of lanes",
      "a table's length is a param's: a block with another is refused before"},
     {ZF_SITE_MASK, "one thread of the block", "emu", LANES, "lanes",
@@ -302,18 +331,33 @@ static bool is_listed(const char *list, const char *codec) {
     return list == NULL;
 }
 
-// "*TEXT": what ends with it.
-static bool is_purpose(const char *row, const char *what) {
+// "*TEXT": what ends with it. "TEXT at `LINE`": in a line of the program that begins so.
+static bool is_purpose(const char *row, const char *what, const char *line) {
+    const char *at = strstr(row, " at `");
+    if (at != NULL) {
+        const char *begin = at + strlen(" at `");
+        size_t length = (size_t)(at - row);
+        return strlen(what) == length && strncmp(row, what, length) == 0 && strncmp(begin, line, strlen(begin) - 1) == 0;
+    }
     if (row[0] != '*') return strcmp(row, what) == 0;
     size_t length = strlen(row + 1), all = strlen(what);
     return all >= length && strcmp(what + all - length, row + 1) == 0;
 }
 
-const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *what, const char *target, const char *codec) {
+// "fast": on the emulated GPU, not in a slow path.
+static bool is_target(const char *row, const char *target, const char *function) {
+    static const char slow[] = "_hard";
+    size_t length = strlen(function);
+    if (row == NULL || strcmp(row, target) == 0) return true;
+    bool is_slow = length >= sizeof slow && strcmp(function + length + 1 - sizeof slow, slow) == 0;
+    return strcmp(row, "fast") == 0 && strcmp(target, "emu") == 0 && !is_slow;
+}
+
+const redundant_site *redundant_site_find(const zf_fault_site *site, const char *what, const char *target, const char *codec) {
     for (size_t k = 0; k < REDUNDANT; k++) {
         const redundant_site *r = &redundant[k];
-        if ((r->kind != kind && r->kind != ZF_SITE_KINDS) || !is_purpose(r->what, what)) continue;
-        if ((r->target == NULL || strcmp(r->target, target) == 0) && is_listed(r->codecs, codec)) return r;
+        if ((r->kind != site->kind && r->kind != ZF_SITE_KINDS) || !is_purpose(r->what, what, site->line)) continue;
+        if (is_target(r->target, target, site->function) && is_listed(r->codecs, codec)) return r;
     }
     return NULL;
 }
@@ -322,7 +366,7 @@ const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *w
 static void print_rows(FILE *out) {
     for (size_t k = 0; k < REDUNDANT; k++) {
         const redundant_site *r = &redundant[k];
-        const char *target = r->target == NULL ? "both" : r->target;
+        const char *target = r->target == NULL ? "both" : strcmp(r->target, "fast") == 0 ? "emu, fast" : r->target;
         const char *kind = r->kind == ZF_SITE_KINDS ? "any" : fault_kind_name(r->kind), *what = r->what;
         if (strncmp(what, "*, ", 3) == 0) what += 3;
         fprintf(out, "| %s: %s | %s | %s | %s |\n", kind, what, target, r->where, r->reason);

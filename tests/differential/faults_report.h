@@ -35,15 +35,16 @@ void fault_results_free(fault_results *results);
 /// Sites of one purpose. NULL stands for anything.
 typedef struct redundant_site {
     zf_fault_site_kind kind; ///< ZF_SITE_KINDS: any
-    const char *what;        ///< the purpose, as zf-faults prints it; "*TEXT": all that end so
-    const char *target;      ///< "emu" or "host"
-    const char *codecs;      ///< which codecs of columns: a list (faults_report.c)
-    const char *where;       ///< the same for the page
-    const char *reason;      ///< why nothing can differ without it
+    const char
+        *what; ///< the purpose, as zf-faults prints it; "*TEXT": all that end so; "TEXT at `LINE`": in a line that begins so
+    const char *target; ///< "emu", "host", or "fast": "emu", but not the slow path of a kernel that has one
+    const char *codecs; ///< which codecs of columns: a list (faults_report.c)
+    const char *where;  ///< the same for the page
+    const char *reason; ///< why nothing can differ without it
 } redundant_site;
 
-/// The row for a site, or NULL.
-const redundant_site *redundant_site_find(zf_fault_site_kind kind, const char *what, const char *target, const char *codec);
+/// The row for a site of this purpose, or NULL.
+const redundant_site *redundant_site_find(const zf_fault_site *site, const char *what, const char *target, const char *codec);
 /// Compares the rows with those of a page. False, with the right rows on `out`, when they differ.
 bool redundant_sites_are_on(const char *page, FILE *out);
 
