@@ -432,7 +432,11 @@ static LLVMValueRef load_entry(zf_kernel_build *lower, LLVMValueRef v_offset, LL
     LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i64, v_field, LLVMBuildLShr(cg->builder, v_byte, v_three, ""));
     LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, v_seven), v_three, "");
     LLVMValueRef v = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i64, v_word, 8), v_shift, "");
-    return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
+    // Ones above the bytes, shifted up in two steps: a shift by 64 is poison.
+    LLVMValueRef v_half = LLVMBuildShl(cg->builder, v_width, zf_cg_i64(cg, 2), "");
+    LLVMValueRef v_above = LLVMBuildShl(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_half, "");
+    v_above = LLVMBuildShl(cg->builder, v_above, v_half, "");
+    return zf_cg_mask(cg, v, zf_cg_not(cg, v_above), "bytes of a seek state");
 }
 
 LLVMValueRef zf_simt_seek_entry(zf_kernel_build *lower, uint32_t field, LLVMValueRef v_entry) {
