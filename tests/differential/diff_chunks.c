@@ -37,102 +37,115 @@ enum { HAND_STREAMS = 4 };
 
 typedef struct hand {
     const char *codec; ///< begins so
-    uint64_t rows;     ///< of one chunk, or
-    uint64_t second;   ///< of two, if not 0: where the second begins in the first stream
+    uint64_t rows;     ///< of one chunk, or of two
     struct {
         const char *bytes;
-        size_t size;
+        size_t size, second; ///< where the second chunk begins
     } streams[HAND_STREAMS];
 } hand;
 
-#define BYTES(text) {text, sizeof text - 1}
+#define BYTES(text) {text, sizeof text - 1, 0}
+#define TWO(first, second) {first second, sizeof first second - 1, sizeof first - 1}
 #define FOUR(text) text text text text
+#define MANY(text) FOUR(FOUR(text)) FOUR(text) // 20
+#define PATCHED "\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8"
+#define TEN_BYTES "\x85\x80\x80\x80\x80\x80\x80\x80\x80\x80" // a varint that goes on
+#define COPIES "\xfe\x01\x00"                                // of Snappy: 64 bytes
+#define LITERALS "20 bytes, a literal."
 
 static const hand hands[] = {
     // The examples of the ORC specification: a short repeat, direct numbers, patched bases, deltas. Then deltas of one step.
-    {"orc_rle2", 5, 0, {BYTES("\x0a\x27\x10")}},
-    {"orc_rle2", 4, 0, {BYTES("\x5e\x03\x5c\xa1\xab\x1e\xde\xad\xbe\xef")}},
-    {"orc_rle2",
-     20,
-     0,
-     {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
-    {"orc_rle2", 10, 0, {BYTES("\xc6\x09\x02\x02\x22\x42\x42\x46")}},
-    {"orc_rle2", 10, 0, {BYTES("\xc0\x09\x02\x02")}},
-    // Patched bases without room for what stands before an exception, for the exception, and for what stands behind it. Deltas
-    // without room for the second value. More deltas than a warp has lanes,.
-    {"orc_rle2",
-     2,
-     0,
-     {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
-    {"orc_rle2",
-     3,
-     0,
-     {BYTES("\x8e\x13\x2b\x21\x07\xd0\x1e\x00\x14\x70\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78\x82\x8c\x96\xa0\xaa\xb4\xbe\xfc\xe8")}},
-    {"orc_rle2", 1, 0, {BYTES("\xc2\x01\x02\x02")}},
+    {"orc_rle2", 5, {BYTES("\x0a\x27\x10")}},
+    {"orc_rle2", 4, {BYTES("\x5e\x03\x5c\xa1\xab\x1e\xde\xad\xbe\xef")}},
+    {"orc_rle2", 20, {BYTES(PATCHED)}},
+    {"orc_rle2", 10, {BYTES("\xc6\x09\x02\x02\x22\x42\x42\x46")}},
+    {"orc_rle2", 10, {BYTES("\xc0\x09\x02\x02")}},
+    // Patched bases without room for what stands before an exception, and for the exception. Deltas without room for the second
+    // value. More deltas than a warp has lanes.
+    {"orc_rle2", 2, {BYTES(PATCHED)}},
+    {"orc_rle2", 3, {BYTES(PATCHED)}},
+    {"orc_rle2", 1, {BYTES("\xc2\x01\x02\x02")}},
     {"orc_rle2",
      70,
-     0,
      {BYTES("\xc6\x45\x02\x02"
             "\x21\x43\x65\x87\xa9\xcb\xed\x1f\x32\x54\x76\x98\xba\xdc\xfe\x13\x24\x35\x46\x57\x68\x79\x8a\x9b\xac\xbd\xce\xdf"
             "\xf1\x25\x47\x69\x8b\xad")}},
+    // A run, and a literal, of more than ten bytes, and whose last byte is the next chunk's.
+    {"orc_rle1(", 3, {BYTES("\x00\x01" TEN_BYTES)}},
+    {"orc_rle1(", 1, {BYTES("\xff" TEN_BYTES)}},
+    {"orc_rle1(chunk: 1000",
+     1003,
+     {TWO(FOUR("\x7f\x00\x04") "\x7f\x00\x04\x7f\x00\x04\x7f\x00\x04\x57\x00\x80", "\x00\x01\x02")}},
+    {"orc_rle1(chunk: 1000",
+     1003,
+     {TWO(FOUR("\x7f\x00\x04") "\x7f\x00\x04\x7f\x00\x04\x7f\x00\x04\x56\x00\x02\xff\x80", "\x00\x01\x02")}},
+    // A first value, and a block's least difference, that the next chunk begins with.
+    {"delta_binary_packed(chunk: 300", 301, {TWO("\x80\x01\x04\xac\x02", "\x80\x01\x04\x01\x00")}},
+    {"delta_binary_packed(chunk: 300", 301, {TWO("\x80\x01\x04\xac\x02\x02", "\x80\x01\x04\x01\x00")}},
     // Many literals of one byte.
     {"orc_byte_rle",
      160,
-     0,
      {BYTES(FOUR(FOUR("\xff\x61\xff\x62\xff\x63\xff\x64\xff\x65\xff\x66\xff\x67\xff\x68\xff\x69\xff\x6a")))}},
     // A literal, and ten bytes like it.
-    {"deflate", 11, 0, {BYTES("\x73\x44\x00\x00")}},
+    {"deflate", 11, {BYTES("\x73\x44\x00\x00")}},
     // More stored bytes than there is room for.
     {"deflate",
      3,
-     0,
      {BYTES("\x01\x05\x00\xfa\xff"
             "abcde")}},
     // The example of lz_split. A token that copies nothing; the shortest copies and literals with a length of their own. A length
     // that wraps, and so is 17.
-    {"lz_split", 25, 0, {BYTES("\x3c\x70"), BYTES("abcX, end."), BYTES("\x03\x00\x01\x00"), BYTES("")}},
+    {"lz_split", 25, {BYTES("\x3c\x70"), BYTES("abcX, end."), BYTES("\x03\x00\x01\x00"), BYTES("")}},
     {"lz_split",
      40,
-     0,
      {BYTES("\x20\xf0\x0f\x01\x10"), BYTES("abcdefghijklmnopqr"), BYTES("\x02\x00\x05\x00\x11\x00\x01\x00\x01\x00"),
       BYTES("\x00\x00")}},
-    {"lz_split", 18, 0, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
+    {"lz_split", 18, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}},
+    // Lengths of literals and of a copy that have more than ten bytes.
+    {"lz_split", 20, {BYTES("\xf0"), BYTES(LITERALS), BYTES("\x01\x00"), BYTES(TEN_BYTES)}},
+    {"lz_split", 24, {BYTES("\x1f"), BYTES("a"), BYTES("\x01\x00"), BYTES(TEN_BYTES)}},
+    // The same, whose last byte is the next chunk's; and such a distance, of a token that copies nothing.
+    {"lz_split(chunk: 800",
+     815,
+     {TWO(MANY("\xee") "\xee\xee\xee\xee\xee\xf2", "\xf0"),
+      TWO(MANY("fourteen bytes") MANY("fourteen bytes"), "fifteen of these"),
+      TWO(MANY("\x01\x00") "\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00", "\x01\x00"), TWO("\x85", "\x00")}},
+    {"lz_split(chunk: 800",
+     815,
+     {TWO(MANY("\xee") "\xee\xee\xee\xee\xef", "\xf0"), TWO(MANY("fourteen bytes") MANY("fourteen bytes"), "fifteen of these"),
+      TWO(MANY("\x01\x00") "\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00", "\x01\x00"), TWO("\x98", "\x00")}},
+    {"lz_split(chunk: 800",
+     820,
+     {TWO(MANY("\xee") "\xee\xee\xee\xee\xee\xe8\x00", "\xf0"), TWO(MANY("fourteen bytes") MANY("fourteen bytes"), LITERALS),
+      TWO(MANY("\x01\x00") "\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00", "\x01\x00"), TWO("", "\x05")}},
     // A copy whose length, or distance, lies behind the end, where some byte is that makes as many elements as there must be.
-    {"lz4(", 185, 0, {BYTES("\x1f\x61\x01\x00")}},
-    {"lz4(", 110, 0, {BYTES("\x1f\x61\x01\x00")}},
-    {"snappy", 197, 0, {BYTES("\xc5\x01\x00\x61\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x01")}},
+    {"lz4(", 185, {BYTES("\x1f\x61\x01\x00")}},
+    {"lz4(", 110, {BYTES("\x1f\x61\x01\x00")}},
+    {"snappy", 197, {BYTES("\xc5\x01\x00\x61" COPIES COPIES COPIES "\x01")}},
     // The same, of a distance whose last byte is the next chunk's.
-    {"snappy(chunk: 1500",
-     1501,
-     77,
-     {BYTES("\xdc\x0b\x00\x61" FOUR(FOUR("\xfe\x01\x00")) FOUR("\xfe\x01\x00") "\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00"
-                                                                               "\x6b\x01\x00\x00\x00\x62")}},
-    // Literals that go on behind a window, in the second chunk; the same without room. A length of eleven bytes. Many literals of
-    // one byte.
+    {"lz4(chunk: 900", 901, {TWO("\x1f\x61\x01\x00\xff\xff\xff\x63\x0c\x01", "\x00\x10\x62")}},
+    {"snappy(chunk: 1500", 1501, {TWO("\xdc\x0b\x00\x61" MANY(COPIES) COPIES COPIES COPIES "\x6b\x01\x00\x00", "\x00\x62")}},
+    // Literals that go on behind a window, in the second chunk; the same without room. A length of more than ten bytes. Many
+    // literals of one byte.
     {"snappy(chunk: 1500",
      2780,
-     76,
-     {BYTES("\xdc\x0b\x00\x61" FOUR(FOUR("\xfe\x01\x00"))
-                FOUR("\xfe\x01\x00") "\xfe\x01\x00\xfe\x01\x00\xfe\x01\x00\x6a\x01\x00"
-                                     "\x80\x0a\xf4\xff\x04" FOUR(FOUR(FOUR("20 bytes, a literal."))))}},
-    {"snappy", 1000, 0, {BYTES("\xe8\x07\xf4\xff\x04" FOUR(FOUR(FOUR("20 bytes, a literal."))))}},
+     {TWO("\xdc\x0b\x00\x61" MANY(COPIES) COPIES COPIES COPIES "\x6a\x01\x00",
+          "\x80\x0a\xf4\xff\x04" FOUR(FOUR(FOUR(LITERALS))))}},
+    {"snappy", 1000, {BYTES("\xe8\x07\xf4\xff\x04" FOUR(FOUR(FOUR(LITERALS))))}},
     {"snappy",
      5,
-     0,
-     {BYTES("\x85\x80\x80\x80\x80\x80\x80\x80\x80\x80\x10"
-            "abcde")}},
-    {"snappy", 160, 0, {BYTES("\xa0\x01" FOUR(FOUR("\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j")))}},
-    // The same, of a distance whose last byte is the next chunk's.
-    {"lz4(chunk: 900", 901, 10, {BYTES("\x1f\x61\x01\x00\xff\xff\xff\x63\x0c\x01\x00\x10\x62")}},
+     {BYTES(TEN_BYTES "\x10"
+                      "abcde")}},
+    {"snappy", 160, {BYTES("\xa0\x01" FOUR(FOUR("\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j")))}},
     // Two runs that begin and end inside bytes; a list of members, two of them in one byte; a bitmap.
-    {"roaring", 60, 0, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
-    {"roaring", 30, 0, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},
-    {"roaring", 20, 0, {BYTES("\x0f\xf1\x05\x00"), BYTES("\x01")}},
+    {"roaring", 60, {BYTES("\x03\x00\x09\x00\x15\x00\x0a\x00"), BYTES("\x02")}},
+    {"roaring", 30, {BYTES("\x05\x00\x07\x00\x0b\x00"), BYTES("\x00")}},
+    {"roaring", 20, {BYTES("\x0f\xf1\x05\x00"), BYTES("\x01")}},
     // Members that go back, by less than a byte; and one behind the end.
-    {"roaring", 30, 0, {BYTES("\x05\x00\x04\x00"), BYTES("\x00")}},
-    {"roaring", 30, 0, {BYTES("\x05\x00\x1e\x00"), BYTES("\x00")}},
+    {"roaring", 30, {BYTES("\x05\x00\x04\x00"), BYTES("\x00")}},
+    {"roaring", 30, {BYTES("\x05\x00\x1e\x00"), BYTES("\x00")}},
     // An element of 0 is missing at the end.
-    {"summed", 3, 0, {BYTES("\x04\x05"), BYTES("\x09\x00\x00\x00")}},
+    {"summed", 3, {BYTES("\x04\x05"), BYTES("\x09\x00\x00\x00")}},
 };
 
 static const hand *hand_of(const zf_column *column, unsigned k) {
@@ -166,10 +179,11 @@ static bool hand_fill(interp *in, const zf_column *column, unsigned k, interp_bl
         streams[s] = (interp_stored){
             .bytes = diff_copy(in, h->streams[s].bytes, h->streams[s].size), .size = h->streams[s].size, .elements = count};
         diff_set_count(in, block, edge, count);
+        uint64_t *starts = starts_of(in, block, edge);
+        if (starts != NULL && block->directories[edge].count == 2)
+            starts[1] = h->streams[s].second / zf_kind_size(graph->edges[edge].type.kind);
     }
     block->streams = streams;
-    uint64_t *starts = h->second > 0 ? starts_of(in, block, graph->stored_edges[0]) : NULL;
-    if (starts != NULL) starts[1] = h->second;
     return true;
 }
 

@@ -50,7 +50,7 @@ static const char usage[] =
     "  -v               print the survivors\n";
 
 // As many tuples as a decoder has code for, at most (zf_compiler_options.tuples): for others it has the general form.
-enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 300000, MOST_TUPLES = 7, FEW_EACH = 8 };
+enum { MOST_SITES = 4096, MOST_EXPECTED = 8192, PATIENCE_MS = 1200000, MOST_TUPLES = 7, FEW_EACH = 8 };
 
 typedef struct command {
     unsigned every, jobs, sites, at_least, search, seconds;

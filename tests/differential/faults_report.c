@@ -169,6 +169,7 @@ void fault_results_free(fault_results *r) {
 #define GUESSED "^lz4(|^snappy(|^packbits(|^orc_byte_rle|^orc_rle1(|=lz4|=snappy|=packbits|=orc_rle1"
 #define UNREAD "^packbits(|^orc_byte_rle|^orc_rle1("
 #define RLE2 "^orc_rle2("
+#define DELTA "^delta_binary_packed("
 #define WHOLE_ROWS                                                                                                               \
     "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|=warp_i16|=odd_rows"
 
@@ -275,8 +276,6 @@ static const redundant_site redundant[] = {
     {ZF_SITE_CHECK, "distances that exist, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_CHECK, "distances within the chunk, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_CHECK, "V06, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
-    {ZF_SITE_MASK, "no bits", "fast", GUESSED, "chunk programs whose steps are guessed",
-     "all chunks begin with the first byte: those before the last have none, and fail; of the last the slow path has a mask"},
     {ZF_SITE_CHECK, "V02 at `let head = src.u8();`", NULL, RLE2, "`orc_rle2`", "the loop has asked whether a byte is left"},
     {ZF_SITE_CHECK, "V02 at `src.skip(`", NULL, RLE2, "`orc_rle2`", "the same bits have been read: their V01 fails before"},
     {ZF_SITE_CHECK, "V01 of bits of src at `emit k in from..to:`", NULL, RLE2, "`orc_rle2`",
@@ -288,6 +287,17 @@ static const redundant_site redundant[] = {
      "a width is at most 64, as the limit is: it is a table's"},
     {ZF_SITE_CHECK, "V02 at `src.skip(`", NULL, "^lz4(|^snappy(|^packbits(|^orc_byte_rle",
      "`lz4`, `snappy`, `packbits`, `orc_byte_rle`", "the same bytes have been copied: their V01 fails before"},
+    {ZF_SITE_CHECK, "V10 at `while m < minis`", NULL, DELTA, "`delta_binary_packed`",
+     "each round makes an element: a chunk may take 64 rounds for one"},
+    {ZF_SITE_CHECK, "V01 of page at `let w = page[widths + m]`", NULL, DELTA, "`delta_binary_packed`",
+     "the `skip` before it fails where the widths do not exist"},
+    {ZF_SITE_GUARD, "bits of failed checks at `while out.pos < end`", "emu", DELTA, "`delta_binary_packed`",
+     "a width is at most 64, as the limit is: the program requires it"},
+    {ZF_SITE_GUARD, "rows behind the last wanted at `emit last as T; }`", "emu", DELTA, "`delta_binary_packed`",
+     "the chunk's first element: no chunk that begins behind the last wanted row is made"},
+    {ZF_SITE_MASK, "no bits at `last = wrapped(`", "emu", DELTA, "`delta_binary_packed`",
+     "turns are walked one by one only where one of them fails: what they make is nobody's"},
+    {ZF_SITE_MASK, "bits of an element at `last = wrapped(`", "emu", DELTA, "`delta_binary_packed`", "the same"},
     {ZF_SITE_CHECK, "V02, in a guess at `src.skip(`", "emu", GUESSED, "guesses of formats of others",
      "the copy before it fails where the bytes do not exist"},
     {ZF_SITE_CHECK, "V02, in a walked step at `src.skip(`", "emu", GUESSED, "records of formats of others", "the same"},
