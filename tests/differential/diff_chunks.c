@@ -79,9 +79,9 @@ static const hand hands[] = {
     {"orc_rle1(chunk: 1000",
      1003,
      {TWO(FOUR("\x7f\x00\x04") "\x7f\x00\x04\x7f\x00\x04\x7f\x00\x04\x56\x00\x02\xff\x80", "\x00\x01\x02")}},
-    // A first value, and a block's least difference, that the next chunk begins with.
-    {"delta_binary_packed(chunk: 300", 301, {TWO("\x80\x01\x04\xac\x02", "\x80\x01\x04\x01\x00")}},
-    {"delta_binary_packed(chunk: 300", 301, {TWO("\x80\x01\x04\xac\x02\x02", "\x80\x01\x04\x01\x00")}},
+    // A first value, and a block's least difference, of more than ten bytes.
+    {"delta_binary_packed(", 1, {BYTES("\x80\x01\x04\x01" TEN_BYTES)}},
+    {"delta_binary_packed(", 2, {BYTES("\x80\x01\x04\x02\x02" TEN_BYTES "\x00\x00\x00\x00")}},
     // Many literals of one byte.
     {"orc_byte_rle",
      160,

@@ -112,6 +112,7 @@ static void make_chunk_trials(column_run *r) {
         if (!expect(r, &of, NULL, &block)) continue;
         r->trials[r->count - 1].thorough = diff_chunk_thorough(&t);
         const interp_block *undamaged = &r->trials[r->count - 1].expected.block;
+        if (t.kind == DIFF_CHUNK_BY_HAND && !t.wild) r->trials[r->count - 1].undamaged = undamaged; // one thing is wrong at most
         for (unsigned d = 0; d < diff_chunk_damages(&t, &block) && r->count < MOST_EXPECTED - DIFF_CHUNK_TRIALS; d++) {
             interp_block damaged = block;
             if (!diff_chunk_damage(r->in, r->column, &t, d, &damaged)) continue;

@@ -169,6 +169,7 @@ void fault_results_free(fault_results *r) {
 #define GUESSED "^lz4(|^snappy(|^packbits(|^orc_byte_rle|^orc_rle1(|=lz4|=snappy|=packbits|=orc_rle1"
 #define UNREAD "^packbits(|^orc_byte_rle|^orc_rle1("
 #define RLE2 "^orc_rle2("
+#define MATCHES "^lz4(|^snappy(|^lz_split("
 #define DELTA "^delta_binary_packed("
 #define WHOLE_ROWS                                                                                                               \
     "=rans(chunk: 4096)|=tans(chunk: 4096)|=tans(chunk: 1048576, log: 12)|=huffman(chunk: 4096)|=warp_i16|=odd_rows"
@@ -257,9 +258,9 @@ static const redundant_site redundant[] = {
      "four of five rows in a row read each element: another row of the batch fails as well"},
     {ZF_SITE_BARRIER, "bytes of a window that are read before those in their place", "emu", NULL, "guesses of chunk programs",
      "the lanes meet in shuffles of what they made of these bytes before the window moves"},
-    {ZF_SITE_GUARD, "bytes of a window that a step read, in a guess", "emu", GUESSED, "guesses of formats of others",
-     "the window goes on behind what a step can read"},
-    {ZF_SITE_GUARD, "tiles of the launch", "emu", GUESSED, "chunk programs whose warp appends records",
+    {ZF_SITE_GUARD, "bytes of a window that a step read, in a guess", "emu", GUESSED "|^lz_split(",
+     "guesses of formats of others", "the window goes on behind what a step can read"},
+    {ZF_SITE_GUARD, "tiles of the launch", "emu", GUESSED "|^lz_split(", "chunk programs whose warp appends records",
      "the kernel and its slow path both ask, and other rows are not stored"},
     {ZF_SITE_CHECK, "turns of loops", "emu", GUESSED "|^mixed_turns|^plain_turns", "guesses of chunk programs",
      "each turn reads a byte, for which a chunk may take 64 rounds"},
@@ -269,12 +270,12 @@ static const redundant_site redundant[] = {
      "the `skip` behind it fails where the elements do not exist"},
     {ZF_SITE_CHECK, "copies from a stream, in a walked step", "emu", GUESSED, "records of formats of others",
      "the `skip` behind it fails where the elements do not exist"},
-    {ZF_SITE_CHECK, "distances that exist, in a guess", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`",
+    {ZF_SITE_CHECK, "distances that exist, in a guess", "emu", MATCHES, "`lz4`, `snappy`, `lz_split`",
      "the program requires of a distance what its copy asks: one fails where the other does"},
-    {ZF_SITE_CHECK, "distances within the chunk", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "distances within the chunk", "emu", MATCHES, "`lz4`, `snappy`, `lz_split`", "the same"},
     {ZF_SITE_CHECK, "V06 that waited", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
-    {ZF_SITE_CHECK, "distances that exist, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
-    {ZF_SITE_CHECK, "distances within the chunk, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
+    {ZF_SITE_CHECK, "distances that exist, in a walked step", "emu", MATCHES, "`lz4`, `snappy`, `lz_split`", "the same"},
+    {ZF_SITE_CHECK, "distances within the chunk, in a walked step", "emu", MATCHES, "`lz4`, `snappy`, `lz_split`", "the same"},
     {ZF_SITE_CHECK, "V06, in a walked step", "emu", "^lz4(|^snappy(", "`lz4`, `snappy`", "the same"},
     {ZF_SITE_CHECK, "V02 at `let head = src.u8();`", NULL, RLE2, "`orc_rle2`", "the loop has asked whether a byte is left"},
     {ZF_SITE_CHECK, "V02 at `src.skip(`", NULL, RLE2, "`orc_rle2`", "the same bits have been read: their V01 fails before"},
@@ -298,6 +299,14 @@ static const redundant_site redundant[] = {
     {ZF_SITE_MASK, "no bits at `last = wrapped(`", "emu", DELTA, "`delta_binary_packed`",
      "turns are walked one by one only where one of them fails: what they make is nobody's"},
     {ZF_SITE_MASK, "bits of an element at `last = wrapped(`", "emu", DELTA, "`delta_binary_packed`", "the same"},
+    {ZF_SITE_CHECK, "copies from a stream, in a guess", "emu", "^lz_split(", "`lz_split`",
+     "the `skip` before it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "copies from a stream, in a walked step", "emu", "^lz_split(", "`lz_split`", "the same"},
+    {ZF_SITE_CHECK, "V02, in a guess at `literals.skip(`", "emu", "^lz_split(", "`lz_split`",
+     "the copy behind it fails where the elements do not exist"},
+    {ZF_SITE_CHECK, "V02, in a walked step at `literals.skip(`", "emu", "^lz_split(", "`lz_split`", "the same"},
+    {ZF_SITE_GUARD, "starts within a stream", "emu", "^lz_split(", "`lz_split`",
+     "the first round begins where the walk stands, within each stream; the guards of later rounds are no sites"},
     {ZF_SITE_CHECK, "V02, in a guess at `src.skip(`", "emu", GUESSED, "guesses of formats of others",
      "the copy before it fails where the bytes do not exist"},
     {ZF_SITE_CHECK, "V02, in a walked step at `src.skip(`", "emu", GUESSED, "records of formats of others", "the same"},

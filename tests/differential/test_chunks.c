@@ -68,6 +68,7 @@ static void run_case(run *r, diff_case *c, diff_chunk_trial *t) {
     if (encoded && diff_chunk_settle(in, c->column, t, &block)) {
         r->taken++;
         c->thorough = diff_chunk_thorough(t);
+        if (t->kind == DIFF_CHUNK_BY_HAND && !t->wild) c->undamaged = &block;        // one thing is wrong at most
         check_block(r, c, in, &block, t->seed, what, t->kind != DIFF_CHUNK_BY_HAND); // which only a liar may write
         c->thorough = false;
         c->undamaged = &block;
