@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "runtime/base/bits.h"
@@ -25,7 +26,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { HANG_SECONDS = 60 };
+enum { HANG_SECONDS = 60, WAIT_SECONDS = 600 }; // of a processor, which others may use; of a device
 
 // ---- Compilers ------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ void diff_set_case(const char *command) {
     (void)on_signal; // the sanitizer's own report is better
     __sanitizer_set_death_callback(say_case);
 #else
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGABRT};
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGPROF, SIGABRT};
     for (size_t k = 0; k < sizeof signals / sizeof signals[0]; k++) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
         sigaction(signals[k], &action, NULL);
@@ -307,6 +308,12 @@ static zf_status launch_search(zf_accelerator *self, void *stream, zf_accelerato
     return gpu_ops->launch(self, stream, code, kernel, groups, &search, error);
 }
 
+// SIGPROF comes after so many seconds of a processor, SIGALRM after so many of a clock; 0: neither does.
+static void watch(unsigned processor, unsigned clock) {
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = processor}, NULL);
+    alarm(clock);
+}
+
 // The run itself, from which a signal leaves.
 static bool run_guarded(const running *r, zf_status *status, zf_error *error, diff_result *out) {
     int number = 0;
@@ -322,17 +329,17 @@ static bool run_guarded(const running *r, zf_status *status, zf_error *error, di
 #endif
     if (number == 0) {
         guarded = 1;
-        alarm(HANG_SECONDS);
+        watch(HANG_SECONDS, WAIT_SECONDS);
         *status = r->run != NULL ? zf_block_run_cpu(r->run, error) : run_units(r, error);
     }
-    alarm(0);
+    watch(0, 0);
     guarded = 0;
     if (r->search) r->gpu->ops = gpu_ops;
     if (number == 0) return true;
-    fault(out, number == SIGALRM  ? "generated code does not end"
-               : number == SIGFPE ? "generated code divides by zero (signal)"
-               : number == SIGILL ? "generated code reaches what cannot be (signal)"
-                                  : "generated code leaves its memory (signal)");
+    fault(out, number == SIGALRM || number == SIGPROF ? "generated code does not end"
+               : number == SIGFPE                     ? "generated code divides by zero (signal)"
+               : number == SIGILL                     ? "generated code reaches what cannot be (signal)"
+                                                      : "generated code leaves its memory (signal)");
     return false;
 }
 
