@@ -55,16 +55,26 @@ void zf_chunk_notes_end(zf_chunk *chunk) {
     chunk->notes = chunk->notes->outer;
 }
 
+LLVMValueRef zf_chunk_work_left(const zf_chunk *chunk) {
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v = LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(chunk->v_work), chunk->v_work, "");
+    return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
+
+void zf_chunk_set_work_left(const zf_chunk *chunk, LLVMValueRef v) {
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, LLVMGetAllocatedType(chunk->v_work), false), chunk->v_work);
+}
+
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_chunk *chunk = zf_chunk_of(env);
-    LLVMTypeRef ty = LLVMGetAllocatedType(chunk->v_work);
-    LLVMValueRef v_left = zf_cg_resize(cg, LLVMBuildLoad2(cg->builder, ty, chunk->v_work, ""), cg->ty_i64, false);
+    LLVMValueRef v_left = zf_chunk_work_left(chunk);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count);
     if (cg->put_off != NULL)
         zf_cg_put_off_turns(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "turns of a walk"));
     else
         zf_cg_check(cg, env, v_ok, 10, span, NULL);
-    LLVMBuildStore(cg->builder, zf_cg_resize(cg, zf_cg_sub(cg, v_left, v_count), ty, false), chunk->v_work);
+    zf_chunk_set_work_left(chunk, zf_cg_sub(cg, v_left, v_count));
     chunk->counted = true;
 }
 
@@ -358,7 +368,7 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
     }
     v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
     if (chunk->narrow) v_work = zf_cg_umin(cg, v_work, zf_cg_i64(cg, UINT32_MAX)); // where they end, another form counts again
-    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_work, LLVMGetAllocatedType(chunk->v_work), false), chunk->v_work);
+    zf_chunk_set_work_left(chunk, v_work);
 }
 
 static void run_body(zf_chunk *chunk) {
@@ -380,7 +390,7 @@ static void make_slots(zf_chunk *chunk) {
         const zf_port *port = inst->streams[s];
         if (!port->per_chunk) continue;
         chunk->streams[s] = (zf_chunk_stream){.port = port, .edge = lower->graph->nodes[chunk->env.node].inputs[s]};
-        chunk->streams[s].by_bits = zf_chunk_reads_bits(inst, port);
+        chunk->streams[s].by_bits = chunk->narrow ? zf_chunk_reads_bits(inst, port) : zf_chunk_counts_bits(inst, port);
         // A block's streams have at most 2^32 elements; of bits `narrow` promises as few.
         bool narrow = chunk->narrow || (chunk->together && !chunk->streams[s].by_bits);
         chunk->streams[s].narrow = chunk->narrow;

@@ -57,6 +57,8 @@ typedef struct zf_chunk_ops {
     /// The number of v_count elements (i64) that a lane makes, and the element of its turn v_turn.
     LLVMValueRef (*share_turns)(zf_chunk *chunk, LLVMValueRef v_count);
     LLVMValueRef (*share_index)(zf_chunk *chunk, LLVMValueRef v_turn);
+    /// A failure leaves the chunk at once: another walk of it finds the one that comes first.
+    bool gives_up;
     /// Wishes that a loop over a lane's share have several rounds at once.
     void (*unroll)(zf_cg *cg, const zf_cg_loop *loop);
     /// Makes the stores of all lanes visible to all of them, if the program reads its output.
@@ -143,12 +145,17 @@ LLVMValueRef zf_chunk_emitted(const zf_chunk *chunk);
 void zf_chunk_set_emitted(const zf_chunk *chunk, LLVMValueRef v_pos);
 /// Takes iterations from what the chunk may do.
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
+/// Iterations that are left (i64).
+LLVMValueRef zf_chunk_work_left(const zf_chunk *chunk);
+void zf_chunk_set_work_left(const zf_chunk *chunk, LLVMValueRef v);
 /// Stores element `v_index` of the chunk.
 void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
 
 // ---- kernel_cursor.c ----
-/// Whether a stream's position must count bits.
+/// Whether a stream is read by bits, so that its position must count them.
 bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
+/// Whether it is, or its position is asked for in bits.
+bool zf_chunk_counts_bits(const zf_inst *inst, const zf_port *port);
 /// A read of bits whose value nobody takes: moves the cursor. False: it is something else.
 bool zf_chunk_read_nothing(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);

@@ -11,7 +11,7 @@ enum { FEW = 2, FEW_OF_WINDOW = 4 };
 
 typedef struct search {
     const zf_port *port;
-    bool bits;
+    bool bits, aligns;
 } search;
 
 static bool note_bits(zf_visitor *visitor, zf_expr *expr) {
@@ -20,20 +20,27 @@ static bool note_bits(zf_visitor *visitor, zf_expr *expr) {
     switch (expr->cursor) {
     case ZF_C_READ:
     case ZF_C_READ_MSB:
-    case ZF_C_PEEK:
+    case ZF_C_PEEK: found->bits = true; break;
     case ZF_C_ALIGN:
-    case ZF_C_BIT_POS: found->bits = true; break;
+    case ZF_C_BIT_POS: found->aligns = true; break;
     default: break;
     }
     return true;
 }
 
-bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port) {
+static search search_of(const zf_inst *inst, const zf_port *port) {
     search found = {.port = port};
     zf_visitor visitor = {.user = &found, .expr = note_bits};
     for (uint32_t s = 0; s < inst->state_count; s++) zf_visit_expr(&visitor, inst->states[s].init);
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
-    return found.bits;
+    return found;
+}
+
+bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port) { return search_of(inst, port).bits; }
+
+bool zf_chunk_counts_bits(const zf_inst *inst, const zf_port *port) {
+    search found = search_of(inst, port);
+    return found.bits || found.aligns;
 }
 
 // ---- Moving ---------------------------------------------------------------------------------------------------
@@ -198,6 +205,23 @@ static LLVMValueRef window_word(const cursor *c, LLVMValueRef v_place) {
     return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_words, 3);
 }
 
+/// v_count bytes, at most 8, of the window from v_from on: of three words, whatever lies there.
+static LLVMValueRef window_bytes(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_count, bool big) {
+    zf_cg *cg = c->cg;
+    LLVMTypeRef ty = cg->ty_i32;
+    LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_from, ty, false), c->s->v_skew);
+    LLVMValueRef v_low = window_word(c, v_place), v_high = window_word(c, zf_cg_add(cg, v_place, zf_cg_i32(cg, 4)));
+    LLVMValueRef v_all = zf_cg_resize(cg, v_high, cg->ty_i64, false), v_bits = zf_cg_mul(cg, v_count, zf_cg_i64(cg, 8));
+    v_all = LLVMBuildShl(cg->builder, v_all, zf_cg_i64(cg, 32), "");
+    v_all = zf_cg_or(cg, v_all, zf_cg_resize(cg, v_low, cg->ty_i64, false));
+    if (!big) return zf_cg_and(cg, v_all, zf_cg_low_mask(cg, v_bits, 64));
+    v_all = zf_cg_intrinsic(cg, "llvm.bswap", &cg->ty_i64, 1, &v_all, 1);
+    // None by name, since a shift by 64 is poison.
+    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 0), v_bits), zf_cg_i64(cg, 63));
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+    return zf_cg_select(cg, v_none, zf_cg_i64(cg, 0), LLVMBuildLShr(cg->builder, v_all, v_shift, ""));
+}
+
 /// `count` bytes from v_from on, by loads of one each: of a stream whose bytes lie at any place. In a window three and four are
 /// two words.
 static LLVMValueRef few_bytes(const cursor *c, LLVMValueRef v_from, uint64_t count, bool big) {
@@ -261,7 +285,7 @@ static LLVMValueRef bytes_from(const cursor *c, LLVMValueRef v_from, LLVMValueRe
         uint64_t all = (uint64_t)c->expr->a->range.hi;
         return zf_cg_and(cg, few_bytes(c, v_from, all, false), zf_cg_low_mask(cg, v_bits, 8 * all));
     }
-    if (c->s->v_window != NULL) v_from = zf_cg_umin(cg, v_from, c->s->v_total); // the check may have failed
+    if (c->s->v_window != NULL) return window_bytes(c, v_from, v_count, big);
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
 }
 
@@ -380,7 +404,10 @@ zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
         }
         return zf_cg_scalar(expr->type, zf_cg_icmp(cg, LLVMIntUGE, here(&c), c.s->v_total));
     case ZF_C_POS: v = in_elements(&c, here(&c)); break;
-    case ZF_C_BIT_POS: v = here(&c); break;
+    case ZF_C_BIT_POS:
+        v = here(&c);
+        if (!c.s->by_bits) v = zf_cg_mul(cg, v, zf_cg_i64(cg, c.width));
+        break;
     case ZF_C_COUNT: break;
     }
     if (v == NULL) return zf_cg_zero_value(cg, expr->type);

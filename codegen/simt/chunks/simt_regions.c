@@ -61,7 +61,7 @@ typedef struct taken {
 
 static taken take_begin(row_batch *b) {
     zf_chunk *chunk = b->chunk;
-    taken t = {chunk->counted, LLVMBuildLoad2(b->cg->builder, b->cg->ty_i64, chunk->v_work, "")};
+    taken t = {chunk->counted, zf_chunk_work_left(chunk)};
     chunk->counted = false;
     return t;
 }
@@ -71,7 +71,7 @@ static void take_again(row_batch *b, const taken *t, LLVMValueRef v_times) {
     zf_cg *cg = b->cg;
     zf_chunk *chunk = b->chunk;
     if (chunk->counted) { // what is left is less than 2^40, a row of a chunk at most 2^24
-        LLVMValueRef v_took = zf_cg_sub(cg, t->v_had, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+        LLVMValueRef v_took = zf_cg_sub(cg, t->v_had, zf_chunk_work_left(chunk));
         zf_chunk_work(cg, &chunk->env.env, zf_cg_mul(cg, v_took, v_times), b->region->stmt->span);
     }
     chunk->counted = chunk->counted || t->counted;

@@ -44,7 +44,7 @@ static LLVMValueRef measure(sums *s) {
     LLVMValueRef v_room = zf_cg_sub(cg, chunk->v_count, s->v_pos);
     LLVMValueRef v_ok = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, s->v_count, v_room), "room for sums");
     if (!s->loop->bounded) {
-        LLVMValueRef v_work = zf_cg_icmp(cg, LLVMIntULE, s->v_count, load(cg, chunk->v_work));
+        LLVMValueRef v_work = zf_cg_icmp(cg, LLVMIntULE, s->v_count, zf_chunk_work_left(chunk));
         v_ok = zf_cg_and(cg, v_ok, zf_cg_within(cg, v_work, "turns for sums"));
     }
     if (s->sum->read == NULL) return v_ok;
@@ -139,7 +139,17 @@ static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     zf_cg_enter(cg, bb_well);
     zf_chunk_set_emitted(chunk, zf_cg_add(cg, s->v_pos, s->v_count));
     if (s->sum->read != NULL) LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, s->v_count, s->v_width)), v_at);
-    if (!s->loop->bounded) LLVMBuildStore(cg->builder, zf_cg_sub(cg, load(cg, chunk->v_work), s->v_count), chunk->v_work);
+    if (!s->loop->bounded) zf_chunk_set_work_left(chunk, zf_cg_sub(cg, zf_chunk_work_left(chunk), s->v_count));
+}
+
+// One turn follows the other.
+static void walk_turns(sums *s, LLVMBasicBlockRef bb_done) {
+    zf_stmt alone = *s->loop;
+    alone.next = NULL;
+    s->chunk->walks_sums = true;
+    if (!zf_cg_site(s->cg, ZF_SITE_GUARD, "the slow path of sums")) zf_cg_stmts(s->cg, s->frame, &alone);
+    s->chunk->walks_sums = false;
+    zf_cg_br(s->cg, bb_done);
 }
 
 void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop, const zf_chunk_sum *sum) {
@@ -159,12 +169,10 @@ void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop
     zf_cg_br(cg, bb_done);
     LLVMMoveBasicBlockAfter(bb_slow, zf_cg_here(cg));
     zf_cg_enter(cg, bb_slow);
-    zf_stmt alone = *loop;
-    alone.next = NULL;
-    chunk->walks_sums = true;
-    if (!zf_cg_site(cg, ZF_SITE_GUARD, "the slow path of sums")) zf_cg_stmts(cg, frame, &alone);
-    chunk->walks_sums = false;
-    zf_cg_br(cg, bb_done);
+    if (chunk->ops->gives_up)
+        zf_cg_br(cg, chunk->bb_stop);
+    else
+        walk_turns(&s, bb_done);
     LLVMMoveBasicBlockAfter(bb_done, zf_cg_here(cg));
     zf_cg_enter(cg, bb_done);
 }

@@ -107,13 +107,13 @@ static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_had, "");
-    LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+    LLVMValueRef v_all = zf_cg_sub(cg, v_left, zf_chunk_work_left(chunk));
     LLVMValueRef v_lane = zf_simt_lane(lower);
     for (uint32_t step = 1; step < cg->wave; step *= 2) {
         LLVMValueRef v_other = LLVMBuildXor(cg->builder, v_lane, zf_cg_i32(cg, step), "");
         v_all = zf_cg_add(cg, v_all, zf_simt_shuffle(lower, v_all, v_other));
     }
-    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_all), chunk->v_work);
+    zf_chunk_set_work_left(chunk, zf_cg_sub(cg, v_left, v_all));
     return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
 }
 
@@ -139,13 +139,13 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
     zf_simt_prefetch_on(chunk);
-    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    LLVMValueRef v_left = zf_chunk_work_left(chunk);
     LLVMValueRef v_had = zf_cg_alloca(cg, cg->ty_i64, "had");
     LLVMBuildStore(cg->builder, v_left, v_had);
     chunk->bb_stop = bb_met;
     if (v_alike != NULL) {
         zf_chunk_work(cg, &chunk->env.env, v_alike, ((zf_chunk_region *)region)->stmt->span);
-        LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""), v_had);
+        LLVMBuildStore(cg->builder, zf_chunk_work_left(chunk), v_had);
     }
     chunk->counted = false;
     chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
@@ -161,18 +161,21 @@ static void share_region(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(vo
     LLVMMoveBasicBlockAfter(bb_met, zf_cg_here(cg));
     zf_cg_enter(cg, bb_met);
     if (may_fail) {
+        bool gives_up = chunk->ops->gives_up;
         LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
         LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
         if (notes.some) v_bad = zf_cg_or(cg, v_bad, LLVMBuildLoad2(cg->builder, cg->ty_i1, notes.v_failed, ""));
         if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_had));
         zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
         zf_cg_enter(cg, bb_again);
-        zf_lower_clear(lower);
-        LLVMBuildStore(cg->builder, v_left, chunk->v_work);
-        chunk->retraces = true;
-        walk(region);
-        chunk->retraces = false;
-        zf_cg_br(cg, bb_well);
+        if (!gives_up) {
+            zf_lower_clear(lower);
+            zf_chunk_set_work_left(chunk, v_left);
+            chunk->retraces = true;
+            walk(region);
+            chunk->retraces = false;
+        }
+        zf_cg_br(cg, gives_up ? bb_stop : bb_well);
         LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
         zf_cg_enter(cg, bb_well);
     }
@@ -232,6 +235,8 @@ static const zf_chunk_ops ops = {.entry = zf_simt_seek_entry,
                                  .share_index = share_index,
                                  .unroll = unroll,
                                  .meet = meet};
+
+zf_chunk_ops zf_form_warp_ops(void) { return ops; }
 
 void zf_form_warp_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;

@@ -88,6 +88,8 @@ uint32_t zf_form_records_threads(const zf_plan *plan, const zf_kernel *kernel);
 void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *space);
 /// Tells how the warps of a kernel of chunks walk them.
 void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codegen_form_info *out);
+/// Returns how a warp shares the elements of a chunk that it walks.
+struct zf_chunk_ops zf_form_warp_ops(void);
 void zf_form_records_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_lanes_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
 void zf_form_numbers_slow(zf_kernel_build *lower, const zf_simt_shape *shape);
