@@ -20,6 +20,8 @@ typedef struct look {
     uint32_t readers; ///< statements that read the output, in front of each of which there is an executor
     uint32_t emits;   ///< statements that emit, also of functions
     bool adds_inner;  ///< the sites that are added belong to `inner`
+    bool mixes;       ///< statements that cannot be sites are walked
+    uint32_t walked;  ///< statements that emit, of those that are walked
     // ---- of guesses
     const zf_local *declared[STEP_VARIABLES]; ///< variables of the step
     uint32_t declared_count;
@@ -219,6 +221,21 @@ static bool may_fail(zf_expr *term) {
     return found;
 }
 
+static bool see_rest(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found = *found || expr->proved || expr->kind == ZF_X_COND ||
+             (expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_SHL || expr->op == ZF_OP_SHR) && expr->b->kind != ZF_X_CONST);
+    return !*found;
+}
+
+// Whether an expression without checks rests on nothing that is known of its words.
+static bool has_any_words(zf_expr *term) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = see_rest};
+    zf_visit_expr(&visitor, term);
+    return !found;
+}
+
 static void add_site(look *l, const zf_stmt *stmt) {
     zf_record_program *program = l->program;
     if (program->site_count == ZF_RECORD_SITES || (stmt->kind == ZF_S_EMIT_REGION && stmt->reduce->binder_count != 1)) {
@@ -238,30 +255,113 @@ static void add_site(look *l, const zf_stmt *stmt) {
             zf_visitor visitor = {.user = l, .expr = see_taken};
             zf_visit_expr(&visitor, stmt->reduce->term);
             site->takes_low = !zero;
+            site->reads = may_fail(stmt->reduce->term);
+            site->any_words = !site->reads && has_any_words(stmt->reduce->term);
             words = site->local_count + site->takes_position + site->takes_low;
         }
         if (words > ZF_RECORD_WORDS) refuse(l, "what it emits takes more than four numbers from the walk");
     }
     bool is_term = stmt->kind == ZF_S_EMIT || site->form.kind == ZF_REGION_TERM;
     program->has_terms = program->has_terms || is_term;
-    program->may_fail = program->may_fail || (is_term && stmt->kind == ZF_S_EMIT_REGION && may_fail(stmt->reduce->term));
+    program->may_fail = program->may_fail || site->reads;
     program->copies = program->copies || !is_term;
     program->copies_back = program->copies_back || site->form.kind == ZF_REGION_BACK;
     if (program->words < 1 + words) program->words = 1 + words;
 }
 
+// ---- Ways that are walked -------------------------------------------------------------------------------------
+
+bool zf_record_is_walked(const zf_record_program *program, const zf_stmt *stmt) {
+    for (uint32_t k = 0; k < program->walked_count; k++) {
+        for (const zf_stmt *s = program->walked[k]; s != NULL; s = s->next) {
+            if (s == stmt) return true;
+        }
+    }
+    return false;
+}
+
+// Whether a statement that emits can be a site.
+static bool can_be_site(const look *l, const zf_stmt *stmt) {
+    zf_record_program program = *l->program;
+    look trial = *l;
+    trial.program = &program;
+    add_site(&trial, stmt);
+    return trial.fits && !program.copies;
+}
+
+// Whether a statement emits what no record says, however the step comes to it.
+static bool must_be_walked(const look *l, const zf_stmt *stmt) {
+    if (emits_here(stmt)) return !can_be_site(l, stmt);
+    return stmt->kind != ZF_S_IF && emits_within(stmt);
+}
+
+static bool is_loop(const zf_stmt *stmt) {
+    return stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
+}
+
+static bool find_leave(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user;
+    *found = *found || stmt->kind == ZF_S_CONTINUE || stmt->kind == ZF_S_BREAK;
+    return !*found && !is_loop(stmt); // a loop's own do not leave the step
+}
+
+// Whether a step that comes to the first of these statements comes to one that must be walked.
+static bool leads_to_walk(const look *l, const zf_stmt *stmts) {
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if (must_be_walked(l, stmt)) return true;
+        bool leaves = false;
+        zf_visitor visitor = {.user = &leaves, .stmt = find_leave};
+        visit_one(&visitor, stmt);
+        if (leaves) return false;
+    }
+    return false;
+}
+
+static bool count_emits(zf_visitor *visitor, zf_stmt *stmt) {
+    look *l = visitor->user;
+    l->walked += emits_here(stmt);
+    return true;
+}
+
+// The step is walked from a statement on.
+static void walk_from(look *l, const zf_stmt *stmt) {
+    zf_visitor visitor = {.user = l, .stmt = count_emits};
+    if (l->program->walked_count == ZF_RECORD_WALKED) {
+        refuse(l, "it emits in many loops within a step");
+        return;
+    }
+    l->program->walked[l->program->walked_count++] = stmt;
+    zf_visit_stmts(&visitor, (zf_stmt *)(uintptr_t)stmt); // only looks
+}
+
+static bool ends_step(const zf_stmt *stmts) {
+    const zf_stmt *last = stmts;
+    while (last != NULL && last->next != NULL) last = last->next;
+    return last != NULL && last->kind == ZF_S_CONTINUE;
+}
+
 // Adds the sites of statements, and returns how many of them a step comes to, at most. `last`: nothing of the step is behind
 // them.
 static uint32_t add_sites(look *l, const zf_stmt *stmts, bool last) {
-    uint32_t most = 0;
+    uint32_t most = 0, ended = 0;
+    if (l->mixes && leads_to_walk(l, stmts)) {
+        walk_from(l, stmts);
+        return 0;
+    }
     for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
         bool is_last = last && stmt->next == NULL;
+        if (l->mixes && must_be_walked(l, stmt)) {
+            walk_from(l, stmt);
+            break;
+        }
         if (emits_here(stmt)) {
             add_site(l, stmt);
             most++;
         } else if (stmt->kind == ZF_S_IF) {
             uint32_t then = add_sites(l, stmt->body, is_last), other = add_sites(l, stmt->else_part, is_last);
-            most += then > other ? then : other;
+            bool ends = ends_step(stmt->body) && !l->adds_inner; // nothing that follows comes in addition
+            if (ends && ended < most + then) ended = most + then;
+            most += ends || then < other ? other : then;
         } else if (stmt->kind == ZF_S_FOR_RANGE && is_last && l->program->inner == NULL && emits(stmt->body)) {
             l->program->inner = stmt;
             l->adds_inner = true;
@@ -272,7 +372,7 @@ static uint32_t add_sites(look *l, const zf_stmt *stmts, bool last) {
             refuse(l, "it emits in a loop within a step");
         }
     }
-    return most;
+    return most > ended ? most : ended;
 }
 
 static bool see_site(zf_visitor *visitor, zf_stmt *stmt) {
@@ -282,9 +382,7 @@ static bool see_site(zf_visitor *visitor, zf_stmt *stmt) {
 
 static bool find_loop(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user;
-    bool loops =
-        stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
-    *found = *found || (loops && emits_within(stmt));
+    *found = *found || (is_loop(stmt) && emits_within(stmt));
     return !*found;
 }
 
@@ -372,6 +470,7 @@ static bool see_step_expr(zf_visitor *visitor, zf_expr *expr) {
 
 static bool see_step_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     look *l = visitor->user;
+    if (zf_record_is_walked(l->program, stmt)) return false; // no guess comes here
     switch (stmt->kind) {
     case ZF_S_VAR:
         if (stmt->local->kind != ZF_L_VAR || l->declared_count == STEP_VARIABLES)
@@ -491,7 +590,7 @@ static bool take_one_loop(const zf_plan *plan, const zf_kernel *kernel, look *l)
     zf_visitor visitor = {.user = l, .expr = see_output, .stmt = pass_copies};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&l->inst->decode); // only looks
     out->most = add_sites(l, out->loop->body, true);
-    if (l->emits != out->site_count) refuse(l, "it emits in a function");
+    if (l->emits != out->site_count + l->walked) refuse(l, "it emits in a function");
     if (l->fits && !copies_from_memory(plan, kernel, out)) refuse(l, "it copies from a stream that is not in memory");
     if (!l->fits) return false;
     look_at_step(l);
@@ -522,8 +621,8 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
     if (node->codec->chunk_size > LONGEST_CHUNK || kernel->tile != node->codec->chunk_size) return false;
     const char *why = NULL;
     out->why = NULL;
-    out->loop = only_loop(inst);
-    if (out->loop != NULL) {
+    const zf_stmt *loop = out->loop = only_loop(inst);
+    if (loop != NULL) {
         if (take_one_loop(plan, kernel, &l)) return true;
         why = out->why;
         *out = (zf_record_program){.words = 1};

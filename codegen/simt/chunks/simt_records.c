@@ -36,6 +36,11 @@ static uint32_t element_size(const zf_plan *plan, const zf_kernel *kernel) {
     return zf_kind_size(zf_simt_type_of(plan, kernel).kind);
 }
 
+// Whether few elements of a tile may be a site's, each of which takes long.
+static bool asks_for_few(const zf_record_program *program, const zf_record_site *site) {
+    return site->reads && (program->site_count > 1 || program->copies);
+}
+
 zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses,
                                    uint32_t warps) {
     zf_record_places p = {.ring = ring_of(plan, program, guesses, warps)};
@@ -46,7 +51,13 @@ zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel,
     p.links = p.window + (guesses ? zf_records_guess_bytes(program, plan->target->wave) : 0);
     p.values = p.links + rounded(tile * 2);
     if (program->copies_back) p.tile = rounded(tile * 2) + (size > 1 ? rounded(tile * size) : 0);
+    p.few = p.links + p.tile;
+    for (uint32_t s = 0; s < program->site_count; s++) {
+        if (asks_for_few(program, &program->sites[s])) p.tile = p.few - p.links + rounded(4 * plan->target->wave);
+    }
     p.all = p.links + executors * p.tile;
+    uint32_t arrays = program->own_arrays ? zf_simt_arrays_bytes(plan, kernel) : 0;
+    if (p.all < arrays) p.all = arrays;
     return p;
 }
 
@@ -55,7 +66,8 @@ void zf_records_begin(zf_records *r) {
     zf_cg *cg = r->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
     zf_record_places p = zf_records_places(lower->plan, lower->kernel, &r->program, r->guesses, r->warps);
-    LLVMValueRef v_warp = zf_simt_warp(lower), v_all = cg->target->simt->shared(cg, 0, zf_simt_arrays_offset(&shape));
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_all;
+    v_all = cg->target->simt->shared(cg, 0, r->program.own_arrays ? shape.shared_bytes : zf_simt_arrays_offset(&shape));
     r->ring = p.ring;
     if (r->warps == 1) v_all = zf_cg_at(cg, cg->ty_i8, v_all, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, p.all)));
     r->v_data = v_all;
@@ -69,6 +81,7 @@ void zf_records_begin(zf_records *r) {
     }
     r->v_links = v_tiles;
     r->v_values = zf_cg_byte_at(cg, v_tiles, p.values - p.links);
+    r->v_few = zf_cg_byte_at(cg, v_tiles, p.few - p.links);
     if (r->warps > 1) r->v_state = zf_cg_byte_at(cg, v_all, p.state);
     r->v_lane = zf_simt_lane(lower);
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
@@ -153,6 +166,16 @@ void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, 
     uint32_t aligned = r->program.words % 2 == 0 ? ALIGNMENT : 8;
     zf_simt_store_where(r->lower, v_where, &v_begin, 1, zf_records_begin_at(r, v_number), 4);
     zf_simt_store_where(r->lower, v_where, v_words, count, word_at(r, v_number, 0), aligned);
+}
+
+void zf_records_put_term(zf_records *r, LLVMValueRef v_site, const zf_record_what *what, LLVMValueRef v_begin,
+                         LLVMValueRef v_number) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_head = wide(cg, zf_cg_add(cg, v_site, zf_cg_i32(cg, 1)));
+    v_head = zf_cg_or(cg, LLVMBuildShl(cg->builder, v_head, zf_cg_i64(cg, 32), ""), zf_cg_i64(cg, NEVER));
+    zf_cg_store(cg, v_begin, zf_records_begin_at(r, v_number), 4);
+    for (uint32_t k = 0; k + 1 < r->program.words; k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
+    zf_cg_store(cg, v_head, word_at(r, v_number, 0), 8);
 }
 
 void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
@@ -406,50 +429,172 @@ static void copy_far(zf_records *r, tile *t) {
     if (r->v_waits_for != NULL) copy_recent(r, t, v_recent, v_source, v_at, v_harmless);
 }
 
-// The value of an expression's record, for the element of row u.
-static void make_term(zf_records *r, const tile *t, uint32_t number, uint32_t u) {
+// The value of an expression's record v_record, for element v_at (i32s).
+static zf_cg_value term_of(zf_records *r, const zf_record_site *site, LLVMValueRef v_record, LLVMValueRef v_at) {
     zf_cg *cg = r->cg;
-    const zf_record_site *site = &r->program.sites[number];
     zf_chunk *chunk = r->chunk;
-    LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_made = zf_cg_block(cg, "term_made"), bb_stop = chunk->bb_stop;
     LLVMValueRef v_words[ZF_RECORD_WORDS];
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, number + 1));
-    zf_cg_cond_br(cg, zf_cg_and(cg, v_is, t->v_in[u]), bb_term, bb_made);
-    zf_cg_enter(cg, bb_term);
-    for (uint32_t k = 0; k < word_count(site); k++) v_words[k] = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1 + k), 8);
-    zf_cg_value value;
+    for (uint32_t k = 0; k < word_count(site); k++) v_words[k] = zf_cg_load(cg, cg->ty_i64, word_at(r, v_record, 1 + k), 8);
     if (site->stmt->kind == ZF_S_EMIT) {
         zf_type type = site->stmt->value->type;
-        value = zf_cg_scalar(type, zf_cg_from_word(cg, type, v_words[0]));
-    } else {
-        const zf_binder *binder = &site->stmt->reduce->binders[0];
-        LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, t->v_record[u]), 4);
-        LLVMValueRef v_k = wide(cg, zf_cg_sub(cg, t->v_at[u], v_begin));
-        zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, site->local_count + 1);
-        for (uint32_t k = 0; k < site->local_count; k++) {
-            const zf_local *local = site->locals[k];
-            saved[k] = *zf_cg_slot_of(cg, r->frame, local);
-            zf_cg_value word = zf_cg_scalar(local->type, zf_cg_from_word(cg, local->type, v_words[k]));
-            zf_cg_bind(cg, r->frame, local, &word);
-        }
-        LLVMValueRef v_pos = chunk->v_pos;
-        if (site->takes_position) {
-            chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
-            LLVMBuildStore(cg->builder, v_words[site->local_count], chunk->v_pos);
-        }
-        if (site->takes_low) v_k = zf_cg_add(cg, v_k, v_words[site->local_count + site->takes_position]);
-        zf_cg_value k_value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_k);
-        zf_cg_bind(cg, r->frame, binder->local, &k_value);
-        chunk->bb_stop = bb_made;
-        value = zf_cg_expr(cg, r->frame, site->stmt->reduce->term);
-        chunk->bb_stop = bb_stop;
-        chunk->v_pos = v_pos;
-        for (uint32_t k = 0; k < site->local_count; k++) *zf_cg_slot_of(cg, r->frame, site->locals[k]) = saved[k];
+        return zf_cg_scalar(type, zf_cg_from_word(cg, type, v_words[0]));
     }
-    LLVMBuildStore(cg->builder, zf_lower_memory_form(r->lower, r->lower->type, value), t->v_value[u]);
+    const zf_binder *binder = &site->stmt->reduce->binders[0];
+    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, v_record), 4);
+    LLVMValueRef v_k = wide(cg, zf_cg_sub(cg, v_at, v_begin));
+    zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, site->local_count + 1);
+    for (uint32_t k = 0; k < site->local_count; k++) {
+        const zf_local *local = site->locals[k];
+        saved[k] = *zf_cg_slot_of(cg, r->frame, local);
+        zf_cg_value word = zf_cg_scalar(local->type, zf_cg_from_word(cg, local->type, v_words[k]));
+        zf_cg_bind(cg, r->frame, local, &word);
+    }
+    LLVMValueRef v_pos = chunk->v_pos;
+    if (site->takes_position) {
+        chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
+        LLVMBuildStore(cg->builder, v_words[site->local_count], chunk->v_pos);
+    }
+    if (site->takes_low) v_k = zf_cg_add(cg, v_k, v_words[site->local_count + site->takes_position]);
+    zf_cg_value k_value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_k);
+    zf_cg_bind(cg, r->frame, binder->local, &k_value);
+    zf_cg_value value = zf_cg_expr(cg, r->frame, site->stmt->reduce->term);
+    chunk->v_pos = v_pos;
+    for (uint32_t k = 0; k < site->local_count; k++) *zf_cg_slot_of(cg, r->frame, site->locals[k]) = saved[k];
+    return value;
+}
+
+/// The elements of a tile that are a site's.
+typedef struct matches {
+    const zf_record_site *site;
+    LLVMValueRef v_is[ZF_RECORD_ROWS];  ///< i1: that of the row is
+    LLVMValueRef v_set[ZF_RECORD_ROWS]; ///< the lanes where it is
+    LLVMValueRef v_count;               ///< i32: of all rows
+} matches;
+
+static matches find_matches(zf_records *r, const tile *t, uint32_t number) {
+    zf_cg *cg = r->cg;
+    matches m = {.site = &r->program.sites[number], .v_count = zf_cg_i32(cg, 0)};
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        m.v_is[u] = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, number + 1)), t->v_in[u]);
+        m.v_set[u] = zf_simt_ballot(r->lower, m.v_is[u]);
+        m.v_count = zf_cg_add(cg, m.v_count, zf_simt_count_lanes(cg, m.v_set[u]));
+    }
+    return m;
+}
+
+static void set_value(zf_records *r, const tile *t, uint32_t u, LLVMValueRef v_is, zf_cg_value value) {
+    zf_cg *cg = r->cg;
+    LLVMValueRef v = zf_lower_memory_form(r->lower, r->lower->type, value);
+    LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, LLVMTypeOf(v), t->v_value[u], "");
+    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_is, v, v_before), t->v_value[u]);
+}
+
+// A lane whose element of a row is another site's makes that of another lane once more, and lanes do not part. A proof that an
+// expression rests on holds for its own records only.
+static void make_rows(zf_records *r, const tile *t, const matches *m) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
+    LLVMValueRef v_record = t->v_record[0], v_at = t->v_at[0], v_set = m->v_set[0];
+    for (uint32_t u = 1; u < ZF_RECORD_ROWS; u++) {
+        v_record = zf_cg_select(cg, m->v_is[u], t->v_record[u], v_record);
+        v_at = zf_cg_select(cg, m->v_is[u], t->v_at[u], v_at);
+        v_set = zf_cg_or(cg, v_set, m->v_set[u]);
+    }
+    LLVMValueRef v_args[2] = {v_set, zf_cg_i1(cg, true)}; // the site has some
+    LLVMValueRef v_from = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2), cg->ty_i32, false);
+    v_record = zf_simt_shuffle(r->lower, v_record, v_from);
+    v_at = zf_simt_shuffle(r->lower, v_at, v_from);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v_own_record = zf_cg_select(cg, m->v_is[u], t->v_record[u], v_record);
+        LLVMValueRef v_own_at = zf_cg_select(cg, m->v_is[u], t->v_at[u], v_at);
+        set_value(r, t, u, m->v_is[u], term_of(r, m->site, v_own_record, v_own_at));
+    }
+}
+
+// No more elements than there are lanes are made at once, wherever they are in the tile.
+static void make_few(zf_records *r, const tile *t, const matches *m) {
+    enum { PLACE = 16 }; // the bits of a record's place in the ring
+    zf_cg *cg = r->cg;
+    zf_type type = m->site->stmt->reduce->term->type;
+    LLVMTypeRef ty_word = zf_kind_bits(type.kind) > 32 ? cg->ty_i64 : cg->ty_i32;
+    LLVMValueRef v_rank[ZF_RECORD_ROWS], v_before = zf_cg_i32(cg, 0), v_below = zf_simt_lanes_below(cg, r->v_lane);
+    zf_simt_barrier_warp(r->lower, "elements that are found before others");
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMBasicBlockRef bb_put = zf_cg_block(cg, "few"), bb_done = zf_cg_block(cg, "few_put");
+        v_rank[u] = zf_cg_add(cg, v_before, zf_simt_count_lanes(cg, zf_cg_and(cg, m->v_set[u], v_below)));
+        v_before = zf_cg_add(cg, v_before, zf_simt_count_lanes(cg, m->v_set[u]));
+        zf_cg_cond_br(cg, m->v_is[u], bb_put, bb_done);
+        zf_cg_enter(cg, bb_put);
+        LLVMValueRef v_place = zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, u * cg->wave));
+        LLVMValueRef v = zf_cg_and(cg, t->v_record[u], zf_cg_i32(cg, r->ring - 1));
+        v = zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_place, zf_cg_i32(cg, PLACE), ""));
+        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i32, r->v_few, wide(cg, v_rank[u])), 4);
+        zf_cg_br(cg, bb_done);
+        zf_cg_enter(cg, bb_done);
+    }
+    zf_simt_barrier_warp(r->lower, "elements that are found before those who make them");
+    LLVMValueRef v_own = zf_cg_icmp(cg, LLVMIntULT, r->v_lane, m->v_count); // others make the first once more
+    v_own = zf_cg_select(cg, v_own, r->v_lane, zf_cg_i32(cg, 0));
+    v_own = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, r->v_few, wide(cg, v_own)), 4);
+    LLVMValueRef v_at = zf_cg_add(cg, t->v_first, LLVMBuildLShr(cg->builder, v_own, zf_cg_i32(cg, PLACE), ""));
+    LLVMValueRef v_record = zf_cg_and(cg, v_own, zf_cg_i32(cg, (1 << PLACE) - 1));
+    zf_cg_value value = term_of(r, m->site, v_record, v_at);
+    LLVMValueRef v_word = zf_cg_resize(cg, zf_cg_to_word(cg, type, value.v), ty_word, false);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        LLVMValueRef v = zf_simt_shuffle(r->lower, v_word, zf_cg_and(cg, v_rank[u], zf_cg_i32(cg, cg->wave - 1)));
+        v = zf_cg_from_word(cg, type, zf_cg_resize(cg, v, cg->ty_i64, false));
+        set_value(r, t, u, m->v_is[u], zf_cg_scalar(type, v));
+    }
+}
+
+// The same where other sites' words do no harm: lanes take the words of whatever record they have.
+static void make_plain(zf_records *r, const tile *t, uint32_t number) {
+    zf_cg *cg = r->cg;
+    const zf_record_site *site = &r->program.sites[number];
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "plain"), bb_made = zf_cg_block(cg, "plain_made");
+    LLVMValueRef v_is[ZF_RECORD_ROWS], v_some = zf_cg_i1(cg, false);
+    bool is_word =
+        site->stmt->kind == ZF_S_EMIT || zf_expr_uncast(site->stmt->reduce->term)->kind == ZF_X_LOCAL; // sooner than to ask
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
+        v_is[u] = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, number + 1)), t->v_in[u]);
+        v_some = zf_cg_or(cg, v_some, v_is[u]);
+    }
+    zf_cg_cond_br(cg, is_word ? zf_cg_i1(cg, true) : zf_simt_any(r->lower, v_some), bb_some, bb_made);
+    zf_cg_enter(cg, bb_some);
+    for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) set_value(r, t, u, v_is[u], term_of(r, site, t->v_record[u], t->v_at[u]));
     zf_cg_br(cg, bb_made);
     LLVMMoveBasicBlockAfter(bb_made, zf_cg_here(cg));
     zf_cg_enter(cg, bb_made);
+}
+
+// The values of all elements that a site's records have in the tile, without a branch for each.
+static void make_terms(zf_records *r, const tile *t, uint32_t number) {
+    zf_cg *cg = r->cg;
+    if (r->program.sites[number].stmt->kind == ZF_S_EMIT || r->program.sites[number].any_words) {
+        make_plain(r, t, number);
+        return;
+    }
+    matches m = find_matches(r, t, number);
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "terms"), bb_few = zf_cg_block(cg, "terms_few"),
+                      bb_rows = zf_cg_block(cg, "terms_rows"), bb_made = zf_cg_block(cg, "terms_made");
+    bool few = asks_for_few(&r->program, m.site);
+    zf_chunk_notes notes;
+    zf_chunk_notes_begin(r->chunk, &notes);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, m.v_count, zf_cg_i32(cg, 0)), bb_some, bb_made);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULE, m.v_count, zf_cg_i32(cg, cg->wave));
+    zf_cg_cond_br(cg, few ? v_few : zf_cg_i1(cg, false), bb_few, bb_rows);
+    zf_cg_enter(cg, bb_few);
+    if (few) make_few(r, t, &m);
+    zf_cg_br(cg, bb_made);
+    LLVMMoveBasicBlockAfter(bb_rows, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_rows);
+    make_rows(r, t, &m);
+    zf_cg_br(cg, bb_made);
+    LLVMMoveBasicBlockAfter(bb_made, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_made);
+    zf_chunk_notes_end(r->chunk);
+    if (notes.some) zf_lower_fail(r->lower, LLVMBuildLoad2(cg->builder, cg->ty_i1, notes.v_failed, ""), 0);
 }
 
 // Follows the links of elements that are copied from the tile. A link is the place of another element of the tile; or it is at
@@ -541,7 +686,7 @@ void zf_records_make_tile(zf_records *r) {
     copy_far(r, &t);
     for (uint32_t s = 0; s < r->program.site_count; s++) {
         const zf_record_site *site = &r->program.sites[s];
-        for (uint32_t u = 0; u < ZF_RECORD_ROWS && !is_copy(site) && !site->direct; u++) make_term(r, &t, s, u);
+        if (!is_copy(site) && !site->direct) make_terms(r, &t, s);
     }
     if (r->program.copies_back) follow_links(r, &t);
     store_rows(r, &t);

@@ -14,11 +14,13 @@
 #include "codegen/simt/simt.h"
 
 enum {
-    ZF_RECORD_SITES = 8,  ///< statements that emit, at most
-    ZF_RECORD_WORDS = 4,  ///< words that an expression takes from the walk, at most
-    ZF_RECORD_ROWS = 4,   ///< elements of a tile that each lane makes
-    ZF_RECORD_STATE = 48, ///< bytes of the state that several warps of a chunk share
-    ZF_RECORD_OTHERS = 4  ///< streams that a guessed step reads beside the one at whose elements it is guessed, at most
+    ZF_RECORD_SITES = 8,   ///< statements that emit, at most
+    ZF_RECORD_WORDS = 4,   ///< words that an expression takes from the walk, at most
+    ZF_RECORD_ROWS = 4,    ///< elements of a tile that each lane makes
+    ZF_RECORD_STATE = 48,  ///< bytes of the state that several warps of a chunk share
+    ZF_RECORD_LOADED = 16, ///< bytes that a lane loads of the window at once
+    ZF_RECORD_OTHERS = 4,  ///< streams that a guessed step reads beside the one at whose elements it is guessed, at most
+    ZF_RECORD_WALKED = 8   ///< ways of a step that no record says, at most
 };
 
 /// A statement that emits.
@@ -27,6 +29,8 @@ typedef struct zf_record_site {
     zf_region_form form; ///< of a region
     bool inner;          ///< it belongs to the inner loop
     bool direct;         ///< an EMIT whose value its lane stores at once: nothing is copied from it
+    bool reads;          ///< of a region: its expression reads, or has checks
+    bool any_words;      ///< of a region: its expression has a value, whatever its words and index are
     // ---- of an expression (TERM, and EMIT, whose value is the only word)
     const zf_local *locals[ZF_RECORD_WORDS]; ///< that its expression takes, in the order of the words
     uint32_t local_count;
@@ -45,6 +49,11 @@ typedef struct zf_record_cursor {
 typedef struct zf_record_program {
     const zf_stmt *loop;  ///< of the body's own statements; a *step* is one turn of it; NULL: the sites are anywhere
     const zf_stmt *inner; ///< a FOR_RANGE with which a step may end, whose turns are steps, too; NULL: none
+    /// Statements that a guess leaves undecided, with those that follow them: they come to what no record says. All lanes walk
+    /// such a step, and store its elements at once.
+    const zf_stmt *walked[ZF_RECORD_WALKED];
+    uint32_t walked_count;
+    bool own_arrays; ///< the local arrays are those of walked statements, at which there are no records: their memory is one
     zf_record_site sites[ZF_RECORD_SITES];
     uint32_t site_count;
     uint32_t most;                       ///< records of a step, at most
@@ -61,6 +70,9 @@ typedef struct zf_record_program {
 
 /// Reads a kernel of chunks. False: records cannot make its elements.
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out);
+
+/// Whether a guess leaves a step undecided at a statement, or has before.
+bool zf_record_is_walked(const zf_record_program *program, const zf_stmt *stmt);
 
 /// In a program whose sites are anywhere: whether a statement reads the output, not only by copies, and emits nothing.
 bool zf_record_reads(const zf_stmt *stmt);
@@ -83,10 +95,10 @@ typedef struct zf_record_what {
 
 /// Where the parts of a chunk's records lie in shared memory, in bytes from their begin.
 typedef struct zf_record_places {
-    uint32_t begins, state, window; ///< the data begin at 0; `state` of several warps, `window` of guesses
-    uint32_t links, values, tile;   ///< of the first executor, and how far the next one's are
-    uint32_t all;                   ///< bytes
-    uint32_t ring;                  ///< records that have a place, a power of two
+    uint32_t begins, state, window;    ///< the data begin at 0; `state` of several warps, `window` of guesses
+    uint32_t links, values, few, tile; ///< of the first executor, and how far the next one's are
+    uint32_t all;                      ///< bytes
+    uint32_t ring;                     ///< records that have a place, a power of two
 } zf_record_places;
 
 /// The records of a chunk.
@@ -97,10 +109,10 @@ typedef struct zf_records {
     zf_cg *cg;
     zf_cg_frame *frame; ///< of the body
     bool guesses;
-    uint32_t warps;                                   ///< of the chunk
-    uint32_t ring;                                    ///< records that have a place, a power of two
-    LLVMValueRef v_begins, v_data, v_links, v_values; ///< in shared memory; the latter two are of each executor
-    LLVMValueRef v_window;                            ///< of the guesses, in shared memory
+    uint32_t warps;                                          ///< of the chunk
+    uint32_t ring;                                           ///< records that have a place, a power of two
+    LLVMValueRef v_begins, v_data, v_links, v_values, v_few; ///< in shared memory; the latter three are of each executor
+    LLVMValueRef v_window;                                   ///< of the guesses, in shared memory
     LLVMValueRef v_loaded;       ///< slot (i32): the half of the stream that is in the window, with the next,
     LLVMValueRef v_windows;      ///< slot (i32): windows so far
     LLVMValueRef v_ahead;        ///< slot: this lane's 16 bytes of the half behind them
@@ -133,6 +145,9 @@ void zf_records_begin(zf_records *records);
 /// each that comes here (NULL).
 void zf_records_put(zf_records *records, uint32_t site, const zf_record_what *what, LLVMValueRef v_begin, LLVMValueRef v_number,
                     LLVMValueRef v_where);
+/// The same where all sites are expressions, of the site whose number is v_site (i32) and words in `what`.
+void zf_records_put_term(zf_records *records, LLVMValueRef v_site, const zf_record_what *what, LLVMValueRef v_begin,
+                         LLVMValueRef v_number);
 /// Says that the records have v_end (i32) elements now.
 void zf_records_end(zf_records *records, LLVMValueRef v_end);
 /// The content of a site's record where the body is being built. Checks leave by the chunk's bb_stop.
@@ -174,6 +189,17 @@ void zf_records_meet(zf_records *records, LLVMValueRef *v_failed, LLVMValueRef *
 /// Waits until the elements of the batch before v_made (i32, each lane's own) are made.
 void zf_records_await(zf_records *records, LLVMValueRef v_made);
 
+// ---- simt_guess_window.c ----
+/// Whether steps are guessed at bytes, which come to shared memory before.
+bool zf_record_has_window(const zf_record_program *program);
+/// Its bytes, a power of two; 0: there is none.
+uint32_t zf_record_window_bytes(const zf_record_program *program, uint32_t wave);
+void zf_records_window_begin(zf_records *records);
+/// The shared memory of the window holds something else now.
+void zf_records_window_anew(zf_records *records);
+/// Brings the window to v_at (i32). Returns the position (i32) up to which steps may read.
+LLVMValueRef zf_records_move_window(zf_records *records, const zf_chunk_stream *s, LLVMValueRef v_at);
+
 // ---- simt_guess.c ----
 /// Bytes of shared memory that a warp's guesses need.
 uint32_t zf_records_guess_bytes(const zf_record_program *program, uint32_t wave);
@@ -181,6 +207,8 @@ uint32_t zf_records_guess_bytes(const zf_record_program *program, uint32_t wave)
 uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave);
 /// Whether each lane has the step behind that of the lane before: all steps take as many bytes, at most 16, without inner turns.
 bool zf_record_is_consecutive(const zf_record_program *program);
+/// Whether lanes look for steps at several places each, and then have a true step each.
+bool zf_record_is_wide(const zf_record_program *program);
 /// Begins the guesses of a chunk; once, before the first.
 void zf_records_guess_begin(zf_records *records);
 /// Guesses the steps (`inner`: the turns that are left) from the cursor on, and appends the records of those that are true. Goes
