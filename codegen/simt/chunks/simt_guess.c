@@ -17,6 +17,7 @@
 enum {
     TURNS = 4,          // of a step's loops together, its own included
     LARGEST = 1 << 22,  // elements of a record
+    WIDE = 4,           // places of a lane in a wide window
     REQUIRES = 4,       // statements that wait
     REQUIRE_LOCALS = 8, // that such a statement takes
 };
@@ -47,9 +48,11 @@ struct zf_guess {
     zf_records *r;
     bool inner;      ///< steps are turns of the inner loop
     uint32_t stride; ///< elements from a lane's step to the next lane's
+    bool sketches;   ///< only lengths count, of steps whose checks hold
     zf_record_cursors others;
     LLVMValueRef v_turns;    ///< slot (i32): inner turns that follow the step
     LLVMValueRef v_elements; ///< slot (i32): of the step so far
+    LLVMValueRef v_site;     ///< slot (i32), where a step comes to one site at most, and all share their slots: its number
     guessed_site sites[ZF_RECORD_SITES];
     waiting waits[REQUIRES];
     uint32_t wait_count;
@@ -68,61 +71,33 @@ static LLVMValueRef slot(zf_cg *cg, LLVMValueRef v, const char *name) {
     return v_slot;
 }
 
-// ---- The window -----------------------------------------------------------------------------------------------
+// ---- Kinds of guesses -----------------------------------------------------------------------------------------
 
-// Bytes from the cursor on in shared memory: two halves of the stream, counted from the 16 bytes in which the chunk begins, and
-// in registers the half behind them, so that nobody waits for it. A step may read what lies there; what else it took, it read
-// wrong. Wider elements have no window: each is read once, or few times, and lanes read neighbours.
-
-enum { LOADED = 16, HALVES = 2 };
-
-static bool has_window(const zf_record_program *program) { return program->cursor.port->type.kind == ZF_K_U8; }
+bool zf_record_is_wide(const zf_record_program *program) {
+    bool one = program->cursor.port != NULL && program->inner == NULL && program->other_count == 0;
+    bool long_steps = program->most > 1 || !program->copies_back; // a step that is one copy has few bytes
+    return one && long_steps && zf_record_has_window(program) && !zf_record_is_consecutive(program);
+}
 
 uint32_t zf_records_guess_bytes(const zf_record_program *program, uint32_t wave) {
-    return has_window(program) ? HALVES * LOADED * wave : 0;
+    return zf_record_window_bytes(program, wave) + (zf_record_is_wide(program) ? 2 * wave : 0);
 }
 
 bool zf_record_is_consecutive(const zf_record_program *program) {
-    return program->cursor.port != NULL && program->cursor.fixed && program->inner == NULL && program->cursor.least <= LOADED;
+    return program->cursor.port != NULL && program->cursor.fixed && program->inner == NULL &&
+           program->cursor.least <= ZF_RECORD_LOADED;
 }
 
 uint32_t zf_records_guess_steps(const zf_record_program *program, uint32_t wave) {
     uint32_t least = program->cursor.least;
-    if (zf_record_is_consecutive(program)) return wave;
+    if (zf_record_is_consecutive(program) || zf_record_is_wide(program)) return wave;
     if (program->inner != NULL && program->inner_least < least) least = program->inner_least;
     return (wave + least - 1) / least;
 }
 
-static LLVMTypeRef loaded_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, LOADED / 4); }
-
-static LLVMValueRef load_half(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_half) {
-    zf_cg *cg = r->cg;
-    LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, v_half, zf_cg_i32(cg, cg->wave)), r->v_lane); // in pieces of a lane
-    LLVMValueRef v_last = zf_cg_last(cg, zf_cg_add(cg, s->v_total, wide(cg, s->v_skew)));
-    v_last = LLVMBuildLShr(cg->builder, v_last, zf_cg_i64(cg, 4), "");
-    v_at = zf_cg_clamp(cg, wide(cg, v_at), v_last, "bytes of a window");
-    LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_and(cg, v_first, zf_cg_i64(cg, ~(uint64_t)(LOADED - 1))));
-    return zf_cg_load(cg, loaded_type(cg), zf_cg_at(cg, loaded_type(cg), v_from, v_at), LOADED);
-}
-
-static void store_half(zf_records *r, LLVMValueRef v_half, LLVMValueRef v) {
-    zf_cg *cg = r->cg;
-    LLVMValueRef v_at = zf_cg_mul(cg, zf_cg_and(cg, v_half, zf_cg_i32(cg, HALVES - 1)), zf_cg_i32(cg, cg->wave));
-    v_at = zf_cg_add(cg, v_at, r->v_lane);
-    zf_cg_store(cg, v, zf_cg_at(cg, loaded_type(cg), r->v_window, wide(cg, v_at)), LOADED);
-}
-
 void zf_records_guess_begin(zf_records *r) {
-    zf_cg *cg = r->cg;
-    zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
-    r->v_windows = slot(cg, zf_cg_i32(cg, 0), "windows");
-    if (!has_window(&r->program)) return;
-    LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
-    s->v_skew = zf_cg_and(cg, zf_cg_resize(cg, v_first, cg->ty_i32, false), zf_cg_i32(cg, LOADED - 1));
-    s->window_bytes = zf_records_guess_bytes(&r->program, cg->wave);
-    r->v_loaded = slot(cg, zf_cg_i32(cg, UINT32_MAX - 1), "loaded");
-    r->v_ahead = slot(cg, LLVMConstNull(loaded_type(cg)), "ahead");
+    r->v_windows = slot(r->cg, zf_cg_i32(r->cg, 0), "windows");
+    zf_records_window_begin(r);
 }
 
 void zf_records_guess_end(zf_records *r) {
@@ -130,38 +105,6 @@ void zf_records_guess_end(zf_records *r) {
     LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)),
                                      zf_cg_i64(cg, (uint64_t)TURNS * zf_records_guess_steps(&r->program, cg->wave)));
     zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, wide(cg, load(cg, r->chunk->v_work)), v_turns), "turns of loops");
-}
-
-// Brings the window to v_at (i32). Returns the position (i32) up to which steps may read.
-static LLVMValueRef move_window(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_at) {
-    zf_cg *cg = r->cg;
-    if (!has_window(&r->program)) return zf_cg_resize(cg, s->v_total, cg->ty_i32, false);
-    uint32_t half = LOADED * cg->wave;
-    LLVMBasicBlockRef bb_move = zf_cg_block(cg, "window"), bb_far = zf_cg_block(cg, "window_far"),
-                      bb_near = zf_cg_block(cg, "window_near"), bb_moved = zf_cg_block(cg, "window_moved"),
-                      bb_there = zf_cg_block(cg, "window_there");
-    LLVMValueRef v_one = zf_cg_i32(cg, 1),
-                 v_half = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_at, s->v_skew), zf_cg_i32(cg, half), "");
-    LLVMValueRef v_behind = zf_cg_add(cg, v_half, v_one), v_loaded = load(cg, r->v_loaded);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_half, v_loaded), bb_move, bb_there);
-    zf_cg_enter(cg, bb_move);
-    zf_simt_barrier_warp(r->lower, "bytes of a window that are read before those in their place");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_half, zf_cg_add(cg, v_loaded, v_one)), bb_near, bb_far);
-    zf_cg_enter(cg, bb_near);
-    store_half(r, v_behind, load(cg, r->v_ahead));
-    zf_cg_br(cg, bb_moved);
-    zf_cg_enter(cg, bb_far);
-    store_half(r, v_half, load_half(r, s, v_half));
-    store_half(r, v_behind, load_half(r, s, v_behind));
-    zf_cg_br(cg, bb_moved);
-    zf_cg_enter(cg, bb_moved);
-    LLVMBuildStore(cg->builder, load_half(r, s, zf_cg_add(cg, v_behind, v_one)), r->v_ahead);
-    LLVMBuildStore(cg->builder, v_half, r->v_loaded);
-    zf_simt_barrier_warp(r->lower, "bytes of a window before those who read them");
-    zf_cg_br(cg, bb_there);
-    zf_cg_enter(cg, bb_there);
-    LLVMValueRef v_end = zf_cg_mul(cg, zf_cg_add(cg, v_behind, v_one), zf_cg_i32(cg, half));
-    return zf_cg_sub(cg, v_end, s->v_skew);
 }
 
 // ---- The step -------------------------------------------------------------------------------------------------
@@ -178,6 +121,7 @@ static void guess_site(struct zf_guess *g, uint32_t number) {
     zf_chunk_note(g->r->chunk, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
     LLVMBuildStore(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i32(cg, 0)), s->v_some);
     LLVMBuildStore(cg->builder, v_before, s->v_before);
+    if (g->v_site != NULL) LLVMBuildStore(cg->builder, zf_cg_i32(cg, number), g->v_site);
     if (site->form.kind == ZF_REGION_BACK) { // it is known to fit
         LLVMBuildStore(cg->builder, zf_cg_resize(cg, what.v_distance, cg->ty_i32, false), s->v_distance);
         words = 0;
@@ -274,8 +218,20 @@ static void enter_turns(struct zf_guess *g, const zf_stmt *loop) {
     LLVMBuildStore(cg->builder, v_turns, g->v_turns);
 }
 
+// The rest of the step is for all lanes together. Nothing is built of it, so LLVM removes what only leads here.
+static void leave_open(zf_records *r) {
+    zf_cg_br(r->cg, r->chunk->bb_stop);
+    zf_cg_enter(r->cg, zf_cg_block(r->cg, "never"));
+}
+
 bool zf_records_guess_statement(zf_records *r, const zf_stmt *stmt) {
     int32_t site = zf_records_site(r, stmt);
+    if (zf_record_is_walked(&r->program, stmt)) {
+        for (uint32_t k = 0; k < r->program.walked_count; k++) {
+            if (stmt == r->program.walked[k]) leave_open(r);
+        }
+        return true;
+    }
     if (stmt == r->program.inner)
         enter_turns(r->guess, stmt);
     else if (stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP)
@@ -289,6 +245,13 @@ bool zf_records_guess_statement(zf_records *r, const zf_stmt *stmt) {
     return true;
 }
 
+// Whether a step has one record at most, whatever its site: sites share their slots.
+static bool sites_share(const zf_record_program *program) {
+    bool shares = program->most == 1 && !program->copies && program->inner == NULL;
+    for (uint32_t s = 0; s < program->site_count; s++) shares = shares && !program->sites[s].takes_position;
+    return shares;
+}
+
 // Slots of a site that was not come to are undefined, so that ways that lead past it cost nothing.
 static void begin_slots(struct zf_guess *g) {
     zf_cg *cg = g->r->cg;
@@ -296,7 +259,12 @@ static void begin_slots(struct zf_guess *g) {
     g->wait_count = 0;
     g->v_elements = slot(cg, zf_cg_i32(cg, 0), "elements");
     g->v_turns = slot(cg, zf_cg_i32(cg, 0), "turns");
+    g->v_site = sites_share(&g->r->program) ? zf_cg_alloca(cg, cg->ty_i32, "site") : NULL;
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
+        if (g->v_site != NULL && s > 0) {
+            g->sites[s] = g->sites[0];
+            continue;
+        }
         g->sites[s] = (guessed_site){.v_some = slot(cg, v_no, "some"), .v_before = zf_cg_alloca(cg, cg->ty_i32, "before")};
         g->sites[s].v_distance = zf_cg_alloca(cg, cg->ty_i32, "distance");
         for (uint32_t k = 0; k < ZF_RECORD_WORDS; k++) g->sites[s].v_words[k] = zf_cg_alloca(cg, cg->ty_i64, "word");
@@ -316,6 +284,7 @@ static void forget_slots(struct zf_guess *g) {
     zf_cg *cg = g->r->cg;
     forget(cg, g->v_elements);
     forget(cg, g->v_turns);
+    if (g->v_site != NULL) forget(cg, g->v_site);
     for (uint32_t s = 0; s < g->r->program.site_count; s++) {
         forget(cg, g->sites[s].v_some);
         forget(cg, g->sites[s].v_before);
@@ -334,6 +303,7 @@ static LLVMValueRef decided(struct zf_guess *g, const zf_chunk_stream *s, LLVMVa
     zf_cg *cg = g->r->cg;
     LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, load(cg, s->v_at), v_known);
     v_in = zf_cg_within(cg, v_in, "bytes of a window that a step read");
+    if (g->sketches) return v_next; // the step is built once more
     v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, load(cg, g->r->chunk->notes->v_failed)));
     return zf_cg_select(cg, v_in, v_next, zf_cg_i32(cg, UNDECIDED));
 }
@@ -349,9 +319,9 @@ static void take_turns(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span 
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), chunk->v_work);
 }
 
-// Builds the step from v_at on, by the lanes apart; the window has bytes up to v_known. Returns the distance from v_at to the
-// next step (i32), UNDECIDED or LAST.
-static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_known) {
+// Builds the step v_away (i32) from v_at on, by the lanes apart; the window has bytes up to v_known. Returns the distance from
+// v_at to the next step (i32), UNDECIDED or LAST.
+static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_away, LLVMValueRef v_known) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     zf_chunk *chunk = r->chunk;
@@ -363,12 +333,11 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
                       bb_last = zf_cg_block(cg, "guess_last"), bb_open = zf_cg_block(cg, "undecided"),
                       bb_met = zf_cg_block(cg, "guessed");
     LLVMValueRef v_total = zf_cg_resize(cg, s->v_total, cg->ty_i32, false), v_left = zf_cg_sub(cg, v_total, v_at);
-    LLVMValueRef v_away = zf_cg_mul(cg, r->v_lane, zf_cg_i32(cg, g->stride));
     s->v_at = slot(cg, zf_cg_add(cg, v_at, zf_cg_umin(cg, v_away, v_left)), "guess_at");
     zf_record_cursors_enter(&g->others);
     r->lower->v_fail = slot(cg, zf_cg_i32(cg, ZF_NO_FAILURE), "guess_fail");
     chunk->v_work = slot(cg, zf_cg_i32(cg, TURNS), "guess_turns");
-    s->v_window = has_window(&r->program) ? r->v_window : NULL;
+    s->v_window = zf_record_has_window(&r->program) ? r->v_window : NULL;
     chunk->bb_stop = bb_open;
     chunk->env.env.counts_all = true;
     void (*work)(zf_cg *, zf_cg_env *, LLVMValueRef, zf_span) = chunk->env.env.work;
@@ -385,7 +354,7 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
     LLVMValueRef v_next = zf_cg_sub(cg, load(cg, s->v_at), v_at);
-    if (!has_window(&r->program)) // which bounds it
+    if (!zf_record_has_window(&r->program)) // which bounds it
         zf_chunk_note(chunk, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, ENTERS)), "steps that skip far"));
     if (!g->inner && r->program.inner != NULL) {
         LLVMValueRef v_enters = zf_cg_icmp(cg, LLVMIntNE, load(cg, g->v_turns), zf_cg_i32(cg, 0));
@@ -432,34 +401,49 @@ typedef struct chain {
     LLVMValueRef v_begin;    ///< i32: where its elements begin
     LLVMValueRef v_taken;    ///< set of lanes, of inner turns: those that are made
     LLVMValueRef v_last;     ///< i32: the last lane of the steps
+    LLVMValueRef v_away;     ///< i32: where that step begins
 } chain;
 
-// The steps of the first lane (a set of lanes), where v_goes_on (i1) says whether this lane's is followed by the one at v_next.
-// *v_last: the last of them.
-static LLVMValueRef steps_of(struct zf_guess *g, LLVMValueRef v_next, LLVMValueRef v_goes_on, LLVMValueRef *v_last) {
-    zf_records *r = g->r;
+// The lanes up to the first that does not go on (i1), which is *v_last. The last lane must not.
+static LLVMValueRef lanes_that_go_on(zf_records *r, LLVMValueRef v_goes_on, LLVMValueRef *v_last) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
-    LLVMValueRef v_one = LLVMConstInt(ty_set, 1, 0), v_first = zf_cg_i32(cg, 0);
-    if (zf_record_is_consecutive(&r->program)) {
-        LLVMValueRef v_ends = zf_simt_ballot(r->lower, zf_cg_not(cg, v_goes_on));
-        LLVMValueRef v_args[2] = {v_ends, zf_cg_i1(cg, true)}; // the last lane does not go on
-        LLVMValueRef v_lane = zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2);
-        *v_last = zf_cg_resize(cg, v_lane, cg->ty_i32, false);
-        LLVMValueRef v_end = zf_cg_and(cg, v_ends, LLVMBuildNeg(cg->builder, v_ends, "")); // its bit
-        return zf_cg_or(cg, v_end, zf_cg_sub(cg, v_end, v_one));
-    }
+    LLVMValueRef v_ends = zf_simt_ballot(r->lower, zf_cg_not(cg, v_goes_on));
+    LLVMValueRef v_args[2] = {v_ends, zf_cg_i1(cg, true)};
+    LLVMValueRef v_lane = zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2);
+    *v_last = zf_cg_resize(cg, v_lane, cg->ty_i32, false);
+    LLVMValueRef v_end = zf_cg_and(cg, v_ends, LLVMBuildNeg(cg->builder, v_ends, "")); // its bit
+    return zf_cg_or(cg, v_end, zf_cg_sub(cg, v_end, LLVMConstInt(ty_set, 1, 0)));
+}
+
+// For every lane the steps that follow its own among the elements of as many lanes (a set), where v_goes_on (i1) says whether
+// its own is followed by the one at v_next (i32, a lane). *v_last: the last of them.
+static LLVMValueRef steps_behind(zf_records *r, LLVMValueRef v_next, LLVMValueRef v_goes_on, uint32_t least,
+                                 LLVMValueRef *v_last) {
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty_set = zf_simt_set_type(cg);
     LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, ty_set, false);
-    LLVMValueRef v_steps = LLVMBuildShl(cg->builder, v_one, v_lane, "");
+    LLVMValueRef v_steps = LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 1, 0), v_lane, "");
     // The last step of these bytes is followed by itself: nothing is added to its set any more.
     LLVMValueRef v_to = zf_cg_select(cg, v_goes_on, v_next, r->v_lane);
-    uint32_t least = g->inner ? r->program.inner_least : r->program.cursor.least;
     uint32_t steps = (cg->wave + least - 1) / least; // of a lane, in this window
     for (uint32_t known = 1; known < steps; known *= 2) {
         v_steps = zf_cg_or(cg, v_steps, zf_simt_shuffle(r->lower, v_steps, v_to));
         v_to = zf_simt_shuffle(r->lower, v_to, v_to);
     }
-    *v_last = zf_simt_shuffle(r->lower, v_to, v_first);
+    *v_last = v_to;
+    return v_steps;
+}
+
+// The steps of the first lane (a set of lanes), where v_goes_on (i1) says whether this lane's is followed by the one at v_next.
+// *v_last: the last of them.
+static LLVMValueRef steps_of(struct zf_guess *g, LLVMValueRef v_next, LLVMValueRef v_goes_on, LLVMValueRef *v_last) {
+    zf_records *r = g->r;
+    LLVMValueRef v_first = zf_cg_i32(r->cg, 0);
+    if (zf_record_is_consecutive(&r->program)) return lanes_that_go_on(r, v_goes_on, v_last);
+    uint32_t least = g->inner ? r->program.inner_least : r->program.cursor.least;
+    LLVMValueRef v_steps = steps_behind(r, v_next, v_goes_on, least, v_last);
+    *v_last = zf_simt_shuffle(r->lower, *v_last, v_first);
     return zf_simt_shuffle(r->lower, v_steps, v_first);
 }
 
@@ -478,6 +462,15 @@ static LLVMValueRef is_among(struct zf_guess *g, LLVMValueRef v_steps) {
     return zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_steps, v_lane, ""), cg->ty_i1, false);
 }
 
+static void place_elements(const struct zf_guess *g, chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_elements = zf_cg_select(cg, c->v_true, load(cg, g->v_elements), zf_cg_i32(cg, 0));
+    LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_elements, r->v_lane);
+    c->v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
+    c->v_begin = zf_cg_add(cg, load(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
+}
+
 static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
@@ -493,10 +486,8 @@ static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
         c.v_true = zf_cg_and(cg, c.v_true, zf_cg_within(cg, v_is, "turns of an inner loop"));
         c.v_taken = zf_simt_ballot(r->lower, c.v_true);
     }
-    LLVMValueRef v_elements = zf_cg_select(cg, c.v_true, load(cg, g->v_elements), zf_cg_i32(cg, 0));
-    LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_elements, r->v_lane);
-    c.v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
-    c.v_begin = zf_cg_add(cg, load(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
+    c.v_away = zf_cg_mul(cg, c.v_last, zf_cg_i32(cg, g->stride));
+    place_elements(g, &c);
     return c;
 }
 
@@ -505,18 +496,91 @@ static LLVMValueRef build_rounds(struct zf_guess *g, LLVMValueRef v_at, LLVMValu
     zf_records *r = g->r;
     bool consecutive = zf_record_is_consecutive(&r->program);
     struct zf_fault_sites *sites = r->cg->sites;
-    zf_record_cursors_begin(&g->others, r);
+    LLVMValueRef v_away = zf_cg_mul(r->cg, r->v_lane, zf_cg_i32(r->cg, g->stride));
     for (uint32_t round = 1; round < zf_record_cursors_rounds(&r->program); round++) {
         r->cg->sites = NULL; // the last round has the same checks, which are judged there
         begin_slots(g);
-        LLVMValueRef v_next = build_step(g, v_at, v_known), v_true = NULL, v_last;
+        LLVMValueRef v_next = build_step(g, v_at, v_away, v_known), v_true = NULL, v_last;
         if (!consecutive) v_true = is_among(g, steps_of(g, v_next, leads_on(g, v_next), &v_last));
         zf_record_cursors_follow(&g->others, v_true, v_next);
         r->cg->sites = sites;
     }
     begin_slots(g);
-    return build_step(g, v_at, v_known);
+    return build_step(g, v_at, v_away, v_known);
 }
+
+// ---- Wide windows ---------------------------------------------------------------------------------------------
+
+// Steps are short, and few of the bytes begin one. Lanes look for lengths first, at several places each: LLVM removes
+// what a sketch makes besides. The places of true steps come to shared memory in their order; then each lane builds one of them.
+// Nothing rests on the sketches but which steps are built: a step that is not followed by the next lane's is the last.
+
+// Where the steps of the first place begin, as far as sketches know (i32; a lane without one: 0), and how many there are (i32).
+static LLVMValueRef find_places(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_known, LLVMValueRef *v_count) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMTypeRef ty_set = zf_simt_set_type(cg), ty_place = LLVMInt16TypeInContext(cg->context);
+    LLVMValueRef v_wave = zf_cg_i32(cg, cg->wave), v_zero = zf_cg_i32(cg, 0), v_steps[WIDE], v_exit[WIDE];
+    struct zf_fault_sites *sites = cg->sites;
+    cg->sites = NULL; // the same checks are judged where the steps are built
+    g->sketches = true;
+    for (uint32_t k = 0; k < WIDE; k++) {
+        LLVMValueRef v_first = zf_cg_i32(cg, k * cg->wave), v_last;
+        begin_slots(g);
+        LLVMValueRef v_next = build_step(g, v_at, zf_cg_add(cg, r->v_lane, v_first), v_known);
+        LLVMValueRef v_to = zf_cg_sub(cg, v_next, v_first), v_in = zf_cg_icmp(cg, LLVMIntULT, v_to, v_wave);
+        v_steps[k] = steps_behind(r, v_to, v_in, r->program.cursor.least, &v_last);
+        v_exit[k] = zf_simt_shuffle(r->lower, v_next, v_last);
+    }
+    g->sketches = false;
+    cg->sites = sites;
+    LLVMValueRef v_places = zf_cg_byte_at(cg, r->v_window, zf_record_window_bytes(&r->program, cg->wave)), v_entry = v_zero;
+    LLVMValueRef v_below = zf_simt_lanes_below(cg, r->v_lane);
+    *v_count = v_zero;
+    zf_simt_barrier_warp(r->lower, "places that are read before others");
+    for (uint32_t k = 0; k < WIDE; k++) {
+        LLVMValueRef v_here = zf_cg_sub(cg, v_entry, zf_cg_i32(cg, k * cg->wave));
+        LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_here, v_wave),
+                     v_lane = zf_cg_and(cg, v_here, zf_cg_i32(cg, cg->wave - 1));
+        LLVMValueRef v_set = zf_cg_select(cg, v_in, zf_simt_shuffle(r->lower, v_steps[k], v_lane), LLVMConstNull(ty_set));
+        v_entry = zf_cg_select(cg, v_in, zf_simt_shuffle(r->lower, v_exit[k], v_lane), v_entry);
+        LLVMValueRef v_rank = zf_cg_add(cg, *v_count, zf_simt_count_lanes(cg, zf_cg_and(cg, v_set, v_below)));
+        LLVMValueRef v_is = zf_cg_and(cg, is_among(g, v_set), zf_cg_icmp(cg, LLVMIntULT, v_rank, v_wave));
+        LLVMBasicBlockRef bb_put = zf_cg_block(cg, "place"), bb_done = zf_cg_block(cg, "placed");
+        zf_cg_cond_br(cg, v_is, bb_put, bb_done);
+        zf_cg_enter(cg, bb_put);
+        LLVMValueRef v_place = zf_cg_resize(cg, zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, k * cg->wave)), ty_place, false);
+        zf_cg_store(cg, v_place, zf_cg_at(cg, ty_place, v_places, wide(cg, v_rank)), 2);
+        zf_cg_br(cg, bb_done);
+        zf_cg_enter(cg, bb_done);
+        *v_count = zf_cg_add(cg, *v_count, zf_simt_count_lanes(cg, v_set));
+    }
+    *v_count = zf_cg_umin(cg, *v_count, v_wave);
+    zf_simt_barrier_warp(r->lower, "places before those who read them");
+    LLVMValueRef v_own = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, r->v_lane, *v_count), r->v_lane, v_zero);
+    v_own = zf_cg_load(cg, ty_place, zf_cg_at(cg, ty_place, v_places, wide(cg, v_own)), 2);
+    return zf_cg_resize(cg, v_own, cg->ty_i32, false);
+}
+
+static chain follow_wide(struct zf_guess *g, LLVMValueRef v_at, LLVMValueRef v_known) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    LLVMValueRef v_count, v_place = find_places(g, v_at, v_known, &v_count);
+    begin_slots(g);
+    LLVMValueRef v_next = build_step(g, v_at, v_place, v_known), v_behind = zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, 1));
+    LLVMValueRef v_follows = zf_simt_shuffle(r->lower, v_place, zf_cg_and(cg, v_behind, zf_cg_i32(cg, cg->wave - 1)));
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_behind, v_count), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_next, v_follows);
+    v_is = zf_cg_holds(cg, ZF_SITE_CHECK, v_is, "steps that follow each other");
+    chain c = {.v_steps = NULL};
+    c.v_steps = lanes_that_go_on(r, zf_cg_and(cg, v_goes_on, v_is), &c.v_last);
+    c.v_next = zf_simt_shuffle(r->lower, v_next, c.v_last);
+    c.v_away = zf_simt_shuffle(r->lower, v_place, c.v_last);
+    c.v_true = zf_cg_and(cg, is_among(g, c.v_steps), zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, UNDECIDED)));
+    place_elements(g, &c);
+    return c;
+}
+
+// ---- Checks that waited ---------------------------------------------------------------------------------------
 
 // Whether what a `require` waits for holds, at the position that is known now (i1).
 static LLVMValueRef holds(struct zf_guess *g, const waiting *w, const chain *c) {
@@ -614,6 +678,25 @@ static void number_records(zf_records *r, LLVMValueRef v_some, LLVMValueRef v_be
     *v_made = zf_cg_add(cg, *v_made, zf_simt_count_lanes(cg, v_all));
 }
 
+// The same where sites share their slots.
+static void put_shared(struct zf_guess *g, const chain *c) {
+    zf_records *r = g->r;
+    zf_cg *cg = r->cg;
+    const guessed_site *site = &g->sites[0];
+    LLVMValueRef v_made = load(cg, r->v_made), v_number = v_made, v_some = zf_cg_and(cg, c->v_true, load(cg, site->v_some));
+    LLVMBasicBlockRef bb_put = zf_cg_block(cg, "put"), bb_done = zf_cg_block(cg, "put_done");
+    zf_record_what what;
+    number_records(r, v_some, zf_simt_lanes_below(cg, r->v_lane), &v_number, &v_made);
+    zf_cg_cond_br(cg, v_some, bb_put, bb_done);
+    zf_cg_enter(cg, bb_put);
+    for (uint32_t k = 0; k + 1 < r->program.words; k++) what.v_words[k] = load(cg, site->v_words[k]);
+    zf_records_put_term(r, load(cg, g->v_site), &what, c->v_begin, v_number);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+    LLVMBuildStore(cg->builder, v_made, r->v_made);
+    zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
+}
+
 static void put_records(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
@@ -671,12 +754,15 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
     zf_cg *cg = r->cg;
     struct zf_guess g = {.r = r, .inner = inner, .stride = zf_record_is_consecutive(&r->program) ? r->program.cursor.least : 1};
     const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
-    LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = move_window(r, s, v_at);
-    chain c = follow(&g, build_rounds(&g, v_at, v_known));
+    LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = zf_records_move_window(r, s, v_at);
+    zf_record_cursors_begin(&g.others, r);
+    chain c = zf_record_is_wide(&r->program) ? follow_wide(&g, v_at, v_known) : follow(&g, build_rounds(&g, v_at, v_known));
     check_steps(&g, &c);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, load(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
     if (inner && has_direct(r))
         store_turns(&g, &c);
+    else if (g.v_site != NULL)
+        put_shared(&g, &c);
     else
         put_records(&g, &c);
     if (inner) {
@@ -696,6 +782,6 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
     zf_cg_enter(cg, bb_other);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, c.v_next, zf_cg_i32(cg, LAST)), bb_done, bb_open);
     zf_cg_enter(cg, bb_open); // the last of them is undecided
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, zf_cg_mul(cg, c.v_last, zf_cg_i32(cg, g.stride))), v_cursor);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, c.v_away), v_cursor);
     zf_cg_br(cg, bb_walk);
 }

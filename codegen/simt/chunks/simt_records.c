@@ -131,10 +131,11 @@ static LLVMValueRef offset_of(const zf_records *r, const zf_record_site *site, c
 }
 
 // Has the first source of a record that copies from the output brought near, before its elements are made: other chunks have
-// pushed it out of the caches. Where lanes walk by other ways than a step each, the walk takes longer than such a load.
+// pushed it out of the caches. Where lanes do not have a true step each, the walk takes longer than such a load.
 static void prefetch_source(const zf_records *r, LLVMValueRef v_offset, LLVMValueRef v_begin) {
     zf_cg *cg = r->cg;
-    if (!r->guesses || !zf_record_is_consecutive(&r->program) || !zf_simt_prefetches(cg)) return;
+    bool each = zf_record_is_consecutive(&r->program) || zf_record_is_wide(&r->program);
+    if (!r->guesses || !each || !zf_simt_prefetches(cg)) return;
     LLVMValueRef v_at = zf_cg_mul(cg, wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
     zf_simt_prefetch(cg, zf_cg_at_sink(cg, cg->ty_i8, r->v_out, zf_cg_add(cg, v_at, v_offset)));
 }
