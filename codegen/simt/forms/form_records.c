@@ -10,7 +10,6 @@
 #include "codegen/simt/simt_choices.h"
 
 enum {
-    THREADS = 128,
     REGISTERS = 64,         // so that 32 warps of a multiprocessor run at once
     REGISTERS_SEVERAL = 96, // few chunks have fewer: their code spills nothing
     MOST_WARPS = 8,         // of a chunk
@@ -107,8 +106,8 @@ zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel
     shape.registers = warps > 1 ? REGISTERS_SEVERAL : REGISTERS;
     if (warps > 1) return shape;
     shape.array_bytes = array_bytes(plan, kernel, &program);
-    uint32_t usual = shape.array_bytes > 0 ? wave : THREADS; // as many chunks as there is shared memory for
-    shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, usual), each);
+    // A warp's place in shared memory is known where it is a thread block, as many of which run as there is memory for.
+    shape.threads = threads_within(plan, zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, wave), each);
     shape.tiles = shape.threads / wave;
     shape.shared_bytes = shape.tiles * each;
     if (shape.array_bytes > 0) shape.registers = registers_beside(shape.threads, shape.shared_bytes);
