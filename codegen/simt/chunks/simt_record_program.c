@@ -605,6 +605,27 @@ static bool take_one_loop(const zf_plan *plan, const zf_kernel *kernel, look *l)
     return out->inner == NULL || out->cursor.port != NULL;
 }
 
+static bool see_array(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *none = visitor->user;
+    *none = *none && (stmt->local == NULL || stmt->local->kind != ZF_L_ARRAY);
+    return *none;
+}
+
+// A program of one loop whose steps are guessed as far as records say them, and else walked. One that copies has records of all
+// steps instead.
+static bool take_mixed(const zf_plan *plan, const zf_kernel *kernel, const zf_stmt *loop, zf_record_program *out) {
+    zf_record_program program = {.words = 1, .loop = loop};
+    look l = {.inst = plan->graph->nodes[kernel->root].inst, .program = &program, .fits = true, .mixes = true};
+    if (!take_one_loop(plan, kernel, &l) || program.cursor.port == NULL || program.site_count == 0) return false;
+    program.own_arrays = true;
+    for (const zf_stmt *stmt = l.inst->decode.stmts; stmt != loop; stmt = stmt->next) {
+        zf_visitor visitor = {.user = &program.own_arrays, .stmt = see_array};
+        visit_one(&visitor, stmt);
+    }
+    *out = program;
+    return true;
+}
+
 bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_record_program *out) {
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
     const zf_inst *inst = node->inst;
@@ -629,6 +650,7 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
         l = (look){.inst = inst, .program = out, .fits = true};
     }
     if (take_all_sites(&l) && !copies_from_memory(plan, kernel, out)) refuse(&l, "it copies from a stream that is not in memory");
+    if (loop != NULL && !out->copies && take_mixed(plan, kernel, loop, out)) return true;
     if (why != NULL) out->why = why;
     if (out->why == NULL) out->why = "it emits outside of one loop";
     return l.fits;

@@ -35,7 +35,7 @@ static uint32_t default_of(const zf_record_program *program) {
 
 // Local arrays of a program without the one loop; in front of one loop few are ever read in it.
 static uint32_t array_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
-    return program->loop == NULL ? zf_simt_arrays_bytes(plan, kernel) : 0;
+    return (program->loop == NULL || program->walked_count > 0) && !program->own_arrays ? zf_simt_arrays_bytes(plan, kernel) : 0;
 }
 
 static uint32_t bytes_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, uint32_t way,
@@ -47,6 +47,7 @@ static uint32_t way_of(const zf_plan *plan, const zf_kernel *kernel, const zf_re
     uint32_t usual = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, 1) > 1 ? most_of(program) : default_of(program);
     uint32_t most = most_of(program), way = zf_choice_value(&kernel->choice, ZF_CHOICE_RECORDS, usual);
     if (way > most) way = most;
+    if (way == TOGETHER && program->walked_count > 0) way = NONE; // no records of all steps
     while (way != NONE && bytes_of(plan, kernel, program, way, 1) > plan->target->shared_bytes) way--;
     return way;
 }
@@ -64,7 +65,7 @@ static uint32_t default_warps(const zf_plan *plan, const zf_kernel *kernel) {
 
 // The warps of a chunk, as many as there is shared memory for.
 static uint32_t warps_of(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program) {
-    if (program->loop == NULL) return 1;
+    if (program->loop == NULL || program->walked_count > 0) return 1;
     uint32_t way = way_of(plan, kernel, program);
     uint32_t usual = zf_is_chosen(&kernel->choice, ZF_CHOICE_THREADS) ? 1 : default_warps(plan, kernel);
     uint32_t warps = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, usual);
@@ -111,6 +112,7 @@ zf_simt_shape zf_form_records_shape(const zf_plan *plan, const zf_kernel *kernel
     shape.tiles = shape.threads / wave;
     shape.shared_bytes = shape.tiles * each;
     if (shape.array_bytes > 0) shape.registers = registers_beside(shape.threads, shape.shared_bytes);
+    if (program.own_arrays && zf_simt_arrays_bytes(plan, kernel) > 0) shape.array_bytes = each; // where the records are
     return shape;
 }
 
@@ -118,10 +120,15 @@ void zf_form_allow_records(const zf_plan *plan, const zf_kernel *kernel, zf_choi
     zf_record_program program;
     if (!zf_record_program_of(plan, kernel, &program)) return;
     uint32_t most = most_of(&program);
-    zf_choice_allow_up_to(space, ZF_CHOICE_RECORDS, most);
+    if (program.walked_count > 0) {
+        zf_choice_allow(space, ZF_CHOICE_RECORDS, NONE);
+        zf_choice_allow(space, ZF_CHOICE_RECORDS, GUESSED);
+    } else {
+        zf_choice_allow_up_to(space, ZF_CHOICE_RECORDS, most);
+    }
     zf_choose(&space->defaults, ZF_CHOICE_RECORDS, default_of(&program));
     for (uint32_t warps = 1; warps <= MOST_WARPS; warps *= 2) {
-        if (warps > 1 && program.loop == NULL) break;
+        if (warps > 1 && (program.loop == NULL || program.walked_count > 0)) break;
         if (warps > 1 && bytes_of(plan, kernel, &program, most, warps) > plan->target->shared_bytes) break;
         zf_choice_allow(space, ZF_CHOICE_WARPS, warps);
     }
@@ -158,7 +165,9 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
     uint32_t way = fits ? way_of(plan, kernel, &program) : NONE;
     bool consecutive = way == GUESSED && zf_record_is_consecutive(&program);
     bool bytes = way == GUESSED && program.cursor.port->type.kind == ZF_K_U8;
-    out->walk = consecutive       ? "its lanes walk a step each, and records say what they emit"
+    bool mixed = way == GUESSED && program.walked_count > 0;
+    out->walk = mixed             ? "its lanes guess steps at consecutive bytes, and all lanes walk what no record says"
+                : consecutive     ? "its lanes walk a step each, and records say what they emit"
                 : bytes           ? "its lanes guess steps at consecutive bytes, and records say what they emit"
                 : way == GUESSED  ? "its lanes guess steps at consecutive elements, and records say what they emit"
                 : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
@@ -178,9 +187,10 @@ typedef struct walk {
     zf_records records;
     bool (*statement)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt); ///< of chunks in general
     LLVMBasicBlockRef bb_none;                                             ///< behind the chunk
-    zf_cg_put_off put_off;                                                 ///< what all lanes walk together checks
-    zf_cg_frame frame;   ///< as the last statement had it, for the elements that are made behind it
-    const zf_stmt *read; ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
+    LLVMValueRef v_walks;  ///< slot (i1), of a program with steps that no record says: the next step is walked; or NULL
+    zf_cg_put_off put_off; ///< what all lanes walk together checks
+    zf_cg_frame frame;     ///< as the last statement had it, for the elements that are made behind it
+    const zf_stmt *read;   ///< a statement that reads the output, in front of which all elements were made; NULL: none yet
 } walk;
 
 static const char walked[] = "a walked step";
@@ -214,6 +224,9 @@ static void append(zf_records *r, uint32_t number) {
     zf_records_end(r, zf_cg_add(cg, v_end, v_count));
 }
 
+// Records that a step appends, at most.
+static uint32_t room_of(const zf_records *r) { return r->guesses ? r->cg->wave * r->program.most : r->program.most; }
+
 // Makes the tiles that are whole, or, if v_last (i1), all elements. Leaves by bb_stop where one failed.
 static void make_tiles(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg *cg = r->cg;
@@ -232,12 +245,12 @@ static void walked_together(zf_cg *cg) {
     cg->put_off = NULL;
 }
 
-// The same for a program that emits anywhere. Lanes make elements apart, each with local arrays of its own.
-static void make_elements(zf_records *r, bool last) {
+// The same where the walk has local arrays. Lanes make elements apart, each with local arrays of its own.
+static void make_elements(zf_records *r, LLVMValueRef v_last) {
     zf_cg *cg = r->cg;
     struct zf_cg_together *together = cg->together;
     cg->together = NULL;
-    make_tiles(r, zf_cg_i1(cg, last), r->program.most);
+    make_tiles(r, v_last, room_of(r));
     cg->together = together;
 }
 
@@ -279,7 +292,7 @@ static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt)
         return true;
     }
     if (zf_record_reads(stmt) && (w->read == NULL || !zf_record_is_within(stmt, w->read))) {
-        make_elements(r, true);
+        make_elements(r, zf_cg_i1(r->cg, true));
         w->read = stmt;
     }
     if (!is_loop(stmt)) return false;
@@ -295,7 +308,7 @@ static void end_turn(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *loop) {
     for (uint32_t s = 0; s < r->program.site_count; s++) {
         if (!zf_record_is_within(r->program.sites[s].stmt, loop)) continue;
         r->frame = frame;
-        make_elements(r, false);
+        make_elements(r, zf_cg_i1(r->cg, false));
         return;
     }
 }
@@ -358,8 +371,74 @@ static void walk_step(zf_records *r, LLVMBasicBlockRef bb_next, LLVMBasicBlockRe
     zf_cg_br(cg, bb_next);
 }
 
-// Records that a step appends, at most.
-static uint32_t room_of(const zf_records *r) { return r->guesses ? r->cg->wave * r->program.most : r->program.most; }
+// All lanes walk a step, of which every element was made before, and store its elements at once. Where no record could say what
+// it emits, the next step is walked as well: such steps often follow each other, and a guess of them would be in vain.
+static void walk_one(walk *w, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done) {
+    zf_records *r = &w->records;
+    zf_cg *cg = r->cg;
+    const zf_stmt *loop = r->program.loop;
+    LLVMBasicBlockRef bb_body = zf_cg_block(cg, "walk"), bb_ends = zf_cg_block(cg, "walk_ends"),
+                      bb_walked = zf_cg_block(cg, "walk_done");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), w->v_walks);
+    LLVMValueRef v_go = loop->kind == ZF_S_WHILE ? zf_cg_expr(cg, r->frame, loop->value).v : zf_cg_i1(cg, true);
+    zf_cg_cond_br(cg, v_go, bb_body, bb_ends);
+    zf_cg_enter(cg, bb_body);
+    cg->sites_in = walked;
+    zf_cg_loop_body(cg, r->frame, loop, bb_ends, bb_walked);
+    cg->sites_in = NULL;
+    zf_cg_br(cg, bb_walked);
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMBasicBlockRef bb = k == 0 ? bb_walked : bb_ends;
+        LLVMMoveBasicBlockAfter(bb, zf_cg_here(cg));
+        zf_cg_enter(cg, bb);
+        LLVMValueRef v_end = zf_cg_resize(cg, zf_chunk_emitted(r->chunk), cg->ty_i32, false);
+        LLVMBuildStore(cg->builder, v_end, r->v_end);
+        LLVMBuildStore(cg->builder, v_end, r->v_tile);
+        if (r->program.own_arrays) zf_records_window_anew(r);
+        zf_cg_br(cg, k == 0 ? bb_next : bb_done);
+    }
+}
+
+// One warp guesses steps, and makes their elements before it walks one.
+static void walk_mixed(walk *w) {
+    zf_records *r = &w->records;
+    zf_cg *cg = r->cg;
+    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "steps"), bb_guess = zf_cg_block(cg, "guesses"),
+                      bb_walk = zf_cg_block(cg, "step"), bb_next = zf_cg_block(cg, "step_done"),
+                      bb_open = zf_cg_block(cg, "step_open"), bb_done = zf_cg_block(cg, "steps_done"),
+                      bb_drain = zf_cg_block(cg, "tiles"), bb_end = zf_cg_block(cg, "walked");
+    LLVMValueRef v_over = zf_cg_alloca(cg, cg->ty_i1, "over");
+    w->v_walks = zf_cg_alloca(cg, cg->ty_i1, "walks");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), w->v_walks);
+    zf_cg_br(cg, bb_head);
+    zf_cg_enter(cg, bb_head);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_over);
+    zf_cg_cond_br(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, w->v_walks, ""), bb_walk, bb_guess);
+    zf_cg_enter(cg, bb_guess);
+    zf_records_guess(r, false, bb_open, bb_next, bb_done);
+    LLVMMoveBasicBlockAfter(bb_walk, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_walk);
+    walk_one(w, bb_head, bb_done);
+    LLVMMoveBasicBlockAfter(bb_open, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_open);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), w->v_walks);
+    zf_cg_br(cg, bb_next);
+    LLVMMoveBasicBlockAfter(bb_done, bb_open);
+    zf_cg_enter(cg, bb_done);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_over);
+    zf_cg_br(cg, bb_next);
+    LLVMMoveBasicBlockAfter(bb_next, bb_done);
+    zf_cg_enter(cg, bb_next);
+    zf_cg_br(cg, bb_drain);
+    LLVMMoveBasicBlockAfter(bb_drain, bb_next);
+    zf_cg_enter(cg, bb_drain);
+    LLVMValueRef v_all =
+        zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, v_over, ""), LLVMBuildLoad2(cg->builder, cg->ty_i1, w->v_walks, ""));
+    make_elements(r, v_all);
+    zf_cg_cond_br(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, v_over, ""), bb_end, bb_head);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}
 
 // One warp walks, and makes the elements.
 static void walk_alone(zf_records *r) {
@@ -454,7 +533,9 @@ static void walk_loop(walk *w) {
         r->v_turns = zf_cg_alloca(cg, cg->ty_i32, "turns");
         LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), r->v_turns);
     }
-    if (r->warps > 1)
+    if (r->program.walked_count > 0)
+        walk_mixed(w);
+    else if (r->warps > 1)
         walk_apart(w);
     else
         walk_alone(r);
@@ -475,6 +556,12 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         return true;
     }
     if (r->guess != NULL && zf_records_guess_statement(r, stmt)) return true;
+    if (r->guess == NULL && w->v_walks != NULL) {
+        for (uint32_t k = 0; k < r->program.walked_count; k++) {
+            if (stmt == r->program.walked[k]) LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), w->v_walks);
+        }
+        return w->statement(cg, frame, stmt);
+    }
     int32_t site = r->guess == NULL ? zf_records_site(r, stmt) : -1;
     if (site < 0) return w->statement(cg, frame, stmt);
     append(r, (uint32_t)site);
@@ -508,6 +595,9 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     w.records.guesses = way_of(lower->plan, lower->kernel, &w.records.program) == GUESSED;
     w.records.warps = warps_of(lower->plan, lower->kernel, &w.records.program);
     if (w.records.warps > 1) lower->agree = agree;
+    zf_chunk_ops walk_ops = zf_form_warp_ops();
+    walk_ops.gives_up = true; // the slow path finds the failure
+    if (w.records.program.walked_count > 0) chunk->ops = &walk_ops;
     lower->chunk = chunk;
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
@@ -536,7 +626,7 @@ void zf_form_records_emit(zf_kernel_build *lower, const zf_simt_shape *shape) {
     zf_simt_arrays_end(lower);
     if (w.records.program.loop == NULL) {
         w.records.frame = &w.frame; // the body's own is no more
-        make_elements(&w.records, true);
+        make_elements(&w.records, zf_cg_i1(cg, true));
     }
     LLVMValueRef v_all = zf_cg_icmp(cg, LLVMIntEQ, zf_chunk_emitted(chunk), chunk->v_count);
     zf_records_require(&w.records, v_all, "elements of a chunk");
