@@ -83,7 +83,7 @@ class Forms(Case):
             "u8 = deflate": ("all lanes walk each step, and records", "outside of one loop"),
             "u8 = zstd": ("all lanes walk each step, and records", "outside of one loop"),
             "u8 = lz_split": ("its lanes walk a step each", None),
-            "i64 = orc_rle2": ("without records", "in a loop within a step"),
+            "i64 = orc_rle2": ("all lanes walk what no record says", None),
             "i64 = delta_binary_packed": ("without records", "outside of one loop"),
             "u32 = parquet_hybrid": ("without records", "ranges of expressions"),
         }

@@ -137,8 +137,9 @@ static void run_ways(run *r) {
     static const char *const records[] = {"on_std_lz4",     "on_std_snappy",   "on_std_packbits", "on_std_byte_rle",
                                           "on_std_rle1",    "on_std_lz_split", "on_window",       "on_mixed_turns",
                                           "on_plain_turns", "on_packbits",     "on_by_steps",     "on_by_parts"};
-    // Sums, which have one warp, and columns of several kernels. rle2: check_deltas
-    static const char *const others[] = {"on_std_delta", "on_short_sums", "on_long_sums", "on_std_lz_coded", "on_window_deep"};
+    // Sums, steps that are walked, which have one warp, and columns of several kernels. rle2: also check_runs
+    static const char *const others[] = {"on_std_delta", "on_short_sums",  "on_long_sums",  "on_std_lz_coded",
+                                         "on_std_rle2",  "on_some_walked", "on_window_deep"};
     for (unsigned k = 0; k < sizeof records / sizeof *records; k++)
         for (uint32_t warps = 1; warps <= 8; warps *= 2) check_ways(r, records[k], k, (way){.warps = warps});
     for (unsigned k = 0; k < sizeof others / sizeof *others; k++) check_ways(r, others[k], k, (way){0});
@@ -387,7 +388,7 @@ static interp_block block_of(interp *in, const zf_column *column, const interp_b
     return block;
 }
 
-// A chunk that ends before its end: what the interpreter says.
+// A chunk that ends before its end, or has another byte: what the interpreter says.
 static void check_cut(run *r, interp *in, const code *whole, const interp_block *block, const char *what, uint64_t size) {
     interp_stream *out;
     interp_report report;
@@ -433,58 +434,229 @@ static void check_edges(run *r, const char *name, way chosen) {
     interp_destroy(in);
 }
 
-// Differences of ORC's second run length code, which the encoder of the library does not write: a run of sums each.
-static void write_deltas(chunk *k) {
-    static const uint16_t counts[] = {2, 3, 33, 34, 35, 36, 65, 66, 67, 98, 130, 131, 258, 512};
-    static const uint8_t codes[] = {1, 2, 7, 12, 23, 27, 31}, widths[] = {2, 3, 8, 13, 24, 32, 64};
-    enum { COUNTS = sizeof counts / sizeof *counts, CODES = sizeof codes };
-    k->rows = k->size = 0;
-    k->size_of = 8;
-    k->random = (data_random){.state = 6};
-    for (unsigned c = 0; c < COUNTS * CODES; c++) {
-        unsigned n = counts[c % COUNTS], width = widths[c / COUNTS], have = 0;
-        uint64_t value = data_next(&k->random), slope = data_below(&k->random, 1000), bits = 0;
-        bool falls = c % 3 == 1;
-        push(k, 3u << 6 | (unsigned)codes[c / COUNTS] << 1 | (n - 1) >> 8);
-        push(k, n - 1);
-        push_varint(k, value);
-        push_varint(k, falls ? 2 * slope + 1 : 2 * slope); // a falling one is -slope - 1
-        for (unsigned e = 0; e < n; e++) {
-            uint64_t by = e == 1 ? slope + falls : e > 1 ? data_next(&k->random) : 0;
-            if (e > 1 && width < 64) by &= (UINT64_C(1) << width) - 1;
-            for (unsigned b = width; e > 1 && b-- > 0;) {
-                bits = bits << 1 | (by >> b & 1);
-                if (++have % 8 == 0) push(k, bits);
-            }
-            value = falls ? value - by : value + by;
-            memcpy(k->plain + 8 * k->rows++, &value, 8);
-        }
-        if (have % 8 != 0) push(k, bits << (8 - have % 8));
+// ---- ORC's second run length code -----------------------------------------------------------------------------
+
+/// Bits, the highest first.
+typedef struct bit_pusher {
+    chunk *k;
+    uint64_t byte;
+    unsigned have;
+} bit_pusher;
+
+static void push_bits(bit_pusher *p, uint64_t value, unsigned width) {
+    for (unsigned b = width; b-- > 0;) {
+        p->byte = p->byte << 1 | (value >> b & 1);
+        if (++p->have % 8 == 0) push(p->k, p->byte);
     }
 }
 
-static void check_deltas(run *r) {
+static void push_bits_end(bit_pusher *p) {
+    if (p->have % 8 != 0) push_bits(p, 0, 8 - p->have % 8);
+    p->have = 0;
+}
+
+static uint64_t random_bits(chunk *k, unsigned width) {
+    return width == 64 ? data_next(&k->random) : data_next(&k->random) & ((UINT64_C(1) << width) - 1);
+}
+
+static void make_value(chunk *k, uint64_t value) { memcpy(k->plain + 8 * k->rows++, &value, 8); }
+
+static void push_head(chunk *k, unsigned kind, unsigned width_code, unsigned n) {
+    push(k, kind << 6 | width_code << 1 | (n - 1) >> 8);
+    push(k, n - 1);
+}
+
+static const uint8_t orc_widths[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                                       17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 32, 40, 48, 56, 64};
+
+// One value, three to ten times.
+static void write_repeats(chunk *k) {
+    unsigned bytes = 1 + (unsigned)data_below(&k->random, 8), n = 3 + (unsigned)data_below(&k->random, 8);
+    uint64_t value = random_bits(k, 8 * bytes);
+    push(k, (bytes - 1) << 3 | (n - 3));
+    for (unsigned b = bytes; b-- > 0;) push(k, value >> 8 * b);
+    for (unsigned e = 0; e < n; e++) make_value(k, value);
+}
+
+static void write_bits(chunk *k, unsigned width_code, unsigned n) {
+    bit_pusher p = {.k = k};
+    push_head(k, 1, width_code, n);
+    for (unsigned e = 0; e < n; e++) {
+        uint64_t value = random_bits(k, orc_widths[width_code]);
+        push_bits(&p, value, orc_widths[width_code]);
+        make_value(k, value);
+    }
+    push_bits_end(&p);
+}
+
+static void write_equal_steps(chunk *k, unsigned n) {
+    uint64_t value = data_next(&k->random), rise = data_below(&k->random, 1000);
+    push_head(k, 3, 0, n);
+    push_varint(k, value);
+    push_varint(k, 2 * rise);
+    for (unsigned e = 0; e < n; e++) make_value(k, value + e * rise);
+}
+
+// Differences, which the encoder of the library does not write: a run of sums.
+static void write_differences(chunk *k, unsigned width_code, unsigned n, bool falls) {
+    unsigned width = orc_widths[width_code];
+    uint64_t value = data_next(&k->random), slope = data_below(&k->random, 1000);
+    bit_pusher p = {.k = k};
+    push_head(k, 3, width_code, n);
+    push_varint(k, value);
+    push_varint(k, falls ? 2 * slope + 1 : 2 * slope); // a falling one is -slope - 1
+    for (unsigned e = 0; e < n; e++) {
+        uint64_t by = e == 1 ? slope + falls : e > 1 ? random_bits(k, width) : 0;
+        if (e > 1) push_bits(&p, by, width);
+        value = falls ? value - by : value + by;
+        make_value(k, value);
+    }
+    push_bits_end(&p);
+}
+
+// Where the exceptions of a run of n values are, at most 31, by the number of the run.
+static unsigned place_exceptions(chunk *k, unsigned number, unsigned n, unsigned *places) {
+    unsigned count = 0;
+    switch (number % 6) {
+    case 0: return 0;
+    case 1: places[count++] = 0; break;
+    case 2: places[count++] = n - 1; break;
+    case 3:
+        places[count++] = 0;
+        if (n > 1) places[count++] = n - 1;
+        break;
+    case 4:
+        for (unsigned e = 0; e < n && count < 31; e++) places[count++] = e;
+        break;
+    default:
+        for (unsigned e = 0; e < n && count < 27; e++)
+            if (data_below(&k->random, 20) == 0) places[count++] = e;
+    }
+    return count;
+}
+
+// Bits above a base, with exceptions. A gap of more than its bits say has entries without an exception.
+static void write_exceptions(chunk *k, unsigned number, unsigned width_code, unsigned n) {
+    static const uint8_t codes[] = {0, 1, 7, 11, 23}; // of what exceptions have above the bits
+    unsigned width = orc_widths[width_code], more = codes[number % sizeof codes], gap_width = 1 + number % 8, places[31], count;
+    unsigned above = orc_widths[more], gaps[64], entries = 0, last = 0, c = 0, bytes = 1 + number % 8;
+    uint64_t highs[64], base = random_bits(k, 8 * bytes - 1), low[512];
+    bool falls = number % 3 == 1;
+    if (number % 6 == 3) gap_width = 8; // so that few entries lead to the last value
+    count = place_exceptions(k, number, n, places);
+    for (unsigned e = 0; e < count && entries < 31; e++) {
+        unsigned gap = places[e] - last, most = (1u << gap_width) - 1;
+        for (; gap > most && entries < 30; gap -= most) gaps[entries] = most, highs[entries++] = 0;
+        if (gap > most) break;
+        gaps[entries] = gap;
+        highs[entries] = random_bits(k, above);
+        if (highs[entries] == 0) highs[entries] = 1;
+        last = places[e];
+        entries++;
+    }
+    while (orc_widths[c] < gap_width + above) c++;
+    push_head(k, 2, width_code, n);
+    push(k, (bytes - 1) << 5 | more);
+    push(k, (gap_width - 1) << 5 | entries);
+    for (unsigned b = bytes; b-- > 0;) push(k, (base >> 8 * b) | (b + 1 == bytes && falls ? 0x80 : 0));
+    bit_pusher p = {.k = k};
+    for (unsigned e = 0; e < n; e++) push_bits(&p, low[e] = random_bits(k, width), width);
+    push_bits_end(&p);
+    for (unsigned e = 0, at = 0; e < entries; e++) {
+        push_bits(&p, (uint64_t)gaps[e] << above | highs[e], orc_widths[c]);
+        at += gaps[e];
+        if (highs[e] != 0) low[at] |= highs[e] << width;
+    }
+    push_bits_end(&p);
+    for (unsigned e = 0; e < n; e++) make_value(k, (falls ? -base : base) + low[e]);
+}
+
+static void begin_runs(chunk *k) {
+    k->rows = k->size = 0;
+    k->size_of = 8;
+    k->random = (data_random){.state = 6};
+}
+
+// Kinds of runs: of a kind in a row, so that its steps follow each other, or behind any other.
+enum { RUNS_OF_DELTAS, RUNS_OF_EXCEPTIONS, RUNS_OF_ALL, RUNS_SHORT, RUNS_END_OPEN, RUNS };
+
+static const char *write_runs(chunk *k, unsigned kind) {
+    static const uint16_t counts[] = {2, 3, 33, 34, 35, 36, 65, 66, 67, 98, 130, 131, 258, 512};
+    static const uint8_t codes[] = {1, 2, 7, 12, 23, 27};
+    enum { COUNTS = sizeof counts / sizeof *counts, CODES = sizeof codes };
+    begin_runs(k);
+    switch (kind) {
+    case RUNS_OF_DELTAS:
+        for (unsigned c = 0; c < COUNTS * CODES; c++) write_differences(k, codes[c / COUNTS], counts[c % COUNTS], c % 3 == 1);
+        return "differences";
+    case RUNS_OF_EXCEPTIONS:
+        for (unsigned c = 0; c < COUNTS * CODES; c++) write_exceptions(k, c, codes[c / COUNTS], counts[c % COUNTS]);
+        return "exceptions";
+    case RUNS_SHORT:
+        for (unsigned c = 0; k->rows < 6000; c++) {
+            if (data_below(&k->random, 4) != 0)
+                write_repeats(k);
+            else
+                write_bits(k, (unsigned)data_below(&k->random, 32), 1 + (unsigned)data_below(&k->random, 3));
+        }
+        return "repeats and a few bits";
+    case RUNS_END_OPEN:
+        write_bits(k, 11, 300);
+        write_repeats(k);
+        write_exceptions(k, 5, 7, 40);
+        return "exceptions at the end";
+    default:
+        for (unsigned c = 0; k->rows + 512 < MOST_ROWS && k->rows < 12000; c++) {
+            unsigned n = data_below(&k->random, 3) == 0 ? counts[c % COUNTS] : 2 + (unsigned)data_below(&k->random, 9);
+            switch (data_below(&k->random, 8)) {
+            case 0: write_equal_steps(k, n); break;
+            case 1: write_differences(k, codes[c % CODES], n, c % 2 == 1); break;
+            case 2: write_exceptions(k, c, codes[c % CODES], n); break;
+            case 3: write_bits(k, c % 32, n); break;
+            default: write_repeats(k);
+            }
+        }
+        return "all kinds";
+    }
+}
+
+enum { CHANGES = 40 };
+
+static void check_runs(run *r) {
     const zf_column *column = find_column(r, "edges", "rle2");
     interp *in = interp_create(&(interp_options){.no_verify = true});
     chunk *k = calloc(1, sizeof *k);
-    code fast = {0};
+    code fast = {0}, whole = {0};
     interp_block one;
     bool made = column != NULL && encode(in, column, data_stream(in, column->type, DATA_CONSTANT, 1, 1), &one) &&
-                make_code(r, column, &one, slow_path, (way){0}, &fast);
+                make_code(r, column, &one, slow_path, (way){0}, &fast) && make_code(r, column, &one, NULL, (way){0}, &whole);
     CHECK(made, "rle2 is not made");
-    if (made) {
-        write_deltas(k);
+    for (unsigned kind = 0; made && kind < RUNS; kind++) {
+        const char *what = write_runs(k, kind);
         interp_block block = block_of(in, column, &one, k, k->size);
-        check_rows(r, &fast, &block, 0, k->rows, k->plain, "differences");
-        check_rows(r, &fast, &block, k->rows / 2 + 1, k->rows - 7, k->plain, "differences");
+        check_rows(r, &fast, &block, 0, k->rows, k->plain, what);
+        check_rows(r, &fast, &block, k->rows / 2 + 1, k->rows - 7, k->plain, what);
+        for (uint64_t less = 1; less <= CUTS && kind > RUNS_OF_EXCEPTIONS; less++) {
+            interp_block cut = block_of(in, column, &one, k, k->size - less);
+            check_cut(r, in, &whole, &cut, what, k->size - less);
+        }
+        for (unsigned change = 0; change < CHANGES; change++) {
+            uint64_t at = data_below(&k->random, change % 2 == 0 || k->size < 40 ? k->size : 40); // early ones, too
+            uint8_t before = k->bytes[at];
+            k->bytes[at] ^= (uint8_t)(1 + data_below(&k->random, 255));
+            interp_block changed = block_of(in, column, &one, k, k->size);
+            check_cut(r, in, &whole, &changed, what, k->size);
+            k->bytes[at] = before;
+        }
     }
     zf_decoder_free(fast.decoder);
+    zf_decoder_free(whole.decoder);
     free(k);
     interp_destroy(in);
 }
 
 static void run_edges(run *r) {
-    check_deltas(r);
+    check_runs(r);
 
     static const char *const names[] = {"lz4", "snappy", "behind", "back16", "back32", "back64"};
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++)

@@ -17,6 +17,7 @@ static const char imports[] = "import \"" ZF_SOURCE_DIR "/tests/differential/chu
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_lanes.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_loops.zf\";\n"
                               "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_ranges.zf\";\n"
+                              "import \"" ZF_SOURCE_DIR "/tests/differential/chunk_walks.zf\";\n"
                               "algorithm same(v: u8[1] per chunk) -> u8[] non_parallel(chunk = 64) {\n"
                               "    decode { emit k in 0..out.len: v[0]; }\n"
                               "    encode(x) { for c in chunks(x) { v.push(c[0]); } }\n"
@@ -58,6 +59,7 @@ static const struct {
     {{"u8", "snappy(chunk: %u)"}, SMALL},
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
     {{"u8", "pieces(chunk: %u)"}, SMALL},
+    {{"u16", "some_walked(chunk: %u)"}, SMALL},
     {{"u16", "by_turns(chunk: %u)"}, SMALL},
     {{"u32", "by_pairs(chunk: %u)"}, SMALL},
     {{"u8", "by_steps(chunk: %u)"}, SMALL},
