@@ -4,55 +4,34 @@
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-/// Bits of a table, lowest first.
-typedef struct bits {
-    const uint8_t *bytes;
-    uint64_t at, end;
-} bits;
-
-/// Zeros stand behind the end.
-static unsigned peek(const bits *b, unsigned count) {
-    unsigned value = 0;
-    for (unsigned k = 0; k < count; k++) {
-        uint64_t at = b->at + k;
-        if (at < b->end) value |= (unsigned)(b->bytes[at / 8] >> at % 8 & 1) << k;
-    }
-    return value;
-}
-
-static unsigned width_of(unsigned value) {
-    unsigned width = 0;
-    for (; value > 0; value >>= 1) width++;
-    return width;
-}
-
 /// Passes the description of a table of symbols up to `most`: how many rows each of them has. False: it is none.
 static bool pass_counts(zf_zstd_reader *r, unsigned most, unsigned log_most, zf_zstd_counts *out) {
-    bits b = {.bytes = r->at, .end = 8 * (uint64_t)(r->end - r->at)};
-    *out = (zf_zstd_counts){.log = (uint8_t)(peek(&b, 4) + 5)};
-    b.at = 4;
+    zf_zstd_bits bits = {r->at, (uint64_t)(r->end - r->at)};
+    *out = (zf_zstd_counts){.log = (uint8_t)(zf_zstd_bits_at(bits, 0, 4) + 5)};
+    uint64_t at = 4, end = 8 * bits.size;
     if (out->log > log_most) return false;
     unsigned left = (1u << out->log) + 1, symbol = 0;
     while (left > 1) {
-        unsigned width = width_of(left), half = 1u << (width - 1), shorter = 2 * half - 1 - left, value = peek(&b, width);
-        if (symbol > most || b.at > b.end) return false;
+        unsigned width = zf_zstd_width(left), half = 1u << (width - 1), shorter = 2 * half - 1 - left;
+        unsigned value = (unsigned)zf_zstd_bits_at(bits, at, width);
+        if (symbol > most || at > end) return false;
         bool is_short = (value & (half - 1)) < shorter;
         if (is_short)
             value &= half - 1;
         else if (value >= half)
             value -= shorter;
-        b.at += is_short ? width - 1 : width;
+        at += is_short ? width - 1 : width;
         unsigned rows = value == 0 ? 1 : value - 1;
         if (rows >= left) return false;
         out->of[symbol++] = (int16_t)(value == 0 ? -1 : (int)rows);
         left -= rows;
-        for (unsigned more = value == 1 ? 3 : 0; more == 3 && b.at <= b.end;) {
-            more = peek(&b, 2);
-            b.at += 2;
+        for (unsigned more = value == 1 ? 3 : 0; more == 3 && at <= end;) {
+            more = (unsigned)zf_zstd_bits_at(bits, at, 2);
+            at += 2;
             symbol += more;
         }
     }
-    zf_zstd_take(r, (b.at + 7) / 8);
+    zf_zstd_take(r, (at + 7) / 8);
     return !r->bad;
 }
 
@@ -91,14 +70,6 @@ const uint8_t *zf_zstd_pass_code(zf_zstd_reader *r, uint64_t *bytes) {
     return from;
 }
 
-/// The bits in front of b->at, which moves before them. False: there are fewer.
-static bool take_back(bits *b, unsigned count, unsigned *value) {
-    if (b->at < count) return false;
-    b->at -= count;
-    *value = peek(b, count);
-    return true;
-}
-
 /// Reads weights that a table codes, by two states in turn. Returns how many; 0: they are none.
 static unsigned read_coded(const uint8_t *bytes, uint64_t size, uint8_t weights[WEIGHTS_MOST]) {
     zf_zstd_reader r = {.begin = bytes, .at = bytes, .end = bytes + size};
@@ -106,17 +77,16 @@ static unsigned read_coded(const uint8_t *bytes, uint64_t size, uint8_t weights[
     zf_zstd_table table;
     if (!pass_counts(&r, WEIGHT_MOST, WEIGHTS_LOG_MOST, &counts) || r.at == r.end || r.end[-1] == 0) return 0;
     zf_zstd_table_make(&counts, &table);
-    uint64_t whole = 8 * (uint64_t)(r.end - r.at);
-    bits b = {.bytes = r.at, .at = whole - 9 + width_of(r.end[-1]), .end = whole};
-    unsigned row, other, count = 0, more;
-    if (!take_back(&b, table.log, &row) || !take_back(&b, table.log, &other)) return 0;
+    zf_zstd_back b = zf_zstd_back_of((zf_zstd_bits){r.at, (uint64_t)(r.end - r.at)});
+    unsigned row = zf_zstd_take_back(&b, table.log), other = zf_zstd_take_back(&b, table.log), count = 0;
+    if (b.bad) return 0;
     for (;; count++) {
         if (count + 1 >= WEIGHTS_MOST) return 0;
         weights[count] = table.symbol[row];
-        if (!take_back(&b, table.bits[row], &more)) break;
-        more += table.base[row];
+        unsigned next = table.base[row] + zf_zstd_take_back(&b, table.bits[row]);
+        if (b.bad) break;
         row = other;
-        other = more;
+        other = next;
     }
     weights[++count] = table.symbol[other];
     return count + 1;
@@ -136,7 +106,7 @@ bool zf_zstd_code_holds(const uint8_t *bytes, uint64_t size) {
         total += 1u << weights[k] >> 1;
         least += weights[k] == 1;
     }
-    if (total == 0 || width_of(total) > WEIGHT_MOST) return false;
-    unsigned rest = (1u << width_of(total)) - total; // of the symbol that is not listed
+    if (total == 0 || zf_zstd_width(total) > WEIGHT_MOST) return false;
+    unsigned rest = (1u << zf_zstd_width(total)) - total; // of the symbol that is not listed
     return (rest & (rest - 1)) == 0 && least + (rest == 1) >= 2;
 }

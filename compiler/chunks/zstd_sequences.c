@@ -37,12 +37,6 @@ unsigned zf_zstd_log_most(unsigned kind) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-static unsigned width_of(uint64_t value) {
-    unsigned width = 0;
-    for (; value > 0; value >>= 1) width++;
-    return width;
-}
-
 void zf_zstd_table_make(const zf_zstd_counts *counts, zf_zstd_table *out) {
     unsigned size = 1u << counts->log, high = size, place = 0;
     uint16_t next[ZF_ZSTD_SYMBOLS];
@@ -60,7 +54,7 @@ void zf_zstd_table_make(const zf_zstd_counts *counts, zf_zstd_table *out) {
     }
     for (unsigned row = 0; row < size; row++) {
         unsigned y = next[out->symbol[row]]++;
-        out->bits[row] = (uint8_t)(counts->log + 1u - width_of(y));
+        out->bits[row] = (uint8_t)(counts->log + 1u - zf_zstd_width(y));
         out->base[row] = (uint16_t)((y << out->bits[row]) - size);
     }
 }
@@ -75,28 +69,8 @@ void zf_zstd_table_one(unsigned symbol, zf_zstd_table *out) {
 
 // ---- Sequences ------------------------------------------------------------------------------------------------
 
-/// Bits that are not read yet: those before bit `left`. `bad`: more were asked for.
-typedef struct reader {
-    zf_zstd_bits from;
-    uint64_t left;
-    bool bad;
-} reader;
-
-/// The next bits, at most 31.
-static uint32_t take(reader *r, unsigned count) {
-    uint64_t word = 0;
-    if (count > r->left) {
-        r->bad = true;
-        return 0;
-    }
-    r->left -= count;
-    uint64_t byte = r->left / 8, bytes = r->from.size - byte < 8 ? r->from.size - byte : 8;
-    memcpy(&word, r->from.bytes + byte, bytes);
-    return (uint32_t)(word >> r->left % 8 & ((UINT64_C(1) << count) - 1));
-}
-
-static uint16_t follow(reader *r, const zf_zstd_table *table, unsigned row) {
-    return (uint16_t)(table->base[row] + take(r, table->bits[row]));
+static uint16_t follow(zf_zstd_back *r, const zf_zstd_table *table, unsigned row) {
+    return (uint16_t)(table->base[row] + zf_zstd_take_back(r, table->bits[row]));
 }
 
 /// The distance of a coded one, which becomes the most recent. 0: there is none.
@@ -118,9 +92,9 @@ bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded 
     enum { LITERALS, DISTANCES, COPIES };
     zf_zstd_bits bits = block->bits;
     if (bits.size == 0 || bits.bytes[bits.size - 1] == 0) return false;
-    reader r = {.from = bits, .left = 8 * bits.size - 9 + width_of(bits.bytes[bits.size - 1])};
+    zf_zstd_back r = zf_zstd_back_of(bits);
     uint16_t row[ZF_ZSTD_KINDS];
-    for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) row[k] = (uint16_t)take(&r, tables[k].log);
+    for (unsigned k = 0; k < ZF_ZSTD_KINDS; k++) row[k] = (uint16_t)zf_zstd_take_back(&r, tables[k].log);
     for (uint64_t number = 0; number < block->sequences; number++) {
         zf_zstd_piece *piece = &pieces[number / ZF_ZSTD_PIECE];
         if (number % ZF_ZSTD_PIECE == 0) {
@@ -130,9 +104,9 @@ bool zf_zstd_sequences(const zf_zstd_table tables[ZF_ZSTD_KINDS], zf_zstd_coded 
         }
         unsigned of_literals = tables[LITERALS].symbol[row[LITERALS]], of_copy = tables[COPIES].symbol[row[COPIES]];
         unsigned of_distance = tables[DISTANCES].symbol[row[DISTANCES]];
-        uint64_t coded = (UINT64_C(1) << of_distance) + take(&r, of_distance);
-        uint64_t copied = copies_least[of_copy] + take(&r, copies_bits[of_copy]);
-        uint64_t before = literals_least[of_literals] + take(&r, literals_bits[of_literals]);
+        uint64_t coded = (UINT64_C(1) << of_distance) + zf_zstd_take_back(&r, of_distance);
+        uint64_t copied = copies_least[of_copy] + zf_zstd_take_back(&r, copies_bits[of_copy]);
+        uint64_t before = literals_least[of_literals] + zf_zstd_take_back(&r, literals_bits[of_literals]);
         uint64_t distance = distance_of(coded, before == 0, state->recent);
         if (before > block->literals) return false;
         block->literals -= before;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compiler/chunks/zstd_bits.h"
+
 /// Numbers of a sequence: lengths of literals, distances, lengths of copies, in this order.
 enum { ZF_ZSTD_KINDS = 3, ZF_ZSTD_SYMBOLS = 53, ZF_ZSTD_ROWS = 512 };
 
@@ -38,12 +40,6 @@ typedef struct zf_zstd_state {
     uint64_t made;      ///< bytes
 } zf_zstd_state;
 
-/// The bits of a block's sequences, which are read from their end.
-typedef struct zf_zstd_bits {
-    const uint8_t *bytes;
-    uint64_t size;
-} zf_zstd_bits;
-
 enum {
     ZF_ZSTD_PIECE = 1024,       ///< sequences of a piece, but for the last of a block
     ZF_ZSTD_DISTANCE_BITS = 28, ///< of the longest distance
@@ -59,7 +55,7 @@ typedef struct zf_zstd_piece {
 
 /// A block's sequences, at least one, and the bits that they are coded by.
 typedef struct zf_zstd_coded {
-    zf_zstd_bits bits;
+    zf_zstd_bits bits; ///< which are read from their end
     uint64_t sequences, literals;
     uint64_t before; ///< bytes of a dictionary, which copies may reach
 } zf_zstd_coded;

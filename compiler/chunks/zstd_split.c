@@ -141,21 +141,12 @@ static void put_even(splitting *s, uint32_t edge, uint32_t src, uint64_t rows) {
     *count += rows;
 }
 
-/// Bits from `low` on, at most 64, the first of them in bit 0.
-static uint64_t word_at(zf_zstd_bits bits, uint64_t low, unsigned count) {
-    uint64_t word = 0, byte = low / 8, bytes = bits.size - byte < 8 ? bits.size - byte : 8;
-    memcpy(&word, bits.bytes + byte, bytes);
-    word >>= low % 8;
-    if (low % 8 > 0 && bits.size - byte > 8) word |= (uint64_t)bits.bytes[byte + 8] << (64 - low % 8);
-    return count < 64 ? word & ((UINT64_C(1) << count) - 1) : word;
-}
-
 /// A chunk of steps, as in the text of zstd_steps: sequences that follow each other, and the step of the literals behind them.
 static void put_steps(splitting *s, uint32_t which, const zf_zstd_piece *piece, zf_zstd_bits bits, uint64_t tail) {
     uint64_t words[WORDS_MOST], logs[KINDS], *count = count_of(s, s->edges->steps), size = HEAD;
     for (unsigned k = 0; k < KINDS; k++) logs[k] = piece->sequences > 0 ? s->tables.rows[k].log : 0;
     for (uint64_t at = piece->low; at < piece->high; at += 64)
-        words[size++] = word_at(bits, at, piece->high - at < 64 ? (unsigned)(piece->high - at) : 64);
+        words[size++] = zf_zstd_bits_at(bits, at, piece->high - at < 64 ? (unsigned)(piece->high - at) : 64);
     uint64_t unused = 64 * (size - HEAD) - (piece->high - piece->low);
     words[0] = piece->sequences | (uint64_t)piece->row[0] << 11 | (uint64_t)piece->row[1] << 20 | (uint64_t)piece->row[2] << 28 |
                unused << 37 | tail << 43;
