@@ -152,9 +152,9 @@ struct zf_cg_env {
     /// An element, and the check of its index, that the environment makes in its own way; else false. May be NULL.
     bool (*look_up)(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
     /// Value of a matched reduction (SCAN, SEGMENTED, PREFIX). The environment may lower it as a plain loop by returning false.
+    bool (*reduce)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Builds the end of each turn of a loop, also of those that `continue` ends; may be NULL.
     void (*end_turn)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *loop);
-    bool (*reduce)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Expressions and statements that only this environment knows (cursors, pushes, emits, ...): false when it does not.
     bool (*expr)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     bool (*stmt)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);

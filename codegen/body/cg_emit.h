@@ -44,7 +44,7 @@ static inline void zf_cg_settle(zf_cg *cg) {
 static inline LLVMBasicBlockRef zf_cg_block(zf_cg *cg, const char *name) {
     return LLVMAppendBasicBlockInContext(cg->context, cg->function, name);
 }
-/// The block that is being built, which ends with a branch or goes on.
+/// Settles, and returns the block that is being built: what is built next stands in it.
 static inline LLVMBasicBlockRef zf_cg_here(zf_cg *cg) {
     zf_cg_settle(cg);
     return LLVMGetInsertBlock(cg->builder);

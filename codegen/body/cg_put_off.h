@@ -6,8 +6,8 @@
 // values of the chunk that is given up; and a value that LLVM calls poison does not reach the branch, since a check counts only
 // where those before it hold.
 //
-// Turns of loops are counted, too. Nothing relies on their number, so it is settled with the next condition, or else at the end
-// of the turn.
+// Turns of loops that statements are, too, are counted. Nothing relies on their number, so it is settled with the next condition,
+// or else at the end of the turn. Other counts, as of the terms of a reduction, are checks like others.
 #ifndef ZF_CODEGEN_CG_PUT_OFF_H
 #define ZF_CODEGEN_CG_PUT_OFF_H
 
@@ -16,7 +16,8 @@
 typedef struct zf_cg_put_off {
     LLVMValueRef v_ok;                ///< i1: what is to be settled, in the block that is being built; NULL: nothing
     LLVMValueRef v_turns;             ///< slot (i1): there were turns left whenever one began
-    const LLVMBasicBlockRef *bb_stop; ///< where to leave to; it changes only while nothing is to be settled
+    bool of_loop;                     ///< what is counted now is a turn of a loop, whose end settles it
+    const LLVMBasicBlockRef *bb_stop; ///< where to leave to; what is not settled when it changes leaves by the new one
 } zf_cg_put_off;
 
 /// Makes the slot. Checks are put off while cg->put_off is `checks`.

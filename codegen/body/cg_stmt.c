@@ -350,7 +350,11 @@ void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBas
     frame->bb_break = bb_break;
     frame->bb_continue = bb_turn == NULL ? bb_continue : bb_turn;
     bool counted = !stmt->bounded || frame->env->counts_all || (!frame->env->counts_as_written && may_leave(stmt->body));
-    if (counted && frame->env->work != NULL) frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
+    if (counted && frame->env->work != NULL) {
+        if (cg->put_off != NULL) cg->put_off->of_loop = true;
+        frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
+        if (cg->put_off != NULL) cg->put_off->of_loop = false;
+    }
     zf_cg_stmts(cg, frame, stmt->body);
     if (bb_turn != NULL) {
         zf_cg_br(cg, bb_turn);

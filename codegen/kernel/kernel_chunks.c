@@ -70,7 +70,7 @@ void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span
     zf_chunk *chunk = zf_chunk_of(env);
     LLVMValueRef v_left = zf_chunk_work_left(chunk);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count);
-    if (cg->put_off != NULL)
+    if (cg->put_off != NULL && cg->put_off->of_loop)
         zf_cg_put_off_turns(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "turns of a walk"));
     else
         zf_cg_check(cg, env, v_ok, 10, span, NULL);

@@ -607,16 +607,18 @@ void zf_simt_store_where(zf_kernel_build *lower, LLVMValueRef v_where, const LLV
         }
         return;
     }
+    // These branches settle nothing: checks that were put off still are, as where a predicate stores.
     LLVMBasicBlockRef bb_store = v_where == NULL ? NULL : zf_cg_block(cg, "store"), bb_stored = NULL;
     if (v_where != NULL) {
         bb_stored = zf_cg_block(cg, "stored");
-        zf_cg_cond_br(cg, v_where, bb_store, bb_stored);
+        LLVMBuildCondBr(cg->builder, v_where, bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
     }
-    for (uint32_t k = 0; k < count; k++) zf_cg_store(cg, v_words[k], zf_cg_byte_at(cg, v_pointer, (uint64_t)k * size), size);
+    for (uint32_t k = 0; k < count; k++)
+        LLVMSetAlignment(LLVMBuildStore(cg->builder, v_words[k], zf_cg_byte_at(cg, v_pointer, (uint64_t)k * size)), size);
     if (v_where == NULL) return;
-    zf_cg_br(cg, bb_stored);
-    LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+    LLVMBuildBr(cg->builder, bb_stored);
+    LLVMMoveBasicBlockAfter(bb_stored, bb_store);
     zf_cg_enter(cg, bb_stored);
 }
 

@@ -136,6 +136,7 @@ static void prefetch_source(const zf_records *r, LLVMValueRef v_offset, LLVMValu
     zf_cg *cg = r->cg;
     bool each = zf_record_is_consecutive(&r->program) || zf_record_is_wide(&r->program);
     if (!r->guesses || !each || !zf_simt_prefetches(cg)) return;
+    zf_cg_settle(cg);
     LLVMValueRef v_at = zf_cg_mul(cg, wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
     zf_simt_prefetch(cg, zf_cg_at_sink(cg, cg->ty_i8, r->v_out, zf_cg_add(cg, v_at, v_offset)));
 }

@@ -38,7 +38,7 @@ bool zf_simt_row_bitmap_begin(zf_simt_row_bitmap *m, zf_chunk *chunk) {
     zf_kernel_build *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     zf_simt_shape shape = zf_simt_shape_of(lower->plan, lower->kernel);
-    uint32_t all = zf_simt_arrays_offset(&shape), each = all / shape.tiles;
+    uint32_t each = shape.bitmap_bytes, all = shape.tiles * each;
     if (all == 0 || lower->unpacks > 0) return false;
     *m = (zf_simt_row_bitmap){.chunk = chunk, .lower = lower, .v_lane = zf_simt_lane(lower)};
     m->places = (uint32_t)lower->graph->nodes[lower->kernel->root].codec->chunk_size;

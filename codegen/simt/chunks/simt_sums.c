@@ -27,6 +27,11 @@ static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
     return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
 }
 
+// Stores a position (i64) in a slot of the stream's type.
+static void set_cursor(zf_cg *cg, LLVMValueRef v_slot, LLVMValueRef v) {
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, LLVMGetAllocatedType(v_slot), false), v_slot);
+}
+
 // Finds the turns. Returns whether there is room and input for all of them (i1).
 static LLVMValueRef measure(sums *s) {
     zf_cg *cg = s->cg;
@@ -50,7 +55,7 @@ static LLVMValueRef measure(sums *s) {
     if (s->sum->read == NULL) return v_ok;
     const zf_chunk_stream *stream = stream_of(s);
     zf_cg_value width = zf_cg_expr(cg, s->frame, s->sum->read->a);
-    s->v_from = load(cg, stream->v_at);
+    s->v_from = zf_cg_resize(cg, load(cg, stream->v_at), cg->ty_i64, false);
     s->v_width = zf_cg_resize(cg, width.v, cg->ty_i64, zf_kind_is_signed(width.type.kind));
     LLVMValueRef v_bits = zf_cg_mul(cg, s->v_count, s->v_width); // of at most 2^32 elements and 64 bits
     LLVMValueRef v_read = zf_cg_icmp(cg, LLVMIntULE, v_bits, zf_cg_sub(cg, stream->v_total, s->v_from));
@@ -63,8 +68,7 @@ static LLVMValueRef next_sum(sums *s, LLVMValueRef v_turn, LLVMValueRef v_before
     const zf_stmt *assign = s->sum->assign;
     LLVMBuildStore(cg->builder, v_before, s->v_slot);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_pos, v_turn), s->v_lane_pos);
-    if (s->sum->read != NULL)
-        LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, v_turn, s->v_width)), s->v_lane_at);
+    if (s->sum->read != NULL) set_cursor(cg, s->v_lane_at, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, v_turn, s->v_width)));
     if (s->sum->end == NULL) {
         zf_cg_value k = zf_cg_scalar(zf_type_of(ZF_K_U64), zf_cg_add(cg, s->v_low, v_turn));
         zf_cg_bind(cg, s->frame, s->loop->binder.local, &k);
@@ -138,7 +142,7 @@ static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     zf_cg_br(cg, bb_slow);
     zf_cg_enter(cg, bb_well);
     zf_chunk_set_emitted(chunk, zf_cg_add(cg, s->v_pos, s->v_count));
-    if (s->sum->read != NULL) LLVMBuildStore(cg->builder, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, s->v_count, s->v_width)), v_at);
+    if (s->sum->read != NULL) set_cursor(cg, v_at, zf_cg_add(cg, s->v_from, zf_cg_mul(cg, s->v_count, s->v_width)));
     if (!s->loop->bounded) zf_chunk_set_work_left(chunk, zf_cg_sub(cg, zf_chunk_work_left(chunk), s->v_count));
 }
 
@@ -158,7 +162,7 @@ void zf_simt_share_sums(zf_chunk *chunk, zf_cg_frame *frame, const zf_stmt *loop
     sums s = {.chunk = chunk, .lower = lower, .cg = cg, .frame = frame, .loop = loop, .sum = sum, .v_lane = zf_simt_lane(lower)};
     s.v_slot = zf_cg_slot_of(cg, frame, sum->sum)->variable.v_slot;
     s.v_lane_pos = zf_cg_alloca(cg, cg->ty_i64, "lane_pos");
-    if (sum->read != NULL) s.v_lane_at = zf_cg_alloca(cg, cg->ty_i64, "lane_at");
+    if (sum->read != NULL) s.v_lane_at = zf_cg_alloca(cg, LLVMGetAllocatedType(stream_of(&s)->v_at), "lane_at");
     LLVMBasicBlockRef bb_fast = zf_cg_block(cg, "sums_fit"), bb_slow = zf_cg_block(cg, "sums_slow"),
                       bb_done = zf_cg_block(cg, "sums_done");
     zf_simt_prefetch_on(chunk);

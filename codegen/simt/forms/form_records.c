@@ -47,9 +47,8 @@ static uint32_t way_of(const zf_plan *plan, const zf_kernel *kernel, const zf_re
     uint32_t usual = zf_choice_value(&kernel->choice, ZF_CHOICE_WARPS, 1) > 1 ? most_of(program) : default_of(program);
     uint32_t most = most_of(program), way = zf_choice_value(&kernel->choice, ZF_CHOICE_RECORDS, usual);
     if (way > most) way = most;
-    if (way == TOGETHER && program->walked_count > 0) way = NONE; // no records of all steps
     while (way != NONE && bytes_of(plan, kernel, program, way, 1) > plan->target->shared_bytes) way--;
-    return way;
+    return way == TOGETHER && program->walked_count > 0 ? NONE : way; // no records of all steps
 }
 
 static uint64_t chunk_bytes(const zf_plan *plan, const zf_kernel *kernel) {
@@ -153,6 +152,8 @@ static void tell_warps(const zf_plan *plan, const zf_kernel *kernel, const zf_re
         out->warps_why = "as THREADS says";
     else if (program->loop == NULL)
         out->warps_why = "all lanes walk it and make its elements";
+    else if (program->walked_count > 0)
+        out->warps_why = "all lanes walk some of its steps, and make their elements";
     else if (out->warps > 1)
         out->warps_why = "chunks of 1 MiB and more are too few for a warp each";
     else
@@ -241,7 +242,7 @@ static void make_tiles(zf_records *r, LLVMValueRef v_last, uint32_t room) {
 
 // Ends what all lanes walk together, from where it was begun by a store to cg->put_off.
 static void walked_together(zf_cg *cg) {
-    zf_cg_settle(cg);
+    zf_cg_settle_turns(cg); // also those of a turn that ended early
     cg->put_off = NULL;
 }
 

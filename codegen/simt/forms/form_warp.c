@@ -66,6 +66,7 @@ zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
                            .tiles = tiles,
                            .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, default_chunks(plan, kernel)) : 1,
                            .shared_bytes = bytes + tiles * arrays,
+                           .bitmap_bytes = bytes / tiles,
                            .array_bytes = arrays,
                            .registers = default_registers(plan, kernel)};
 }
@@ -196,7 +197,7 @@ void zf_simt_prefetch_chunk(zf_chunk *chunk, zf_chunk_stream *s) {
     zf_cg *cg = chunk->env.lower->cg;
     if (s->v_bit == NULL || !zf_simt_prefetches(cg)) return;
     prefetch_from(chunk, s, zf_cg_i64(cg, 0), PIECE);
-    if (chunk->narrow) return; // whose walk has a window of the stream
+    if (chunk->narrow) return; // a walk that has records; guesses have a window of the stream
     s->v_ahead = zf_cg_alloca(cg, cg->ty_i64, "ahead");
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, PIECE * cg->wave), s->v_ahead);
 }

@@ -23,11 +23,12 @@ typedef struct zf_simt_shape {
     uint32_t warp;           ///< lanes that work together: a wave of the target, or half of one
     uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
     uint32_t shared_bytes;
-    uint32_t array_bytes; ///< of shared_bytes those of a warp's local arrays, which are last (simt_arrays.h)
-    uint32_t stage;       ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
-    uint32_t registers;   ///< limit for each thread, so that more threads run at once; 0: no limit
-    bool slow;            ///< the kernel has the slow path of its form
-    bool prefetch;        ///< the kernel prefetches what a tile reads (simt_prefetch_tile.h)
+    uint32_t bitmap_bytes; ///< of shared_bytes those of a warp's rows, which are first (simt_row_bitmap.h)
+    uint32_t array_bytes;  ///< of shared_bytes those of a warp's local arrays, which are last (simt_arrays.h)
+    uint32_t stage;        ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
+    uint32_t registers;    ///< limit for each thread, so that more threads run at once; 0: no limit
+    bool slow;             ///< the kernel has the slow path of its form
+    bool prefetch;         ///< the kernel prefetches what a tile reads (simt_prefetch_tile.h)
 } zf_simt_shape;
 
 /// One form: a row of forms.def.
