@@ -596,7 +596,7 @@ static const char *write_runs(chunk *k, unsigned kind) {
         for (unsigned c = 0; c < COUNTS * CODES; c++) write_exceptions(k, c, codes[c / COUNTS], counts[c % COUNTS]);
         return "exceptions";
     case RUNS_SHORT:
-        for (unsigned c = 0; k->rows < 6000; c++) {
+        while (k->rows < 6000) {
             if (data_below(&k->random, 4) != 0)
                 write_repeats(k);
             else

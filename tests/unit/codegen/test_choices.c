@@ -360,8 +360,8 @@ static void check_warps(const zf_spec *spec) {
         const char *column, *text;
         uint32_t warps, threads, tiles;
     } wanted[] = {
-        {"noted", NULL, 1, 128, 4},        {"few", NULL, 1, 128, 4},          {"fewer", NULL, 2, 64, 1},
-        {"noted", "0:WARPS=8", 8, 256, 1}, {"fewer", "0:WARPS=1", 1, 128, 4}, {"fewer", "0:THREADS=64", 1, 64, 2},
+        {"noted", NULL, 1, 32, 1},         {"few", NULL, 1, 32, 1},          {"fewer", NULL, 2, 64, 1},
+        {"noted", "0:WARPS=8", 8, 256, 1}, {"fewer", "0:WARPS=1", 1, 32, 1}, {"fewer", "0:THREADS=64", 1, 64, 2},
     };
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
         const zf_column *column = find_column(spec, "choices", wanted[k].column);
