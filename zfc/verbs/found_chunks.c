@@ -56,6 +56,17 @@ static void note_no_end(const zf_found_chunks *found, uint64_t size) {
     zf_print_line(stderr, "%s has no empty block of BGZF at its end, so it may be cut", found->path);
 }
 
+/// Says that checksums are left unread, if the codec could compare them.
+static void note_unchecked(const zf_found_chunks *found, const zf_codec_node *codec) {
+    for (uint32_t p = 0; p < codec->inst->param_count; p++) {
+        if (strcmp(codec->inst->params[p]->name, "check") != 0 || (codec->param_given[p] && codec->param_bits[p] != 0)) continue;
+        fprintf(stderr, "zfc wrap: note: ");
+        zf_print_line(stderr,
+                      "damage that only the checksums of %s tell is not noticed; `%s(check: 1)` compares them in each decode",
+                      found->path, codec->inst->algorithm->name);
+    }
+}
+
 zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bool quiet, zf_error *error) {
     const zf_column *column = table->columns;
     while (column != NULL && strcmp(column->name, found->column) != 0) column = column->next;
@@ -74,6 +85,7 @@ zf_status zf_found_check(const zf_found_chunks *found, const zf_table *table, bo
     if (quiet) return ZF_OK;
     const zf_wrapped_chunk *last = &found->chunks[found->count - 1];
     note_slow(found, codec, found->chunks[largest].rows);
+    note_unchecked(found, codec);
     note_no_end(found, (uint64_t)((const char *)last->bytes - found->bytes) + last->size);
     return ZF_OK;
 }
