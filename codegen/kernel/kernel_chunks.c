@@ -55,16 +55,20 @@ void zf_chunk_notes_end(zf_chunk *chunk) {
     chunk->notes = chunk->notes->outer;
 }
 
-LLVMValueRef zf_chunk_work_left(const zf_chunk *chunk) {
+// A number (i64) in a slot of 32 or 64 bits.
+static LLVMValueRef number_in(const zf_chunk *chunk, LLVMValueRef v_slot) {
     zf_cg *cg = chunk->env.lower->cg;
-    LLVMValueRef v = LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(chunk->v_work), chunk->v_work, "");
-    return zf_cg_resize(cg, v, cg->ty_i64, false);
+    return zf_cg_resize(cg, LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, ""), cg->ty_i64, false);
 }
 
-void zf_chunk_set_work_left(const zf_chunk *chunk, LLVMValueRef v) {
+static void set_number(const zf_chunk *chunk, LLVMValueRef v_slot, LLVMValueRef v) {
     zf_cg *cg = chunk->env.lower->cg;
-    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, LLVMGetAllocatedType(chunk->v_work), false), chunk->v_work);
+    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, LLVMGetAllocatedType(v_slot), false), v_slot);
 }
+
+LLVMValueRef zf_chunk_work_left(const zf_chunk *chunk) { return number_in(chunk, chunk->v_work); }
+
+void zf_chunk_set_work_left(const zf_chunk *chunk, LLVMValueRef v) { set_number(chunk, chunk->v_work, v); }
 
 void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_chunk *chunk = zf_chunk_of(env);
@@ -116,16 +120,9 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMVal
 
 // ---- Emitted elements -----------------------------------------------------------------------------------------
 
-LLVMValueRef zf_chunk_emitted(const zf_chunk *chunk) {
-    zf_cg *cg = chunk->env.lower->cg;
-    LLVMValueRef v = LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(chunk->v_pos), chunk->v_pos, "");
-    return zf_cg_resize(cg, v, cg->ty_i64, false);
-}
+LLVMValueRef zf_chunk_emitted(const zf_chunk *chunk) { return number_in(chunk, chunk->v_pos); }
 
-void zf_chunk_set_emitted(const zf_chunk *chunk, LLVMValueRef v_pos) {
-    zf_cg *cg = chunk->env.lower->cg;
-    LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_pos, LLVMGetAllocatedType(chunk->v_pos), false), chunk->v_pos);
-}
+void zf_chunk_set_emitted(const zf_chunk *chunk, LLVMValueRef v_pos) { set_number(chunk, chunk->v_pos, v_pos); }
 
 static bool stores_bits(const zf_chunk *chunk) { return chunk->env.lower->type.kind == ZF_K_BOOL; }
 

@@ -594,6 +594,15 @@ void zf_simt_barrier_warp(zf_kernel_build *lower, const char *what) {
     if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->warp_barrier(lower->cg);
 }
 
+void zf_simt_store_word_if(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at) {
+    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "word_whole"), bb_next = zf_cg_block(cg, "word_next");
+    zf_cg_cond_br(cg, v_if, bb_store, bb_next);
+    zf_cg_enter(cg, bb_store);
+    zf_cg_store(cg, v, v_at, 4);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
 void zf_simt_store_where(zf_kernel_build *lower, LLVMValueRef v_where, const LLVMValueRef *v_words, uint32_t count,
                          LLVMValueRef v_pointer, uint32_t aligned) {
     zf_cg *cg = lower->cg;

@@ -213,6 +213,8 @@ LLVMValueRef zf_simt_permute(zf_kernel_build *lower, LLVMValueRef v_low, LLVMVal
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
 LLVMValueRef zf_simt_lane_before(zf_kernel_build *lower, LLVMValueRef v_lane, uint32_t step);
 void zf_simt_barrier(zf_kernel_build *lower, const char *what); ///< of all threads of the block
+/// Stores an aligned word (i32), if v_if (i1), by a branch. zf_simt_store_where has none on a GPU, for lanes that stay together.
+void zf_simt_store_word_if(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at);
 /// Stores words of 32 or 64 bits one behind the other in shared memory, where v_where (i1; NULL: always) holds. Their place is
 /// aligned to `aligned` bytes.
 void zf_simt_store_where(zf_kernel_build *lower, LLVMValueRef v_where, const LLVMValueRef *v_words, uint32_t count,

@@ -126,15 +126,6 @@ static void advance(const zf_simt_text *text, LLVMValueRef v_bytes) {
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_stop, cg->ty_i32, false), text->v_stop);
 }
 
-void zf_simt_text_store_where(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at) {
-    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "word_whole"), bb_next = zf_cg_block(cg, "word_next");
-    zf_cg_cond_br(cg, v_if, bb_store, bb_next);
-    zf_cg_enter(cg, bb_store);
-    zf_cg_store(cg, v, v_at, 4);
-    zf_cg_br(cg, bb_next);
-    zf_cg_enter(cg, bb_next);
-}
-
 // Clears the stage for a row of v_total bytes (i32). Returns where the row's first byte is in the stage (i32).
 static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) {
     zf_kernel_build *lower = text->lower;
@@ -152,7 +143,7 @@ static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) 
     LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_at, zf_cg_i32(cg, CHUNK)), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_at, v_there);
     LLVMValueRef v_word = zf_cg_select(cg, v_is, get(cg, text->v_word), zf_cg_i32(cg, 0));
     v_in = zf_cg_and(cg, v_in, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_at, v_there), "words before the row"));
-    zf_simt_text_store_where(cg, v_in, v_word, stage_at(text, v_at));
+    zf_simt_store_word_if(cg, v_in, v_word, stage_at(text, v_at));
     zf_simt_barrier(lower, "the stage is clear");
     return v_lead;
 }

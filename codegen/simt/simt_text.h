@@ -58,7 +58,5 @@ LLVMValueRef zf_simt_text_fits(const zf_simt_text *text, LLVMValueRef v_total);
 void zf_simt_text_flush(const zf_simt_text *text, LLVMValueRef v_total);
 /// The word of the stage that has byte v_byte (i32).
 LLVMValueRef zf_simt_text_word_at(const zf_simt_text *text, LLVMValueRef v_byte);
-/// Stores a word at v_at where v_if.
-void zf_simt_text_store_where(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at);
 
 #endif

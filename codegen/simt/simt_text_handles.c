@@ -76,7 +76,7 @@ static void put_piece(place *p, LLVMValueRef v_low, LLVMValueRef v_high, LLVMVal
     p->v_word = v_words[0];
     for (unsigned k = 1; k < words; k++) {
         LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntUGE, v_stop, zf_cg_i32(cg, 4 * k));
-        zf_simt_text_store_where(cg, v_whole, v_words[k - 1], zf_cg_byte_at(cg, v_to, 4 * (uint64_t)(k - 1)));
+        zf_simt_store_word_if(cg, v_whole, v_words[k - 1], zf_cg_byte_at(cg, v_to, 4 * (uint64_t)(k - 1)));
         p->v_word = zf_cg_select(cg, v_whole, v_words[k], p->v_word);
     }
     p->v_at = zf_cg_add(cg, p->v_at, v_count);
@@ -139,7 +139,7 @@ static void put_row(const zf_simt_text *text, const zf_simt_text_handles *row, s
     zf_simt_barrier(lower, "the strings before are copied");
     // The row's last word has no lane that stores it.
     LLVMValueRef v_end = zf_cg_add(cg, v_lead, row->v_total);
-    zf_simt_text_store_where(cg, v_first, v_zero, zf_simt_text_word_at(text, v_end));
+    zf_simt_store_word_if(cg, v_first, v_zero, zf_simt_text_word_at(text, v_end));
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
         if (kind == LONG_STRINGS) {
             put_first(&p, row->v_low[k], row->v_high[k], row->v_lengths[k]);

@@ -295,14 +295,14 @@ static bool must_be_walked(const look *l, const zf_stmt *stmt) {
     return stmt->kind != ZF_S_IF && emits_within(stmt);
 }
 
-static bool is_loop(const zf_stmt *stmt) {
+bool zf_record_is_loop(const zf_stmt *stmt) {
     return stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
 }
 
 static bool find_leave(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user;
     *found = *found || stmt->kind == ZF_S_CONTINUE || stmt->kind == ZF_S_BREAK;
-    return !*found && !is_loop(stmt); // a loop's own do not leave the step
+    return !*found && !zf_record_is_loop(stmt); // a loop's own do not leave the step
 }
 
 // Whether a step that comes to the first of these statements comes to one that must be walked.
@@ -382,7 +382,7 @@ static bool see_site(zf_visitor *visitor, zf_stmt *stmt) {
 
 static bool find_loop(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user;
-    *found = *found || (is_loop(stmt) && emits_within(stmt));
+    *found = *found || (zf_record_is_loop(stmt) && emits_within(stmt));
     return !*found;
 }
 

@@ -74,6 +74,8 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
 /// Whether a guess leaves a step undecided at a statement, or has before.
 bool zf_record_is_walked(const zf_record_program *program, const zf_stmt *stmt);
 
+/// Whether a statement is a loop.
+bool zf_record_is_loop(const zf_stmt *stmt);
 /// In a program whose sites are anywhere: whether a statement reads the output, not only by copies, and emits nothing.
 bool zf_record_reads(const zf_stmt *stmt);
 /// Whether a statement is another or within it, also in what that calls.

@@ -8,7 +8,6 @@
 #include "codegen/simt/chunks/simt_row_bitmap.h"
 
 #include "codegen/body/cg_fault_sites.h"
-#include "codegen/simt/chunks/simt_arrays.h"
 #include "frontend/check/walk.h"
 
 enum { WORD = 32, STORED = 16 };

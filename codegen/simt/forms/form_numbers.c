@@ -121,15 +121,6 @@ static LLVMValueRef word_at(const numbers *n, LLVMValueRef v_byte) {
     return stage_at(n, zf_cg_and(n->span.lower->cg, v_byte, zf_cg_i32(n->span.lower->cg, ~UINT32_C(3))));
 }
 
-static void store_where(zf_cg *cg, LLVMValueRef v_if, LLVMValueRef v, LLVMValueRef v_at) {
-    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "word_whole"), bb_next = zf_cg_block(cg, "word_next");
-    zf_cg_cond_br(cg, v_if, bb_store, bb_next);
-    zf_cg_enter(cg, bb_store);
-    zf_cg_store(cg, v, v_at, 4);
-    zf_cg_br(cg, bb_next);
-    zf_cg_enter(cg, bb_next);
-}
-
 // The lane's numbers, from byte *v_place of the stage on, behind the bytes that *v_word has of its word. Both are left where the
 // last number ends.
 static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place, LLVMValueRef *v_word) {
@@ -143,8 +134,8 @@ static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place,
         LLVMValueRef v_stop = zf_cg_add(cg, zf_cg_and(cg, *v_place, v_three), r->v_lengths[k]), v_at = word_at(n, *v_place);
         LLVMValueRef v_one = zf_cg_icmp(cg, LLVMIntUGE, v_stop, zf_cg_i32(cg, 4)),
                      v_two = zf_cg_icmp(cg, LLVMIntUGE, v_stop, zf_cg_i32(cg, 8));
-        store_where(cg, v_one, v_words[0], v_at);
-        store_where(cg, v_two, v_words[1], zf_cg_byte_at(cg, v_at, 4));
+        zf_simt_store_word_if(cg, v_one, v_words[0], v_at);
+        zf_simt_store_word_if(cg, v_two, v_words[1], zf_cg_byte_at(cg, v_at, 4));
         *v_word = zf_cg_select(cg, v_two, v_words[2], zf_cg_select(cg, v_one, v_words[1], v_words[0]));
         *v_place = zf_cg_add(cg, *v_place, r->v_lengths[k]);
         // Bytes behind the number's bytes are in no whole word.
@@ -192,7 +183,7 @@ static void put_row(numbers *n, const zf_span_row *r, LLVMValueRef v_here) {
     LLVMValueRef v_word = zf_cg_select(cg, v_first, LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_word, ""), v_zero);
     LLVMValueRef v_place = zf_cg_add(cg, v_rest, r->v_before);
     // The row's last word has no lane that stores it.
-    store_where(cg, v_first, v_zero, word_at(n, v_end));
+    zf_simt_store_word_if(cg, v_first, v_zero, word_at(n, v_end));
     put_numbers(n, r, &v_place, &v_word);
     zf_simt_barrier_warp(lower, "whole words are stored");
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, word_at(n, v_place), v_word, LLVMAtomicOrderingMonotonic, 0);

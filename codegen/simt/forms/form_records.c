@@ -255,10 +255,6 @@ static void make_elements(zf_records *r, LLVMValueRef v_last) {
     cg->together = together;
 }
 
-static bool is_loop(const zf_stmt *stmt) {
-    return stmt->kind == ZF_S_WHILE || stmt->kind == ZF_S_LOOP || stmt->kind == ZF_S_FOR_RANGE || stmt->kind == ZF_S_FOR_EACH;
-}
-
 // A loop that all lanes walk together. A failed check in it leaves the loop like its last turn, and then what is around it: a
 // branch out of several regions in which lanes may part takes a GPU an instruction for each.
 static void walk_inner_loop(walk *w, zf_cg_frame *frame, const zf_stmt *stmt) {
@@ -296,7 +292,7 @@ static bool statement_anywhere(walk *w, zf_cg_frame *frame, const zf_stmt *stmt)
         make_elements(r, zf_cg_i1(r->cg, true));
         w->read = stmt;
     }
-    if (!is_loop(stmt)) return false;
+    if (!zf_record_is_loop(stmt)) return false;
     walk_inner_loop(w, frame, stmt);
     return true;
 }
