@@ -454,6 +454,7 @@ SANITIZED = {
     "differential": lambda s: ["zf-differential", "--from", 1, "--count", max(4, s.options.sanitized // 20)],
     "differential_kernels": lambda s: ["differential_kernels"],
     "ranges": lambda s: ["gpu_ranges", "--device", s.device, "--own", 9],
+    "chunks": lambda s: ["gpu_chunks", "--device", s.device, "--sample", "40:7"],
     "foreign": lambda s: ["gpu_foreign", "--device", s.device, "--count", max(4, s.options.sanitized // 4), "--canary", 0],
 }
 
