@@ -31,6 +31,7 @@ import numpy as np  # noqa: E402
 
 import choices  # noqa: E402
 import data  # noqa: E402
+import orc_runs  # noqa: E402
 from damage import part_damage  # noqa: E402
 from gpu_test import machine, needed, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
@@ -570,6 +571,7 @@ def blocks_data(s):
     found = {"l_comment, characters": one["l_comment"], "l_orderkey, bytes": bytes_of(keys), "l_shipdate sorted, i64": np.sort(one["l_shipdate"].view(np.int32)).astype(np.int64),
              "l_partkey, i64": one["l_partkey"].view(np.int64), "l_orderkey, i64": keys, "l_linenumber, i64": one["l_linenumber"].view(np.int64),
              "l_shipdate, u32 from 0": dates.astype(np.uint32), "l_shipdate sorted, u32 from 0": np.sort(dates).astype(np.uint32), "l_returnflag, characters": one["l_returnflag"]}
+    found |= {name: orc_runs.rows(mode, min(s.options.made, 16 << 20)) for name, mode in choices.MODES.items()}
     return {name: array[:s.options.made // array.itemsize] for name, array in found.items()}
 
 
@@ -588,7 +590,10 @@ def compressor(library):
 
 
 def compressed(plain, library, chunk):
-    """Chunks of bytes that a library compressed, and a list of their sizes as `zfc wrap` reads it."""
+    """Chunks that a library compressed, or of one of ORC's modes, and a list of their sizes as `zfc wrap` reads it."""
+    if library in orc_runs.MODES:
+        runs = orc_runs.chunks(library, plain)
+        return b"".join(chunk for chunk, _ in runs), "".join(f"{len(chunk)} {rows}\n" for chunk, rows in runs)
     compress = compressor(library)
     pieces = [plain[at:at + chunk] for at in range(0, len(plain), chunk)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
@@ -627,7 +632,7 @@ def block_cases(s, plains):
 def part_blocks(s, report):
     """Blocks of LZ4, Snappy, Deflate and Zstandard, and runs of ORC's and Parquet's formats; nvCOMP has the former, compressed by itself."""
     report.head |= {"scale": s.options.scale, "made_bytes": s.options.made, "counted": {
-        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`; zstd at level 3); without it our encoder did. nvCOMP decodes chunks that it compressed itself",
+        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`; zstd at level 3), or of ORC's modes `orc_runs.py`; without it our encoder did. nvCOMP decodes chunks that it compressed itself",
         "gb_per_second_at_least": "the target of a row", "missed": "rows that were measured and do not reach their target. The exit status does not say so"}}
     plains, made = blocks_data(s), []
     (s.tree / "programs").mkdir()  # where nothing of ours has their names
