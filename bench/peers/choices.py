@@ -120,20 +120,51 @@ CHECKED = (
 # ---- Blocks and runs in formats of others ---------------------------------------------------------------------------
 
 SPLIT = "zstd_split(chunk: %d, steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes))"  # frames taken apart
-MODES = {"runs of 3 to 10, i64": "short repeats", "an exception in 20, i64": "patched base", "steps of 8 bits, i64": "delta"}  # data that orc_runs.py makes
+# Data that orc_runs.py makes, and the mode of ORC's runs that it encodes them in.
+MODES = {
+    "runs of 3 to 10, i64": "short repeats",
+    "an exception in 20, i64": "patched base",
+    "steps of 8 bits, i64": "delta",
+}
 # Data (blocks_data of peers.py): codec, what compresses its chunks: a library of pyarrow's (`zstd`: level 3), or zlib (`deflate` and `gzip`, level 6), or
-# a mode of orc_runs.py, or none (then our encoder does), bytes of such a chunk, GB/s that are wanted or none.
+# a mode of orc_runs.py, or none (then our encoder does), bytes of such a chunk, the target in GB/s or none.
 BLOCKS = {
-    "l_comment, characters": (("lz4", "lz4_raw", 64 * K, 180), ("lz4(chunk: 1048576)", "lz4_raw", M, 70), ("snappy", "snappy", 64 * K, 195), ("deflate", "deflate", 64 * K, 60), ("gzip", "gzip", 64 * K, 60), ("zstd", "zstd", 64 * K, 90), (SPLIT % (64 * K), "zstd", 64 * K, 90), (SPLIT % M, "zstd", M, 70), ("lz_split", None, 0, 320)),
-    "l_orderkey, bytes": (("lz4", "lz4_raw", 64 * K, 190), ("snappy", "snappy", 64 * K, 200)),
-    "l_shipdate sorted, i64": (("orc_rle1", None, 0, 1000), ("orc_rle2", None, 0, 600)),
-    "l_partkey, i64": (("orc_rle1", None, 0, 300), ("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),
-    "l_orderkey, i64": (("orc_rle2", None, 0, 600), ("delta_binary_packed", None, 0, 600)),
+    "l_comment, characters": (
+        ("lz4", "lz4_raw", 64 * K, 180),
+        ("lz4(chunk: 1048576)", "lz4_raw", M, 70),
+        ("snappy", "snappy", 64 * K, 195),
+        ("deflate", "deflate", 64 * K, 60),
+        ("gzip", "gzip", 64 * K, 60),
+        ("zstd", "zstd", 64 * K, 90),
+        (SPLIT % (64 * K), "zstd", 64 * K, 90),
+        (SPLIT % M, "zstd", M, 70),
+        ("lz_split", None, 0, 320),
+    ),
+    "l_orderkey, bytes": (
+        ("lz4", "lz4_raw", 64 * K, 190),
+        ("snappy", "snappy", 64 * K, 200),
+    ),
+    "l_shipdate sorted, i64": (
+        ("orc_rle1", None, 0, 1000),
+        ("orc_rle2", None, 0, 600),
+    ),
+    "l_partkey, i64": (
+        ("orc_rle1", None, 0, 300),
+        ("orc_rle2", None, 0, 600),
+        ("delta_binary_packed", None, 0, 600),
+    ),
+    "l_orderkey, i64": (
+        ("orc_rle2", None, 0, 600),
+        ("delta_binary_packed", None, 0, 600),
+    ),
     "l_linenumber, i64": (("orc_rle2", None, 0, 600),),
     **{name: (("orc_rle2", mode, 128 * K, 600),) for name, mode in MODES.items()},
     "l_shipdate, u32 from 0": (("parquet_hybrid", None, 0, 1200),),
     "l_shipdate sorted, u32 from 0": (("parquet_hybrid", None, 0, 1200),),
-    "l_returnflag, characters": (("packbits", None, 0, None), ("orc_byte_rle", None, 0, None)),
+    "l_returnflag, characters": (
+        ("packbits", None, 0, None),
+        ("orc_byte_rle", None, 0, None),
+    ),
 }
 BLOCKS_NVCOMP = {
     "l_comment, characters": choices("lz4 i8 @64K", "lz4 i8 @1M", "snappy @64K", "deflate L4 @64K", "gdeflate L4 @64K", "zstd @64K"),
