@@ -573,13 +573,9 @@ def needed(path, how):
 
 
 def unplaced(word):
-    """An argument as the report has it: a path from the working directory on, of others the name. Where this machine keeps its
-    files is nobody's business."""
+    """An argument as the report has it: of a path its name. Where a machine keeps its files is nobody's business, and no checkout has them."""
     option, equals, path = word.rpartition("=")
-    if not os.path.isabs(path):
-        return word
-    near = os.path.relpath(path)
-    return option + equals + (os.path.basename(path) if near.startswith("..") else near)
+    return option + equals + (os.path.basename(os.path.normpath(path)) if os.sep in path else path)
 
 
 def report_text(s, report):
