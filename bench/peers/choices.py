@@ -171,7 +171,7 @@ BLOCKS_NVCOMP = {
     "l_orderkey, bytes": choices("lz4 i8 @64K", "lz4 i32 @64K", "snappy @64K"),
 }
 CHUNKS_OF_1M = 1 / 2  # times --bytes that are decoded of chunks of 1 MiB: 512 of them of 1 GiB
-# Programs of --programs, by file, and what they are measured on.
+# Programs of --programs, by file, and their data. Those in programs/ are kept as they were written.
 PROGRAMS = {
     "lz4.zf": (("l_comment, characters", "lz4_block", "lz4_raw", 64 * K),),
     "orc_rle1.zf": (("l_shipdate sorted, i64", "orc_rle1", None, 0), ("l_partkey, i64", "orc_rle1", None, 0)),

@@ -685,7 +685,8 @@ def main():
     parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--corpora", help="directory of texts, for a row of their own")
-    parser.add_argument("--programs", help="blocks: directory of programs, which are measured too (PROGRAMS of choices.py names them)")
+    parser.add_argument("--programs", default=str(HERE / "programs"),
+                        help="blocks: directory of programs, which are measured too (PROGRAMS of choices.py names them; default: bench/peers/programs); '': none")
     parser.add_argument("--only", default="", help="only these data or columns, separated by commas")
     parser.add_argument("--patience", default=40, type=float, help="seconds for one of nvCOMP's rows, or one of its damaged decodes (default: 40)")
     parser.add_argument("--every", default=1, type=int, help="damage: one of our columns in so many (default: 1)")
