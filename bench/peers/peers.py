@@ -560,6 +560,7 @@ def part_checks(s, report):
 
 
 KINDS = {1: "u8", 4: "u32", 8: "i64"}  # of blocks_data, by bytes of an element
+MOST_OF_MODES = 16 << 20  # bytes of a column in one of ORC's modes, whose encoder is a loop of Python
 
 
 def blocks_data(s):
@@ -571,7 +572,7 @@ def blocks_data(s):
     found = {"l_comment, characters": one["l_comment"], "l_orderkey, bytes": bytes_of(keys), "l_shipdate sorted, i64": np.sort(one["l_shipdate"].view(np.int32)).astype(np.int64),
              "l_partkey, i64": one["l_partkey"].view(np.int64), "l_orderkey, i64": keys, "l_linenumber, i64": one["l_linenumber"].view(np.int64),
              "l_shipdate, u32 from 0": dates.astype(np.uint32), "l_shipdate sorted, u32 from 0": np.sort(dates).astype(np.uint32), "l_returnflag, characters": one["l_returnflag"]}
-    found |= {name: orc_runs.rows(mode, min(s.options.made, 16 << 20)) for name, mode in choices.MODES.items()}
+    found |= {name: orc_runs.rows(mode, min(s.options.made, MOST_OF_MODES)) for name, mode in choices.MODES.items()}
     return {name: array[:s.options.made // array.itemsize] for name, array in found.items()}
 
 
@@ -632,7 +633,8 @@ def block_cases(s, plains):
 def part_blocks(s, report):
     """Blocks of LZ4, Snappy, Deflate and Zstandard, and runs of ORC's and Parquet's formats; nvCOMP has the former, compressed by itself."""
     report.head |= {"scale": s.options.scale, "made_bytes": s.options.made, "counted": {
-        **COUNTED, "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`; zstd at level 3), or of ORC's modes `orc_runs.py`; without it our encoder did. nvCOMP decodes chunks that it compressed itself",
+        **COUNTED, "made_bytes": f"a column has at most so many, and {MOST_OF_MODES} at most where `orc_runs.py` made its numbers; copies of it are decoded",
+        "chunks_by": "what compressed the chunks of a row of zipflow's: zlib at level 6 (`deflate`, `gzip`), else pyarrow (`pyarrow.Codec`; zstd at level 3), or of ORC's modes `orc_runs.py`; without it our encoder did. nvCOMP decodes chunks that it compressed itself",
         "gb_per_second_at_least": "the target of a row", "missed": "rows that were measured and do not reach their target. The exit status does not say so"}}
     plains, made = blocks_data(s), []
     (s.tree / "programs").mkdir()  # where nothing of ours has their names
