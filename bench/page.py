@@ -17,15 +17,12 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent / "tpch"), str(pathl
 import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
 import links as simulation  # noqa: E402
+import page_peers as of_peers  # noqa: E402
 import rows as of_rows  # noqa: E402
 import safety_tables as of_safety  # noqa: E402
 import speed_tables as of_speed  # noqa: E402
-
-TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
-          "l_commitdate", "l_receiptdate", "o_orderdate", "l_returnflag", "l_linestatus", "l_quantity", "l_shipinstruct", "l_shipinstruct, numbered",
-          "l_shipmode", "l_shipmode, numbered", "o_shippriority", "o_comment", "ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost")
-DATA = {"symbols3": "three symbols (.25, .5, .25), bytes", "symbols64": "64 symbols, p ~ 1/(i+2), bytes", "l_comment": "l_comment, characters",
-        "o_comment": "o_comment, strings", "corpora": "texts of many kinds, characters"}
+from page_cells import choice, codec, good, having, limit, lines_of, newest_of_part, of_part, origin, ratio, short, speed, table  # noqa: E402
+from page_peers import DATA, TABLE2, slower_lanes  # noqa: E402
 
 
 def is_uncommitted(record):
@@ -55,52 +52,6 @@ class Records:
             path = found[0]
             refuse_uncommitted(path.relative_to(self.root) if path.is_relative_to(self.root) else path, found[1])
         return found
-
-
-def origin(path, record):
-    """The records of a table."""
-    device = record.get("device")
-    if isinstance(device, dict):
-        device = device.get("description", "")
-    if not device or device == "cuda":
-        device = (record.get("machine") or {}).get("nvidia_smi", [""])[0]
-    return f"`bench/results/{path.parent.name}/{path.name}`: {device}; commit {record.get('commit', '?')}, {record['date'][:10]}."
-
-
-def table(heads, rows):
-    sides = "|".join([""] + ["---"] * len(heads) + [""])
-    return "\n".join(["| " + " | ".join(heads) + " |", sides] + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def speed(row):
-    """GB/s; of strings that of the characters alone."""
-    return f"{of_rows.speed(row):.0f}"
-
-
-def ratio(row):
-    return f"{row['ratio']:.2f}"
-
-
-def codec(row):
-    """The codec; of rows that failed nobody may know it."""
-    return f"`{row['codec']}`" if "codec" in row else ""
-
-
-def limit(row):
-    return f"{100 * row['fraction_of_limit']:.0f}%"
-
-
-def good(rows, **what):
-    return of_rows.good(having(rows, **what))
-
-
-def having(rows, **what):
-    return [r for r in rows if all(r.get(k) == v for k, v in what.items())]
-
-
-def lines_of(rows, width, leading, cells):
-    """Lines of a table: `leading` cells say what a row is, and `cells` what was measured of it, if it was."""
-    return [[*leading(r), *cells(r)] if r.get("verified") else of_rows.failed_cells(width, r, *leading(r)) for r in rows]
 
 
 # ---- Tables: each gives a path and its record, which stand above it (or None twice), and a text; or None ---------------------
@@ -175,25 +126,6 @@ def lanes_said(rows):
            ([f"nvCOMP is faster on: {'; '.join(losses)}."] if losses else [])
 
 
-def slower_lanes(rows):
-    """(title, ours, theirs) of data whose fastest codec is nvCOMP's."""
-    found = []
-    for name, title in DATA.items():
-        ours, other = (max(good(rows, data=name, by=who), key=of_rows.speed, default=None) for who in ("zipflow", "nvcomp"))
-        if ours and other and of_rows.speed(other) > of_rows.speed(ours):
-            found.append((title, ours, other))
-    return found
-
-
-def choice(row):
-    """The results of nvCOMP."""
-    if "chunk_bytes" not in row:  # it failed before
-        return row.get("codec", "")
-    size = row["chunk_bytes"] >> 10
-    decoder = ", not validated" if "not validated" in row.get("decoder", "") else ""
-    return f"{row['codec']}, {size} KiB{decoder}" if size < 1024 else f"{row['codec']}, {size >> 10} MiB{decoder}"
-
-
 def table2(records):
     found = records.newest("h200", lambda r: r.get("bench") == "peers table2" or of_part(r, "table2"))
     if not found:
@@ -218,16 +150,6 @@ def table2(records):
     heads = ("column", "ratio", "kernels", "GB/s", "of the limit", "ours: ratio, GB/s", "nvCOMP, the fastest", "nvCOMP, the smallest")
     said = [f"Not measured there: {', '.join(lacking)}."] if lacking else []
     return path, record, "\n\n".join([table(heads, rows), *of_speed.ended(measured), *said])
-
-
-def of_part(record, *parts):
-    """Rows of bench/speed's parts."""
-    return [r for r in record.get("results", []) if r.get("part") in parts] if record.get("bench") == "speed" else []
-
-
-def newest_of_part(records, part, devices=("h200",)):
-    found = [records.newest(device, lambda r: of_part(r, part)) for device in devices]
-    return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
 
 
 def is_search(row):
@@ -521,11 +443,6 @@ OF_GPUS = (("u32, 7 significant bits", "work", "bitpack-7-u32", "bitpack-7-u32")
            ("l_shipmode (string)", "table2", "l_shipmode", "the paper's"), ("o_comment (string)", "table2", "o_comment", "the paper's"))
 
 
-def short(row):
-    """The codec without the names of its streams, but for those that are not given in order."""
-    return re.sub(r"(?<!nullable\()\b(?!slots: )\w+: (?!\w+\[)", "", codec(row))
-
-
 def gpu(records):
     """Rows of each kind, of the newest records, which are named below."""
     found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle", "ans")}
@@ -567,48 +484,6 @@ def other_choices(records):
     return ["`zfc tune` selects the fastest kernel variants for a GPU (see the end of this page). "
             f"On an {first}, variants that were tuned on an {name} reach {min(of):.0f} to {max(of):.0f}% of the speed of those that were tuned on the {first} itself. "
             f"The figures are of the {len(of)} numeric columns where the two tunings differ (record `{found[0].name}`)." for name, of in parts.items()]
-
-
-TEXTS = {DATA["o_comment"]: "o_comment", DATA["corpora"]: "a mix of text files"}  # data of `lanes`, as users know them
-
-
-def beside_peers(records):
-    """Means beside nvCOMP, and a table of the data that nvCOMP decodes faster."""
-    sources, link = sources_of(records), records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
-    if "table2" not in sources or not link:
-        return None
-    path, record, rows = sources["table2"][0]
-    means = of_speed.means_beside_nvcomp(rows, link[1]["link_rate"])
-    if not means:
-        return None
-    said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed and {means['ratio']:.2f} times the ratio of nvCOMP (geometric means). "
-            "For each column we compare with nvCOMP's codec of the shortest copy + decode time. From zipflow we take the codecs that are at least as good as that one in each of three: copy + decode time, decoding speed, and ratio. "
-            "We take the fastest of these. If there is none, we take zipflow's codec of the shortest copy + decode time.",
-            f"- Copy + decode time is computed: the time of the stored bytes at {link[1]['link_rate'] / 1e9:.1f} GB/s (the measured PCIe rate) plus the decoding time. "
-            f"By this measure zipflow takes less time on {means['sooner']} of {means['columns']} columns.",
-            "- nvCOMP decodes the following data faster than the fastest zipflow codec in the same record. A column has two rows where two records measured different zipflow codecs:"]
-    losses = [beside(name, mine, fast, path) for name, mine, fast in slower_columns(rows)]
-    lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
-    for title, ours, other in slower_lanes(lanes_of[1]["results"]) if lanes_of else ():
-        losses.append(beside(TEXTS.get(title, title), ours, other, lanes_of[0]))
-    heads = ("data", "zipflow's fastest codec", "ratio", "GB/s", "nvCOMP's fastest codec", "ratio", "GB/s", "record")
-    return path, record, "\n".join([*said, "", table(heads, losses)] if losses else said[:-1])
-
-
-def beside(name, ours, theirs, path):
-    """A row: a codec of zipflow, one of nvCOMP, and the record of both."""
-    return [name, short(ours), ratio(ours), speed(ours), choice(theirs), ratio(theirs), speed(theirs), f"`{path.stem}`"]
-
-
-def slower_columns(rows):
-    """(name, ours, theirs) of columns whose fastest codec that compresses is nvCOMP's."""
-    found = []
-    for name in TABLE2:
-        ours, other = good(rows, data=name, by="zipflow"), [r for r in good(rows, data=name, by="nvcomp") if r["ratio"] > 1.05]
-        mine, fast = (max(side, key=of_rows.speed, default=None) for side in (ours, other))
-        if mine and fast and of_rows.speed(fast) > of_rows.speed(mine):
-            found.append((name, mine, fast))
-    return found
 
 
 def over_link(records):
@@ -692,24 +567,6 @@ def blocks(records):
     return (*found, f"{table(heads, rows)}\n\n`of memcpy` and `of the library` are of the code for AVX2 alone.")
 
 
-def gpu_blocks(records):
-    """Chunk programs on a GPU, nvCOMP's decoder of the same format beside them; programs of users in a sentence."""
-    found = records.newest("h200", lambda r: r.get("bench") == "peers blocks")
-    if not found:
-        return None
-    heads, rows, ours = ("data", "codec", "ratio", "GB/s", "of the limit", "nvCOMP", "ratio", "GB/s"), [], having(found[1]["results"], by="zipflow")
-    users = [f"`{r['name'].partition(' ')[0]}` ({r['data']}) " + (speed(r) if r.get("verified") else of_rows.failure(r)) for r in ours if "program" in r]
-    for r in (r for r in ours if "program" not in r):
-        kind, chunk = re.match(r"\w+", r["name"])[0], r.get("chunk_bytes")
-        theirs = [t for t in having(found[1]["results"], by="nvcomp", data=r["data"], chunk_bytes=chunk) if t["codec"].split()[0] == kind.removesuffix("_split")]
-        fast = max(of_rows.good(theirs), key=of_rows.speed, default=None)
-        beside = [choice(fast), ratio(fast), speed(fast)] if fast else [of_rows.failure(theirs[0]) if theirs else "", "", ""]
-        size = f", {'1 MiB' if chunk == 1 << 20 else f'{chunk >> 10} KiB'}" if chunk else ""
-        rows.append([*lines_of([r], len(heads) - len(beside), lambda r: [r["data"], f"`{kind}`{size}"], lambda r: [ratio(r), speed(r), limit(r)])[0], *beside])
-    said = [f"\nPrograms that were written from the formats' documents alone, GB/s: {'; '.join(users)}."] if users else []
-    return (*found, "\n".join([table(heads, rows), *said]))
-
-
 README_ROWS = ("l_extendedprice", "l_orderkey", "l_shipdate", "l_returnflag", "l_shipmode")
 
 
@@ -756,7 +613,7 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "gpu_blocks": gpu_blocks, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": of_peers.beside_peers, "gpu_blocks": of_peers.gpu_blocks, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
