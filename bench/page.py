@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md, docs/safety.md, docs/internals/measurements.md and README.md from the records in bench/results.
+"""Writes tables and sentences of pages (PAGES) from the records in bench/results.
 
     page.py ROOT            renews the tables
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
@@ -21,7 +21,7 @@ import page_peers as of_peers  # noqa: E402
 import rows as of_rows  # noqa: E402
 import safety_tables as of_safety  # noqa: E402
 import speed_tables as of_speed  # noqa: E402
-from page_cells import choice, codec, good, having, limit, lines_of, newest_of_part, of_part, origin, ratio, short, speed, table  # noqa: E402
+from page_cells import between, choice, codec, good, having, is_of_numbers, limit, lines_of, listed, newest_of_part, of_part, origin, ratio, short, speed, table  # noqa: E402
 from page_peers import DATA, TABLE2, slower_lanes  # noqa: E402
 
 
@@ -443,21 +443,60 @@ OF_GPUS = (("u32, 7 significant bits", "work", "bitpack-7-u32", "bitpack-7-u32")
            ("l_shipmode (string)", "table2", "l_shipmode", "the paper's"), ("o_comment (string)", "table2", "o_comment", "the paper's"))
 
 
-def gpu(records):
-    """Rows of each kind, of the newest records, which are named below."""
+def rows_of_gpus(records):
+    """[(title, path, record, row)] of OF_GPUS, each of the newest record that has its part."""
     found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle", "ans")}
     found["lanes"] = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
-    heads, rows, used = ("column", "codec", "ratio", "GB/s", "of the limit", "record"), [], {}
-    for title, part, data, name in OF_GPUS:
-        if not found[part]:
-            continue
-        path, record = found[part]
-        row = next((r for r in having(record["results"], data=data, by="zipflow", name=name) if r.get("part", part) == part and "volume" not in r), {})
+    def of(record, part, data, name):
+        return next((r for r in having(record["results"], data=data, by="zipflow", name=name) if r.get("part", part) == part and "volume" not in r), {})
+    return [(title, *found[part], of(found[part][1], part, data, name)) for title, part, data, name in OF_GPUS if found[part]]
+
+
+def parts_of_numbers(records):
+    """Parts of the limit of those that are columns of numbers."""
+    return [row["fraction_of_limit"] for *_, row in rows_of_gpus(records) if row.get("verified") and is_of_numbers(row)]
+
+
+def gpu(records):
+    """Rows of each kind, of the newest records, which are named below."""
+    heads, rows, used, numbers = ("column", "codec", "ratio", "GB/s", "of the limit", "record"), [], {}, parts_of_numbers(records)
+    for title, path, record, row in rows_of_gpus(records):
         used[path] = record
         number = str(list(used).index(path) + 1)
         rows.append([*lines_of([row], len(heads) - 1, lambda r: [title, short(r)], lambda r: [ratio(r), speed(r), limit(r)])[0], number])
     named = [f"{number}. {origin(*pair)}" for number, pair in enumerate(used.items(), 1)]
-    return (None, None, "\n".join([table(heads, rows), "", "Records:", "", *named, *h100(records), *other_choices(records)])) if rows else None
+    said = [f"The columns of numbers below reach {between(numbers)} of this limit. Entropy coders (`tans`, `rans`, `huffman`), strings and "
+            "[some nests of numbers](#where-zipflow-loses) reach less.", ""] if numbers else []
+    return (None, None, "\n".join([*said, table(heads, rows), "", "Records:", "", *named, *h100(records), *other_choices(records)])) if rows else None
+
+
+def losses(records):
+    """Where zipflow loses: what records say of it."""
+    found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle")}
+    rows = {part: good(of_part(pair[1], part), by="zipflow") if pair else [] for part, pair in found.items()}
+    said, (lost, flags) = [], of_peers.lost(records)
+    if lost:
+        said.append("- **nvCOMP** decodes some data faster than the fastest zipflow codec in the same record ([above](#beside-nvcomp)): "
+                    f"{of_peers.lost_said(lost)}.{of_peers.flags_said(flags)}")
+    strings = [r for r in rows["work"] + rows["table2"] if r.get("type") == "string"]
+    kinds = {"prose": [r for r in strings if r["data"].endswith("comment")], "short strings": [r for r in strings if not r["data"].endswith("comment")]}
+    names = {kind: listed([f"`{name}`" for name in dict.fromkeys(r["data"] for r in some)]) for kind, some in kinds.items() if some}
+    parts = [f"{between([r['fraction_of_limit'] for r in kinds[kind]])} of the limit for {kind} ({of})" for kind, of in names.items()]
+    if parts:
+        said.append(f"- **Strings**: {', '.join(parts)}. The limit includes the offsets that are written; GB/s count characters only.")
+    least = min(parts_of_numbers(records), default=0)
+    slow = sorted((r for r in rows["work"] + rows["table2"] if is_of_numbers(r) and r["fraction_of_limit"] < least), key=lambda r: r["fraction_of_limit"])
+    if slow:
+        runs = [r["fraction_of_limit"] for r in rows["rle"] if is_of_numbers(r)]
+        named = listed([short(r) + (f" of `{r['data']}`" if r["part"] == "table2" else "") + f" {limit(r)}" for r in slow])
+        said.append(f"- **Nests of numbers** that are below the {100 * least:.0f}% of the [first table](#on-a-gpu): {named}." +
+                    (f" Runs of all the lengths that were made reach {between(runs)} ([measurements.md](internals/measurements.md))." if runs else ""))
+    lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
+    coders = [r["fraction_of_limit"] for r in (good(lanes_of[1]["results"], by="zipflow") if lanes_of else ()) if re.match(r"(tans|rans|huffman)\b", r["codec"])]
+    if coders:
+        said.append(f"- **Entropy coders** (`tans`, `rans`, `huffman`): {between(coders)} of the limit, because instructions bound them, not memory.")
+    said += of_peers.lost_formats(records)
+    return (None, None, "\n".join(said)) if said else None
 
 
 def h100(records):
@@ -613,7 +652,8 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
-         "docs/performance.md": {"gpu": gpu, "beside_peers": of_peers.beside_peers, "gpu_blocks": of_peers.gpu_blocks, "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": of_peers.beside_peers, "gpu_blocks": of_peers.gpu_blocks, "codag": of_peers.codag,
+                             "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks, "losses": losses},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 

@@ -76,3 +76,20 @@ def of_part(record, *parts):
 def newest_of_part(records, part, devices=("h200",)):
     found = [records.newest(device, lambda r: of_part(r, part)) for device in devices]
     return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
+
+
+def is_of_numbers(row):
+    """Whether no stage of its codec is a coder of bytes or of strings."""
+    return not re.search(r"\b(tans|rans|huffman|strings|words|fsst\w*)\b", row.get("codec", "strings"))
+
+
+def between(values, unit="%"):
+    """The range of parts of the limit, in words."""
+    least, most = (f"{100 * v:.0f}" for v in (min(values), max(values)))
+    return least + ("" if least == most else f" to {most}") + unit
+
+
+def listed(names):
+    """"a, b and c"."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
