@@ -654,6 +654,7 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
          "docs/performance.md": {"gpu": gpu, "beside_peers": of_peers.beside_peers, "gpu_blocks": of_peers.gpu_blocks, "codag": of_peers.codag,
                              "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks, "losses": losses},
+         "docs/choosing.md": {"formats_beside_nvcomp": of_peers.formats_beside_nvcomp, "beside_nvcomp": of_peers.beside_nvcomp},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
