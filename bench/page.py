@@ -656,6 +656,7 @@ PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readm
                              "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks, "losses": losses},
          "docs/choosing.md": {"formats_beside_nvcomp": of_peers.formats_beside_nvcomp, "beside_nvcomp": of_peers.beside_nvcomp},
          "docs/internals/roadmap.md": {"reached": of_peers.reached, "reached_on_cpus": of_peers.reached_on_cpus},
+         "docs/internals/gpu-kernels.md": {"walks": of_peers.walks},
          "docs/safety.md": {"hostile": lambda records: of_safety.hostile(records, table), "damage": lambda records: of_safety.damage(records, table),
                         "fuzz": lambda records: of_safety.fuzz(records, table)}}
 
