@@ -85,5 +85,9 @@ for says, believed in SAYS:
     if code != 1 or report.get("verdict") != "not good" or "Not all steps succeeded" not in printed:
         print(f"programs that print {says!r}: exit status {code}, verdict {report.get('verdict')}")
         wrong += 1
+for given, kept in ((".hidden/r/pack.tar.xz", "pack.tar.xz"), ("--pack=../r/pack.tar.xz", "--pack=pack.tar.xz"), ("/a/b/", "b"), ("blocks", "blocks"), ("--only=a,b", "--only=a,b")):
+    if gpu_test.unplaced(given) != kept:
+        print(f"a record has {given} as {gpu_test.unplaced(given)}")
+        wrong += 1
 print(f"{len(SAYS) * len(gpu_test.STEPS)} steps, {wrong} wrong")
 sys.exit(wrong > 0)
