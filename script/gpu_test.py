@@ -330,6 +330,15 @@ def chunks(s):
 FOREIGN = ("lz4", "snappy", "deflate", "zlib", "gzip", "zstd", "split", "dictionary")
 
 
+def lacking(output):
+    """The formats that a program says it skipped, since their library is missing."""
+    said = [line for line in output.splitlines() if line.startswith("{")]
+    try:
+        return json.loads(said[-1]).get("skipped") or [] if said else []
+    except (ValueError, AttributeError):  # of other programs: theirs say nothing of formats
+        return []
+
+
 def foreign(s):
     """Changed chunks of formats that others have. Each format has what was asked for, or lacks its library."""
     count = s.pick(10000, 300)
@@ -337,11 +346,11 @@ def foreign(s):
     judged = {name: verdicts for each in found for name, verdicts in each.get("formats", {}).items()}
     skipped = [name for each in found for name in each.get("skipped", [])]
     wrong = [name for name, verdicts in judged.items() if verdicts.get("changed") != count]
-    if wrong or not judged or len(judged) + len(skipped) != len(FOREIGN) or any(each.get("failures") != 0 for each in found):
+    if wrong or sorted([*judged, *skipped]) != sorted(FOREIGN) or any(each.get("failures") != 0 for each in found):
         raise Failed(f"not all changed chunks were judged: {found}")
     result = {"changed": count * len(judged), "formats": judged}
     if skipped:
-        result["why"] = f"no library for {', '.join(skipped)}"
+        raise Skipped(f"no library for {', '.join(skipped)}", result)
     return result
 
 
@@ -471,7 +480,10 @@ def sanitizer(tool):
         found = lines[-1] if lines else "nothing"
         if not found.startswith(("ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards")):  # a warning has no exit status
             raise Failed(f"{kind} said: {found}")
-        return {"said": found, "seconds": round(time.monotonic() - begin, 2)}
+        result = {"said": found, "seconds": round(time.monotonic() - begin, 2)}
+        if lacking(said):
+            raise Skipped(f"no library for {', '.join(lacking(said))}", result)
+        return result
 
     def step(s):
         if not s.device.startswith("cuda"):
@@ -488,6 +500,8 @@ def sanitizer(tool):
                     result[name] = future.result()
                 except Skipped as why:
                     skipped.append(f"{name}: {why}")
+                    if why.result is not None:
+                        result[name] = why.result
                 except Exception as why:  # of one program: what the others gave is kept
                     failed.append(f"{name}: {why}" if isinstance(why, Failed) else f"{name}: {type(why).__name__}: {why}")
         if failed:

@@ -1,4 +1,5 @@
 """script/gpu_test.py with programs that succeed and say nothing, or nothing of use: each is a failed step, and there is a verdict.
+Formats whose library is missing are skipped, and so are the steps that would have judged them.
 
     test_gpu_test.py ROOT
 """
@@ -35,7 +36,23 @@ SAYS = (
 )
 
 
-def make_pack(pack, says):
+# Words of gpu_foreign about a format, and of compute-sanitizer about it; `{0}`: the formats whose library is missing, for sh.
+FOREIGN = """#!/bin/sh
+case $6 in
+{0}) echo "{{\\"formats\\": {{}}, \\"skipped\\": [\\"$6\\"], \\"failures\\": 0}}" ;;
+*) echo "{{\\"formats\\": {{\\"$6\\": {{\\"changed\\": $4}}}}, \\"skipped\\": [], \\"failures\\": 0}}" ;;
+esac
+"""
+SANITIZER = """#!/bin/sh
+for word; do
+    case $word in */gpu_foreign) echo '{{"formats": {{}}, "skipped": {0}, "failures": 0}}' ;; esac
+done
+echo '========= ERROR SUMMARY: 0 errors'
+"""
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+
+
+def make_pack(pack, says, scripts):
     (pack / "bin").mkdir()
     (pack / "script").mkdir()
     (pack / "COMMIT").write_text("none\n")
@@ -43,6 +60,8 @@ def make_pack(pack, says):
         program = pack / "bin" / name
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
         program.chmod(0o755)
+    for name, script in scripts.items():
+        (pack / "bin" / name).write_text(script)
     (pack / "examples/tpch").mkdir(parents=True)
     (pack / "examples/tpch/tpch.zf").write_text("table orders {\n}\n")
     # The step `columns` leaves containers, which the steps after it would make, and no results.
@@ -51,11 +70,11 @@ def make_pack(pack, says):
         for ending in ("numbers.zfd", "csv")))
 
 
-def run(says):
+def run(says, **scripts):
     with tempfile.TemporaryDirectory() as tree:
         pack, out = pathlib.Path(tree) / "pack", pathlib.Path(tree) / "results"
         pack.mkdir()
-        make_pack(pack, says)
+        make_pack(pack, says, scripts)
         gpu_test.PACK = pack
         os.environ["PATH"] = f"{pack / 'bin'}:{PATH}"
         (pack / "none.whl").write_text("")
@@ -88,6 +107,25 @@ for says, believed in SAYS:
 for given, kept in ((".hidden/r/pack.tar.xz", "pack.tar.xz"), ("--pack=../r/pack.tar.xz", "--pack=pack.tar.xz"), ("/a/b/", "b"), ("blocks", "blocks"), ("--only=a,b", "--only=a,b")):
     if gpu_test.unplaced(given) != kept:
         print(f"a record has {given} as {gpu_test.unplaced(given)}")
+        wrong += 1
+for pattern, missing in (("none", []), ("snappy", ["snappy"]), ("*", list(gpu_test.FOREIGN))):
+    code, report, _, _ = run("", **{"gpu_foreign": FOREIGN.format(pattern), "compute-sanitizer": SANITIZER.format(json.dumps(missing))})
+    steps = {step["step"]: step for step in report["steps"]}
+    judged = steps["foreign"].get("result", {}).get("formats")
+    if judged is None or sorted([*judged, *missing]) != sorted(gpu_test.FOREIGN):
+        print(f"libraries missing for {missing}: the step foreign gives {steps['foreign']}")
+        wrong += 1
+    for name in ("foreign", *TOOLS):
+        expected, why = "skipped" if missing else "good", f"no library for {', '.join(missing)}" if missing else ""
+        if steps[name]["status"] != expected or why not in steps[name].get("why", ""):
+            print(f"libraries missing for {missing}: step {name} is {steps[name]['status']}, not {expected}: {steps[name].get('why')}")
+            wrong += 1
+    for name in TOOLS:
+        if sorted(steps[name].get("result", {})) != sorted(gpu_test.SANITIZED):
+            print(f"libraries missing for {missing}: step {name} does not say what it gave: {steps[name].get('result')}")
+            wrong += 1
+    if code != 1 or report.get("verdict") != "not good":
+        print(f"libraries missing for {missing}: exit status {code}, verdict {report.get('verdict')}")
         wrong += 1
 print(f"{len(SAYS) * len(gpu_test.STEPS)} steps, {wrong} wrong")
 sys.exit(wrong > 0)
