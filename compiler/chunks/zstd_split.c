@@ -230,7 +230,8 @@ static zf_status take_literals(splitting *s, zf_zstd_reader *block, uint64_t *li
     unsigned width = form < 2 ? 10 : form == 2 ? 14 : 18;
     uint64_t sizes = zf_zstd_take_number(block, form < 2 ? 3 : form == 2 ? 4 : 5) >> 4, mask = (UINT64_C(1) << width) - 1;
     *literals = sizes & mask;
-    zf_zstd_reader r = {.begin = block->begin, .at = zf_zstd_take(block, sizes >> width & mask), .end = block->at};
+    const uint8_t *from = zf_zstd_take(block, sizes >> width & mask);
+    zf_zstd_reader r = {.begin = block->begin, .at = from, .end = block->at};
     if (block->bad || *literals > BLOCK_MOST) return zf_zstd_cut(block, error);
     ZF_TRY(kind == CODED ? take_code(s, &r, error) : take_code_again(s, &r, error));
     if (form != 0 && *literals < 6) return zf_zstd_refuse(&r, "too few literals for four streams", error);
