@@ -2,7 +2,7 @@
 // make; where one does not, its blocks do, or libzstd decodes it.
 #include <stdlib.h>
 
-#include "compiler/chunks/chunk_finder.h"
+#include "compiler/chunks/zstd_frame.h"
 #include "compiler/encoders/zstd_buffers.h"
 
 typedef unsigned long long ull;
@@ -23,83 +23,59 @@ static const char *const symbols[] = {
     [IS_ERROR] = "ZSTD_isError",      [ERROR_NAME] = "ZSTD_getErrorName"};
 #define FUNCTION(type, number) ((type *)finder->library.functions[number])
 
-enum { BLOCK_MOST = 128 << 10 }; ///< bytes that a block makes
+/// A frame, as the headers of its blocks tell.
+typedef struct blocks {
+    uint64_t made; ///< by those that are stored, or repeat a byte
+    uint64_t most; ///< that all of them make
+    bool packed;   ///< there are others
+} blocks;
 
-/// A frame, as its headers tell.
-typedef struct frame {
-    uint64_t rows; ///< if they are known
-    bool known, checked;
-    uint64_t made; ///< by blocks that are stored, or repeat a byte
-    uint64_t most; ///< that all blocks make
-    bool packed;   ///< there are other blocks
-} frame;
-
-static bool is_skipped(const uint8_t *bytes) { return zf_chunk_number(bytes, 4) >> 4 == 0x184d2a5; }
-static bool is_frame(const uint8_t *bytes) { return zf_chunk_number(bytes, 4) == 0xfd2fb528; }
-
-static bool begins(const uint8_t *bytes, uint64_t size) { return size >= 4 && (is_skipped(bytes) || is_frame(bytes)); }
+static bool begins(const uint8_t *bytes, uint64_t size) {
+    return size >= 4 && zf_zstd_begin_of(zf_chunk_number(bytes, 4)) != ZF_ZSTD_OTHER;
+}
 
 static zf_status cut(const zf_chunk_finder *finder, const zf_chunk_part *part, zf_error *error) {
     return zf_chunk_finder_refuse(finder, finder->size, error, "the file ends inside the frame that begins at byte %llu",
                                   (ull)part->begin);
 }
 
-/// Moves the end of a part over so many bytes, if the file has them.
-static bool take(const zf_chunk_finder *finder, zf_chunk_part *part, uint64_t bytes) {
-    if (bytes > finder->size - part->end) return false;
-    part->end += bytes;
-    return true;
-}
-
-/// Takes a number of `bytes` bytes.
-static bool take_number(const zf_chunk_finder *finder, zf_chunk_part *part, unsigned bytes, uint64_t *out) {
-    const uint8_t *at = finder->bytes + part->end;
-    if (!take(finder, part, bytes)) return false;
-    *out = zf_chunk_number(at, bytes);
-    return true;
-}
+static uint64_t place_of(const zf_zstd_reader *r, const uint8_t *at) { return (uint64_t)(at - r->begin); }
 
 // ---- Headers --------------------------------------------------------------------------------------------------
 
 /// Reads the header of a frame behind its first four bytes.
-static zf_status read_header(const zf_chunk_finder *finder, zf_chunk_part *part, frame *f, zf_error *error) {
-    uint64_t form, window, dictionary;
-    if (!take_number(finder, part, 1, &form)) return cut(finder, part, error);
-    if ((form & 8) != 0)
-        return zf_chunk_finder_refuse(finder, part->end - 1, error, "a frame has a bit in its header that must be 0");
-    bool single = (form >> 5 & 1) != 0;
-    if (!single && !take_number(finder, part, 1, &window)) return cut(finder, part, error);
-    uint64_t place = part->end;
-    if (!take_number(finder, part, (form & 3) == 3 ? 4 : (unsigned)(form & 3), &dictionary)) return cut(finder, part, error);
-    if (dictionary != 0 && finder->dictionary == NULL) {
-        zf_status status = zf_chunk_finder_refuse(finder, place, error, "a frame needs the dictionary %llu", (ull)dictionary);
-        return zf_fail_hint(
-            error, status,
-            "give it by --dictionary (in Python `dictionaries`), to a codec that has one: `zstd_split_dictionary`");
-    }
-    unsigned bytes = 1u << (form >> 6);
-    f->known = form >> 6 > 0 || single;
-    f->checked = (form & 4) != 0;
-    if (f->known && !take_number(finder, part, bytes, &f->rows)) return cut(finder, part, error);
-    if (f->known && bytes == 2) f->rows += 256;
-    return ZF_OK;
+static zf_status read_header(const zf_chunk_finder *finder, const zf_chunk_part *part, zf_zstd_reader *r, zf_zstd_head *head,
+                             zf_error *error) {
+    *head = zf_zstd_take_head(r);
+    if (r->bad) return cut(finder, part, error);
+    if (head->reserved)
+        return zf_chunk_finder_refuse(finder, place_of(r, r->at) - 1, error, "a frame has a bit in its header that must be 0");
+    if (head->too_wide)
+        return zf_chunk_finder_refuse(finder, place_of(r, head->named_at) - 1, error,
+                                      "the exponent of a frame's window is above 31");
+    if (head->dictionary == 0 || finder->dictionary != NULL) return ZF_OK;
+    zf_status status = zf_chunk_finder_refuse(finder, place_of(r, head->named_at), error, "a frame needs the dictionary %llu",
+                                              (ull)head->dictionary);
+    return zf_fail_hint(error, status,
+                        "give it by --dictionary (in Python `dictionaries`), to a codec that has one: `zstd_split_dictionary`");
 }
 
-/// Takes the blocks of a frame, and the checksum behind them.
-static zf_status take_blocks(const zf_chunk_finder *finder, zf_chunk_part *part, frame *f, zf_error *error) {
-    enum { STORED, REPEATED, PACKED };
-    for (uint64_t head = 0; (head & 1) == 0;) {
-        if (!take_number(finder, part, 3, &head)) return cut(finder, part, error);
-        uint64_t kind = head >> 1 & 3, size = head >> 3;
-        if (kind > PACKED || size > BLOCK_MOST)
-            return zf_chunk_finder_refuse(finder, part->end - 3, error, "no block can begin like this in the frame at byte %llu",
-                                          (ull)part->begin);
-        if (!take(finder, part, kind == REPEATED ? 1 : size)) return cut(finder, part, error);
-        f->packed = f->packed || kind == PACKED;
-        f->made += kind == PACKED ? 0 : size;
-        f->most += kind == PACKED ? BLOCK_MOST : size;
+/// Passes the blocks of a frame, and the checksum behind them.
+static zf_status pass_blocks(const zf_chunk_finder *finder, const zf_chunk_part *part, zf_zstd_reader *r,
+                             const zf_zstd_head *head, blocks *b, zf_error *error) {
+    for (zf_zstd_block block = {0}; !block.last;) {
+        block = zf_zstd_take_block(r, head->most);
+        if (r->bad) return cut(finder, part, error);
+        if (block.wrong)
+            return zf_chunk_finder_refuse(finder, place_of(r, r->at) - 3, error,
+                                          "no block can begin like this in the frame at byte %llu", (ull)part->begin);
+        bool packed = block.kind == ZF_ZSTD_PACKED;
+        b->packed = b->packed || packed;
+        b->made += packed ? 0 : block.size;
+        b->most += packed ? head->most : block.size;
     }
-    return !f->checked || take(finder, part, 4) ? ZF_OK : cut(finder, part, error);
+    zf_zstd_take(r, head->checked ? 4 : 0);
+    return r->bad ? cut(finder, part, error) : ZF_OK;
 }
 
 // ---- Frames that do not tell ----------------------------------------------------------------------------------
@@ -150,26 +126,33 @@ static zf_status count_rows(zf_chunk_finder *finder, zf_chunk_part *part, zf_err
 
 // ---- Parts ----------------------------------------------------------------------------------------------------
 
+/// Passes a frame behind its first four bytes.
+static zf_status find_frame(zf_chunk_finder *finder, zf_chunk_part *part, zf_zstd_reader *r, zf_error *error) {
+    zf_zstd_head head;
+    blocks b = {0};
+    ZF_TRY(read_header(finder, part, r, &head, error));
+    ZF_TRY(pass_blocks(finder, part, r, &head, &b, error));
+    part->end = place_of(r, r->at);
+    if (!head.known && b.packed) return count_rows(finder, part, error);
+    part->rows = head.known ? head.rows : b.made;
+    if (part->rows <= b.most && (b.packed || part->rows == b.made)) return ZF_OK;
+    return zf_chunk_finder_refuse(finder, part->begin, error, "a frame says that it makes %llu bytes; its blocks make %s%llu",
+                                  (ull)part->rows, b.packed ? "at most " : "", (ull)b.most);
+}
+
 static zf_status find(zf_chunk_finder *finder, zf_chunk_part *part, zf_error *error) {
-    const uint8_t *at = finder->bytes + part->begin;
-    uint64_t bytes;
-    frame f = {0};
-    part->end = part->begin;
-    if (!take(finder, part, 4)) return cut(finder, part, error);
-    if (!is_skipped(at) && !is_frame(at)) {
+    zf_zstd_reader r = {.begin = finder->bytes, .at = finder->bytes + part->begin, .end = finder->bytes + finder->size};
+    zf_zstd_begin begin = zf_zstd_begin_of(zf_zstd_take_number(&r, 4));
+    if (r.bad) return cut(finder, part, error);
+    if (begin == ZF_ZSTD_FRAME) return find_frame(finder, part, &r, error);
+    if (begin == ZF_ZSTD_OTHER) {
         zf_status status =
             zf_chunk_finder_refuse(finder, part->begin, error, "no frame of zstd begins where the one before it ends");
         return zf_fail_hint(error, status, "something was appended to the file");
     }
-    if (is_skipped(at))
-        return take_number(finder, part, 4, &bytes) && take(finder, part, bytes) ? ZF_OK : cut(finder, part, error);
-    ZF_TRY(read_header(finder, part, &f, error));
-    ZF_TRY(take_blocks(finder, part, &f, error));
-    if (!f.known && f.packed) return count_rows(finder, part, error);
-    part->rows = f.known ? f.rows : f.made;
-    if (part->rows <= f.most && (f.packed || part->rows == f.made)) return ZF_OK;
-    return zf_chunk_finder_refuse(finder, part->begin, error, "a frame says that it makes %llu bytes; its blocks make %s%llu",
-                                  (ull)part->rows, f.packed ? "at most " : "", (ull)f.most);
+    zf_zstd_pass_skipped(&r);
+    part->end = place_of(&r, r.at);
+    return r.bad ? cut(finder, part, error) : ZF_OK;
 }
 
 const zf_chunk_format zf_chunks_of_zstd = {

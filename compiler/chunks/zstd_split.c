@@ -8,13 +8,11 @@
 #include <xxhash.h>
 
 #include "compiler/chunks/zstd_dictionary.h"
-#include "compiler/chunks/zstd_reader.h"
+#include "compiler/chunks/zstd_frame.h"
 
 typedef unsigned long long ull;
 
 enum {
-    BLOCK_MOST = 128 << 10, ///< bytes that a block makes
-    WINDOW_LOG_MOST = 31,
     CODE_ROWS = 2048,
     TABLES_ROWS = 1280,   ///< of three tables
     CODES_MOST = 1 << 16, ///< of a block of the container: 256 MiB of rows
@@ -223,7 +221,7 @@ static zf_status take_literals(splitting *s, zf_zstd_reader *block, uint64_t *li
         unsigned bytes = form == 1 ? 2 : form == 3 ? 3 : 1;
         *literals = zf_zstd_take_number(block, bytes) >> (bytes == 1 ? 3 : 4);
         const uint8_t *from = zf_zstd_take(block, kind == RAW ? *literals : 1);
-        if (block->bad || *literals > BLOCK_MOST) return zf_zstd_cut(block, error);
+        if (block->bad || *literals > ZF_ZSTD_BLOCK_MOST) return zf_zstd_cut(block, error);
         put_plain(s, kind == RAW ? 1 : 0, from, *literals);
         return ZF_OK;
     }
@@ -232,7 +230,7 @@ static zf_status take_literals(splitting *s, zf_zstd_reader *block, uint64_t *li
     *literals = sizes & mask;
     const uint8_t *from = zf_zstd_take(block, sizes >> width & mask);
     zf_zstd_reader r = {.begin = block->begin, .at = from, .end = block->at};
-    if (block->bad || *literals > BLOCK_MOST) return zf_zstd_cut(block, error);
+    if (block->bad || *literals > ZF_ZSTD_BLOCK_MOST) return zf_zstd_cut(block, error);
     ZF_TRY(kind == CODED ? take_code(s, &r, error) : take_code_again(s, &r, error));
     if (form != 0 && *literals < 6) return zf_zstd_refuse(&r, "too few literals for four streams", error);
     return take_streams(s, &r, form == 0 ? 1 : 4, *literals, error);
@@ -301,66 +299,49 @@ static zf_status take_packed(splitting *s, zf_zstd_reader *r, zf_error *error) {
     return ZF_OK;
 }
 
-/// A frame's header.
-typedef struct frame_head {
-    bool known, checked;
-    uint64_t rows; ///< if they are known
-    uint64_t most; ///< bytes of a block, both ways
-    uint32_t sum;
-} frame_head;
-
-static zf_status take_head(const splitting *s, zf_zstd_reader *r, frame_head *head, zf_error *error) {
-    unsigned form = (unsigned)zf_zstd_take_number(r, 1), bytes = 1u << (form >> 6);
-    bool single = (form >> 5 & 1) != 0;
-    uint64_t window = single ? 0 : zf_zstd_take_number(r, 1);
-    uint64_t dictionary = zf_zstd_take_number(r, (form & 3) == 3 ? 4 : form & 3);
-    *head = (frame_head){.known = form >> 6 > 0 || single, .checked = (form & 4) != 0};
-    if (head->known) head->rows = zf_zstd_take_number(r, bytes) + (bytes == 2 ? 256 : 0);
+static zf_status take_head(const splitting *s, zf_zstd_reader *r, zf_zstd_head *head, zf_error *error) {
+    *head = zf_zstd_take_head(r);
     if (r->bad) return zf_zstd_cut(r, error);
-    if ((form & 8) != 0) return zf_zstd_refuse(r, "a bit of a frame's header that must be 0 is not", error);
-    if (window >> 3 > WINDOW_LOG_MOST - 10) return zf_zstd_refuse(r, "the exponent of a frame's window is above 31", error);
-    window = single ? head->rows : (8 + (window & 7)) << (7 + (window >> 3));
-    head->most = window < BLOCK_MOST ? window : BLOCK_MOST;
-    if (dictionary == 0 || (s->dictionary != NULL && s->dictionary->from->made && s->dictionary->from->id == dictionary))
-        return ZF_OK;
+    if (head->reserved) return zf_zstd_refuse(r, "a bit of a frame's header that must be 0 is not", error);
+    if (head->too_wide) return zf_zstd_refuse(r, "the exponent of a frame's window is above 31", error);
+    const zf_zstd_dictionary *d = s->dictionary != NULL ? s->dictionary->from : NULL;
+    if (head->dictionary == 0 || (d != NULL && d->made && d->id == head->dictionary)) return ZF_OK;
     char why[64];
-    snprintf(why, sizeof why, "a frame needs %s dictionary, %llu", s->dictionary == NULL ? "a" : "another", (ull)dictionary);
+    snprintf(why, sizeof why, "a frame needs %s dictionary, %llu", d == NULL ? "a" : "another", (ull)head->dictionary);
     return zf_zstd_refuse(r, why, error);
 }
 
-/// Takes the blocks of a frame, and its checksum.
-static zf_status take_blocks(splitting *s, zf_zstd_reader *r, frame_head *head, zf_error *error) {
-    enum { STORED, REPEATED, PACKED };
-    for (uint64_t block = 0; (block & 1) == 0;) {
-        block = zf_zstd_take_number(r, 3);
-        uint64_t kind = block >> 1 & 3, size = block >> 3, before = s->state.made;
-        if (!r->bad && (kind > PACKED || size > head->most)) return zf_zstd_refuse(r, "the header of a block is wrong", error);
-        const uint8_t *from = zf_zstd_take(r, kind == REPEATED ? 1 : size);
+/// Takes the blocks of a frame, and its checksum, which becomes `*sum`.
+static zf_status take_blocks(splitting *s, zf_zstd_reader *r, const zf_zstd_head *head, uint32_t *sum, zf_error *error) {
+    for (zf_zstd_block block = {0}; !block.last;) {
+        uint64_t before = s->state.made;
+        block = zf_zstd_take_block(r, head->most);
         if (r->bad) return zf_zstd_cut(r, error);
-        zf_zstd_reader inside = {.begin = r->begin, .at = from, .end = r->at};
-        if (kind == PACKED) {
+        if (block.wrong) return zf_zstd_refuse(r, "the header of a block is wrong", error);
+        zf_zstd_reader inside = {.begin = r->begin, .at = block.from, .end = r->at};
+        if (block.kind == ZF_ZSTD_PACKED) {
             ZF_TRY(take_packed(s, &inside, error));
         } else {
-            put_plain(s, kind == STORED ? 1 : 0, from, size);
-            put_tail(s, size);
-            s->state.made += size;
+            put_plain(s, block.kind == ZF_ZSTD_STORED ? 1 : 0, block.from, block.size);
+            put_tail(s, block.size);
+            s->state.made += block.size;
         }
         if (s->state.made - before > head->most) return zf_zstd_refuse(r, "a block makes more bytes than one may", error);
         if (s->made + s->state.made > s->chunk->rows) break; // which is said for the whole chunk
     }
     if (s->made + s->state.made > s->chunk->rows)
         return zf_raise(error, ZF_E_WRAPPED_CHUNK, "its frames make more than %llu bytes", (ull)s->chunk->rows);
-    head->sum = head->checked ? (uint32_t)zf_zstd_take_number(r, 4) : 0;
+    *sum = head->checked ? (uint32_t)zf_zstd_take_number(r, 4) : 0;
     return r->bad ? zf_zstd_cut(r, error) : ZF_OK;
 }
 
 /// Passes a frame that is to be skipped. `*skipped`: whether the next one is such a frame.
 static zf_status pass_skipped(zf_zstd_reader *r, bool *skipped, zf_error *error) {
-    uint64_t magic = zf_zstd_take_number(r, 4);
-    *skipped = magic >> 4 == 0x184d2a5;
-    if (*skipped) zf_zstd_take(r, zf_zstd_take_number(r, 4));
+    zf_zstd_begin begin = zf_zstd_begin_of(zf_zstd_take_number(r, 4));
+    *skipped = begin == ZF_ZSTD_SKIPPED;
+    if (*skipped) zf_zstd_pass_skipped(r);
     if (r->bad) return zf_zstd_cut(r, error);
-    return *skipped || magic == 0xfd2fb528 ? ZF_OK : zf_zstd_refuse(r, "no frame of Zstandard begins here", error);
+    return begin != ZF_ZSTD_OTHER ? ZF_OK : zf_zstd_refuse(r, "no frame of Zstandard begins here", error);
 }
 
 /// Notes a frame's checksum.
@@ -388,12 +369,13 @@ static void begin_frame(splitting *s) {
 }
 
 static zf_status take_frame(splitting *s, zf_zstd_reader *r, zf_error *error) {
-    frame_head head;
+    zf_zstd_head head;
+    uint32_t sum;
     begin_frame(s);
     ZF_TRY(take_head(s, r, &head, error));
-    ZF_TRY(take_blocks(s, r, &head, error));
+    ZF_TRY(take_blocks(s, r, &head, &sum, error));
     if (head.known && s->state.made != head.rows) return zf_zstd_refuse(r, "the content size that a frame tells is wrong", error);
-    if (head.checked) ZF_TRY(note_sum(s, head.sum, error));
+    if (head.checked) ZF_TRY(note_sum(s, sum, error));
     // Distances are told from the begin of the chunk, and the dictionary stands in front of it.
     if (s->dictionary != NULL && s->made > 0 && s->state.made > 0)
         return zf_zstd_refuse(r, "with a dictionary a chunk is one frame", error);

@@ -450,9 +450,11 @@ static void test_lies(void) {
         {zstd, sizeof zstd, 15, 0x28, 1, "t, byte 15", "must be 0"},
         {zstd, sizeof zstd, 15, 0x21, 1, "t, byte 16", "needs the dictionary 120"},
         {zstd, sizeof zstd, 17, 7, 1, "t, byte 17", "no block can begin like this in the frame at byte 11"},
+        {zstd, sizeof zstd, 17, 121 << 3 | 3, 2, "t, byte 17", "no block can begin like this in the frame at byte 11"},
+        {zstd, sizeof zstd, 35, 22 << 3, 1, "t, byte 35", "the exponent of a frame's window is above 31"},
         {zstd, sizeof zstd, 50, 0, 4, "t, byte 30", "the frame that begins at byte 30 cannot be decoded: "},
         {zstd, sizeof zstd, 83, 45, 2, "t, byte 78", "says that it makes 301 bytes; its blocks make 300"},
-        {zstd + 11, 19, 5, 0, 1, "t, byte 0", "the file decodes to no bytes"},
+        {zstd + 11, 19, 5, 0, 1, "t, byte 6", "no block can begin like this in the frame at byte 0"},
     };
     for (size_t k = 0; k < sizeof lies / sizeof lies[0]; k++) {
         const lie *l = &lies[k];
