@@ -138,8 +138,8 @@ static void run_ways(run *r) {
                                           "on_std_rle1",    "on_std_lz_split", "on_window",       "on_mixed_turns",
                                           "on_plain_turns", "on_packbits",     "on_by_steps",     "on_by_parts"};
     // Sums, steps that are walked, which have one warp, and columns of several kernels. rle2: also check_runs
-    static const char *const others[] = {"on_std_delta", "on_short_sums",  "on_long_sums",  "on_std_lz_coded",
-                                         "on_std_rle2",  "on_some_walked", "on_window_deep"};
+    static const char *const others[] = {"on_std_delta", "on_short_sums",  "on_long_sums",   "on_std_lz_coded",
+                                         "on_std_rle2",  "on_some_walked", "on_wide_walked", "on_window_deep"};
     for (unsigned k = 0; k < sizeof records / sizeof *records; k++)
         for (uint32_t warps = 1; warps <= 8; warps *= 2) check_ways(r, records[k], k, (way){.warps = warps});
     for (unsigned k = 0; k < sizeof others / sizeof *others; k++) check_ways(r, others[k], k, (way){0});

@@ -60,6 +60,7 @@ static const struct {
     {{"u8", "lz_split(chunk: %u)"}, SMALL},
     {{"u8", "pieces(chunk: %u)"}, SMALL},
     {{"u16", "some_walked(chunk: %u)"}, SMALL},
+    {{"u16", "wide_walked(chunk: %u)"}, SMALL},
     {{"u16", "by_turns(chunk: %u)"}, SMALL},
     {{"u32", "by_pairs(chunk: %u)"}, SMALL},
     {{"u8", "by_steps(chunk: %u)"}, SMALL},

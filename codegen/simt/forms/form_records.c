@@ -368,6 +368,13 @@ static void walk_step(zf_records *r, LLVMBasicBlockRef bb_next, LLVMBasicBlockRe
     zf_cg_br(cg, bb_next);
 }
 
+// Records come to the memory of the local arrays that a walked step had. A window is filled behind a barrier, in front of them.
+static void leave_arrays(zf_records *r) {
+    bool some = r->program.own_arrays && zf_simt_arrays_bytes(r->lower->plan, r->lower->kernel) > 0;
+    if (some && !zf_record_has_window(&r->program))
+        zf_simt_barrier_warp(r->lower, "elements of an array that are read before records in their place");
+}
+
 // All lanes walk a step, of which every element was made before, and store its elements at once. Where no record could say what
 // it emits, the next step is walked as well: such steps often follow each other, and a guess of them would be in vain.
 static void walk_one(walk *w, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_done) {
@@ -392,6 +399,7 @@ static void walk_one(walk *w, LLVMBasicBlockRef bb_next, LLVMBasicBlockRef bb_do
         LLVMBuildStore(cg->builder, v_end, r->v_end);
         LLVMBuildStore(cg->builder, v_end, r->v_tile);
         if (r->program.own_arrays) zf_records_window_anew(r);
+        if (k == 0) leave_arrays(r); // behind the last step there are no records
         zf_cg_br(cg, k == 0 ? bb_next : bb_done);
     }
 }
