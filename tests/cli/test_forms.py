@@ -103,7 +103,9 @@ class Forms(Case):
                   "by_pairs_made": "its lanes walk a step each", "by_marks": "its lanes walk a step each", "by_wide_heads": "its lanes guess steps",
                   "by_counts": "its lanes guess steps", "by_steps": "its lanes walk a step each", "by_steps_made": "its lanes walk a step each",
                   "by_parts": "its lanes guess steps at consecutive elements", "by_skips": "its lanes guess steps at consecutive elements",
-                  "by_signs": "its lanes walk a step each", "by_floats": "its lanes walk a step each"}
+                  "by_signs": "its lanes walk a step each", "by_floats": "its lanes walk a step each",
+                  "some_walked": "its lanes guess steps at consecutive bytes, and all lanes walk what no record says",
+                  "wide_walked": "its lanes guess steps at consecutive elements, and all lanes walk what no record says"}
         for table, how in tables.items():
             words = ("explain", f"{SOURCE}/tests/differential/chunks.zf:on_{table}.c", "--target", "nvptx")
             self.assertIn(f"\n    walks   {how}", self.good(*words), table)

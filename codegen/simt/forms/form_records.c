@@ -164,15 +164,18 @@ void zf_form_records_walk(const zf_plan *plan, const zf_kernel *kernel, zf_codeg
     zf_record_program program;
     bool fits = zf_record_program_of(plan, kernel, &program);
     uint32_t way = fits ? way_of(plan, kernel, &program) : NONE;
-    bool consecutive = way == GUESSED && zf_record_is_consecutive(&program);
-    bool bytes = way == GUESSED && program.cursor.port->type.kind == ZF_K_U8;
-    bool mixed = way == GUESSED && program.walked_count > 0;
-    out->walk = mixed             ? "its lanes guess steps at consecutive bytes, and all lanes walk what no record says"
-                : consecutive     ? "its lanes walk a step each, and records say what they emit"
-                : bytes           ? "its lanes guess steps at consecutive bytes, and records say what they emit"
-                : way == GUESSED  ? "its lanes guess steps at consecutive elements, and records say what they emit"
-                : way == TOGETHER ? "all lanes walk each step, and records say what it emits"
-                                  : "all lanes walk it, without records";
+    static const char *const guessed[2][2] = {
+        {"its lanes guess steps at consecutive elements, and records say what they emit",
+         "its lanes guess steps at consecutive elements, and all lanes walk what no record says"},
+        {"its lanes guess steps at consecutive bytes, and records say what they emit",
+         "its lanes guess steps at consecutive bytes, and all lanes walk what no record says"}};
+    out->walk =
+        way == TOGETHER ? "all lanes walk each step, and records say what it emits" : "all lanes walk it, without records";
+    if (way == GUESSED) {
+        bool bytes = program.cursor.port->type.kind == ZF_K_U8, mixed = program.walked_count > 0;
+        bool consecutive = !mixed && zf_record_is_consecutive(&program);
+        out->walk = consecutive ? "its lanes walk a step each, and records say what they emit" : guessed[bytes][mixed];
+    }
     out->walk_why = way == GUESSED                                              ? NULL
                     : way == most_of(&program) || !fits || program.loop == NULL ? program.why
                                                                                 : "ranges of expressions are faster so";
