@@ -244,6 +244,9 @@ typedef enum zf_abi_origin {
 /// ZF_ABI_STACK_MOST.
 enum { ZF_ABI_STACK_PLAIN = 16 << 10, ZF_ABI_STACK_MOST = 4 << 20 };
 
+/// Outputs of a chunk of an even directory, and of any that a GPU decodes.
+enum { ZF_CHUNK_MOST = 1 << 24 };
+
 /// The code for one tuple of shaping values, or for all (the general form). Lives as long as its plan.
 typedef struct zf_abi_code {
     const zf_abi_kernel_fn *kernels;       ///< HOST: plan->kernel_count

@@ -38,8 +38,7 @@ enum {
     ZF_ROWS_MULTIPLE = 4096, ///< rows per block are a multiple of it
     ZF_INTERVAL_LEAST = 256,
     ZF_INTERVAL_MOST = 65536,
-    ZF_CHUNK_MOST = 1 << 24,        ///< outputs of a chunk of an even directory, and of any that a GPU decodes
-    ZF_UNEVEN_CHUNK_MOST = 1 << 28, ///< of an uneven one
+    ZF_UNEVEN_CHUNK_MOST = 1 << 28, ///< outputs of a chunk of an uneven directory
     ZF_NAME_MOST = 4096,            ///< bytes of a path or type's name
     ZF_IDENTIFIER_MOST = 255,       ///< bytes of a table's or column's name: what a file's name can hold
 };

@@ -82,6 +82,8 @@ class Forms(Case):
             "i64 = orc_rle1": ("its lanes guess steps", None),
             "u8 = deflate": ("all lanes walk each step, and records", "outside of one loop"),
             "u8 = zstd": ("all lanes walk each step, and records", "outside of one loop"),
+            "u8 = lz4(chunk: 16777216)": ("its lanes guess steps", None),
+            "u8 = lz4(chunk: 16777217)": ("without records", "its chunks are too long"),
             "u8 = lz_split": ("its lanes walk a step each", None),
             "i64 = orc_rle2": ("all lanes walk what no record says", None),
             "i64 = delta_binary_packed": ("without records", "outside of one loop"),

@@ -1,10 +1,11 @@
 // Reads a chunk program: what it emits, in which loop, and whether turns of that loop can be guessed (simt_records.h).
+#include <assert.h>
+
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/chunks/simt_records.h"
 #include "frontend/check/walk.h"
 
 enum {
-    LONGEST_CHUNK = 1 << 30,
     STEP_VARIABLES = 32, // of a step that is guessed, at most
     READERS = 4,
 };
@@ -638,8 +639,11 @@ bool zf_record_program_of(const zf_plan *plan, const zf_kernel *kernel, zf_recor
         out->why = is_number ? "it returns" : "its elements are no numbers";
         return false;
     }
-    out->why = "chunks are too long, or share bytes";
-    if (node->codec->chunk_size > LONGEST_CHUNK || kernel->tile != node->codec->chunk_size) return false;
+    if (node->codec->chunk_size > ZF_CHUNK_MOST) { // places in it have 32 bits, and a GPU decodes no longer one
+        out->why = "its chunks are too long";
+        return false;
+    }
+    assert(kernel->tile == node->codec->chunk_size); // only booleans of several chunks share a tile
     const char *why = NULL;
     out->why = NULL;
     const zf_stmt *loop = out->loop = only_loop(inst);

@@ -345,7 +345,7 @@ static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
         LLVMValueRef v_all = zf_simt_join(r->lower, zf_cg_select(cg, v_here, v_bit, LLVMConstNull(ty_set)));
         t->v_record[u] = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, r->v_upto)));
         v_seen = zf_cg_add(cg, v_seen, zf_simt_count_lanes(cg, v_all));
-        t->v_at[u] = LLVMBuildNUWAdd(cg->builder, v_at, zf_cg_i32(cg, u * cg->wave), ""); // chunks have at most 2^30
+        t->v_at[u] = LLVMBuildNUWAdd(cg->builder, v_at, zf_cg_i32(cg, u * cg->wave), ""); // chunks have at most ZF_CHUNK_MOST
         t->v_in[u] = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, t->v_at[u], t->v_end), "elements of a tile");
     }
     *v_taken = v_seen;
