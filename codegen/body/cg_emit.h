@@ -35,6 +35,13 @@ static inline LLVMValueRef zf_cg_resize(zf_cg *cg, LLVMValueRef v, LLVMTypeRef t
     return LLVMBuildIntCast2(cg->builder, v, ty, is_signed, "");
 }
 
+/// An unsigned integer to 64 bits.
+static inline LLVMValueRef zf_cg_wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
+/// The value of a slot, which is zf_cg_alloca's.
+static inline LLVMValueRef zf_cg_get(zf_cg *cg, LLVMValueRef v_slot) {
+    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
+}
+
 /// Leaves where a check that was put off does not hold.
 void zf_cg_settle_all(zf_cg *cg);
 static inline void zf_cg_settle(zf_cg *cg) {

@@ -66,13 +66,6 @@ static LLVMValueRef stage_at(const zf_simt_text *text, LLVMValueRef v_byte) {
     return zf_cg_at(cg, cg->ty_i8, text->v_stage, zf_cg_resize(cg, v_byte, cg->ty_i64, false));
 }
 
-static LLVMValueRef get(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""); }
-
-static LLVMValueRef get_base(const zf_simt_text *text) {
-    zf_cg *cg = text->lower->cg;
-    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(text->v_base), text->v_base, "");
-}
-
 LLVMValueRef zf_simt_text_word_at(const zf_simt_text *text, LLVMValueRef v_byte) {
     return stage_at(text, zf_cg_and(text->lower->cg, v_byte, zf_cg_i32(text->lower->cg, ~UINT32_C(3))));
 }
@@ -117,12 +110,13 @@ static LLVMValueRef less(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) { return 
 static void advance(const zf_simt_text *text, LLVMValueRef v_bytes) {
     zf_cg *cg = text->lower->cg;
     LLVMTypeRef ty = LLVMTypeOf(v_bytes);
-    LLVMValueRef v_further = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, v_bytes, cg->ty_i64, false));
+    LLVMValueRef v_further =
+        zf_cg_at_sink(cg, cg->ty_i8, zf_cg_get(cg, text->v_base), zf_cg_resize(cg, v_bytes, cg->ty_i64, false));
     LLVMBuildStore(cg->builder, v_further, text->v_base);
-    LLVMValueRef v_from = less(cg, zf_cg_resize(cg, get(cg, text->v_from), ty, false), v_bytes);
+    LLVMValueRef v_from = less(cg, zf_cg_resize(cg, zf_cg_get(cg, text->v_from), ty, false), v_bytes);
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_from, cg->ty_i32, false), text->v_from);
     if (!text->limited) return;
-    LLVMValueRef v_stop = less(cg, zf_cg_resize(cg, get(cg, text->v_stop), ty, false), v_bytes);
+    LLVMValueRef v_stop = less(cg, zf_cg_resize(cg, zf_cg_get(cg, text->v_stop), ty, false), v_bytes);
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_stop, cg->ty_i32, false), text->v_stop);
 }
 
@@ -131,7 +125,7 @@ static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) 
     zf_kernel_build *lower = text->lower;
     zf_cg *cg = lower->cg;
     LLVMBuilderRef b = cg->builder;
-    LLVMValueRef v_lead = get(cg, text->v_lead), v_lane = zf_simt_lane(lower), v_end = zf_cg_add(cg, v_lead, v_total);
+    LLVMValueRef v_lead = zf_cg_get(cg, text->v_lead), v_lane = zf_simt_lane(lower), v_end = zf_cg_add(cg, v_lead, v_total);
     zf_simt_barrier(lower, "the strings before are copied");
     zf_turns chunks; // but the first, and what pieces touch behind the last
     chunks_begin(text, &chunks, 1, zf_cg_add(cg, v_end, zf_cg_i32(cg, CHUNK)), "stage_clear");
@@ -141,7 +135,7 @@ static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) 
     LLVMValueRef v_at = LLVMBuildShl(b, v_lane, zf_cg_i32(cg, 2), ""),
                  v_there = zf_cg_and(cg, v_lead, zf_cg_i32(cg, ~UINT32_C(3)));
     LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_at, zf_cg_i32(cg, CHUNK)), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_at, v_there);
-    LLVMValueRef v_word = zf_cg_select(cg, v_is, get(cg, text->v_word), zf_cg_i32(cg, 0));
+    LLVMValueRef v_word = zf_cg_select(cg, v_is, zf_cg_get(cg, text->v_word), zf_cg_i32(cg, 0));
     v_in = zf_cg_and(cg, v_in, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_at, v_there), "words before the row"));
     zf_simt_store_word_if(cg, v_in, v_word, stage_at(text, v_at));
     zf_simt_barrier(lower, "the stage is clear");
@@ -151,12 +145,12 @@ static LLVMValueRef clear_stage(const zf_simt_text *text, LLVMValueRef v_total) 
 // Stores the bytes of the chunk at v_at that have a place, one by one: seldom run.
 static void store_part(const zf_simt_text *text, LLVMValueRef v_at) {
     zf_cg *cg = text->lower->cg;
-    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i32(cg, CHUNK)), v_from = get(cg, text->v_from);
+    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i32(cg, CHUNK)), v_from = zf_cg_get(cg, text->v_from);
     LLVMValueRef v_first = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_from, v_at), v_from, v_at);
-    if (text->limited) v_after = zf_cg_umin(cg, v_after, get(cg, text->v_stop));
+    if (text->limited) v_after = zf_cg_umin(cg, v_after, zf_cg_get(cg, text->v_stop));
     zf_turns bytes;
     zf_turns_begin(cg, &bytes, v_first, 1, v_after, "chunk_byte");
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, zf_cg_get(cg, text->v_base), zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
     zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(text, bytes.v_i), 1), v_to, 1);
     LLVMBasicBlockRef bb_last = zf_cg_here(cg);
     zf_turns_end(cg, &bytes);
@@ -166,23 +160,25 @@ static void store_part(const zf_simt_text *text, LLVMValueRef v_at) {
 void zf_simt_text_flush(const zf_simt_text *text, LLVMValueRef v_total) {
     zf_cg *cg = text->lower->cg;
     LLVMTypeRef ty = chunk_type(cg);
-    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = zf_cg_add(cg, get(cg, text->v_lead), v_total);
+    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = zf_cg_add(cg, zf_cg_get(cg, text->v_lead), v_total);
     LLVMValueRef v_whole = zf_cg_and(cg, v_end, zf_cg_i32(cg, ~(uint32_t)(CHUNK - 1)));
     zf_simt_barrier(text->lower, "strings are put together");
     zf_turns chunks;
     chunks_begin(text, &chunks, 0, v_whole, "stage_store");
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
                       bb_stored = zf_cg_block(cg, "chunk_stored");
-    LLVMValueRef v_chunk = stage_at(text, chunks.v_i), v_all = zf_cg_icmp(cg, LLVMIntUGE, chunks.v_i, get(cg, text->v_from));
+    LLVMValueRef v_chunk = stage_at(text, chunks.v_i),
+                 v_all = zf_cg_icmp(cg, LLVMIntUGE, chunks.v_i, zf_cg_get(cg, text->v_from));
     v_all = zf_cg_within(cg, v_all, "bytes before the place");
     if (text->limited) {
         LLVMValueRef v_after = zf_cg_add(cg, chunks.v_i, zf_cg_i32(cg, CHUNK));
-        LLVMValueRef v_ended = zf_cg_icmp(cg, LLVMIntULE, v_after, get(cg, text->v_stop));
+        LLVMValueRef v_ended = zf_cg_icmp(cg, LLVMIntULE, v_after, zf_cg_get(cg, text->v_stop));
         v_all = zf_cg_and(cg, v_all, zf_cg_within(cg, v_ended, "bytes behind the place"));
     }
     zf_cg_cond_br(cg, v_all, bb_whole, bb_part);
     zf_cg_enter(cg, bb_whole);
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, chunks.v_i, cg->ty_i64, false));
+    LLVMValueRef v_to =
+        zf_cg_at_sink(cg, cg->ty_i8, zf_cg_get(cg, text->v_base), zf_cg_resize(cg, chunks.v_i, cg->ty_i64, false));
     zf_cg_store(cg, zf_cg_load(cg, ty, v_chunk, CHUNK), v_to, CHUNK);
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_part);
@@ -207,16 +203,16 @@ void zf_simt_text_flush(const zf_simt_text *text, LLVMValueRef v_total) {
 
 void zf_simt_text_end(const zf_simt_text *text) {
     zf_cg *cg = text->lower->cg;
-    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = get(cg, text->v_lead);
-    if (text->limited) v_end = zf_cg_umin(cg, v_end, get(cg, text->v_stop));
+    LLVMValueRef v_lane = zf_simt_lane(text->lower), v_end = zf_cg_get(cg, text->v_lead);
+    if (text->limited) v_end = zf_cg_umin(cg, v_end, zf_cg_get(cg, text->v_stop));
     zf_simt_barrier(text->lower, "the last row is put together");
     LLVMBasicBlockRef bb_store = zf_cg_block(cg, "rest_byte"), bb_stored = zf_cg_block(cg, "rest_stored");
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_lane, get(cg, text->v_from)),
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_get(cg, text->v_from)),
                  v_is = zf_cg_icmp(cg, LLVMIntULT, v_lane, v_end);
     v_is = zf_cg_and(cg, zf_cg_within(cg, v_begun, "bytes before the place"), zf_cg_within(cg, v_is, "bytes behind the place"));
     zf_cg_cond_br(cg, v_is, bb_store, bb_stored);
     zf_cg_enter(cg, bb_store);
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), zf_cg_resize(cg, v_lane, cg->ty_i64, false));
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, zf_cg_get(cg, text->v_base), zf_cg_resize(cg, v_lane, cg->ty_i64, false));
     zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(text, v_lane), 1), v_to, 1);
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_stored);
@@ -366,9 +362,9 @@ static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLV
                       bb_stored = zf_cg_block(cg, "word_stored");
     LLVMValueRef v_low = v_from, v_high = v_end;
     if (text->limited) {
-        LLVMValueRef v_lead_now = get(cg, text->v_lead), v_first = less(cg, get(cg, text->v_from), v_lead_now);
+        LLVMValueRef v_lead_now = zf_cg_get(cg, text->v_lead), v_first = less(cg, zf_cg_get(cg, text->v_from), v_lead_now);
         v_low = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_first, v_from), v_first, v_from);
-        v_high = zf_cg_umin(cg, v_end, less(cg, get(cg, text->v_stop), v_lead_now));
+        v_high = zf_cg_umin(cg, v_end, less(cg, zf_cg_get(cg, text->v_stop), v_lead_now));
     }
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_sub(cg, v_high, v_low), zf_cg_i32(cg, WORD));
     zf_cg_cond_br(cg, zf_cg_within(cg, v_full, "words whose bytes are all the row's"), bb_whole, bb_some);
@@ -510,8 +506,8 @@ static void copy_short(const zf_simt_text *text, const zf_simt_text_row *row, LL
 void zf_simt_text_copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total) {
     zf_cg *cg = text->lower->cg;
     LLVMBuilderRef b = cg->builder;
-    LLVMValueRef v_lead = zf_cg_resize(cg, get(cg, text->v_lead), cg->ty_i64, false);
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, get_base(text), v_lead);
+    LLVMValueRef v_lead = zf_cg_resize(cg, zf_cg_get(cg, text->v_lead), cg->ty_i64, false);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, zf_cg_get(cg, text->v_base), v_lead);
     zf_simt_text_end(text);
     zf_simt_barrier(text->lower, "the strings before are stored");
     if (text->limited) { // to less than LONG
@@ -533,7 +529,7 @@ void zf_simt_text_copy_long(const zf_simt_text *text, const zf_simt_text_row *ro
     LLVMValueRef v_rest = zf_cg_and(cg, zf_cg_low_half(cg, v_end), zf_cg_i32(cg, CHUNK - 1));
     LLVMBuildStore(b, v_rest, text->v_lead);
     advance(text, zf_cg_and(cg, v_end, zf_cg_i64(cg, ~(uint64_t)(CHUNK - 1))));
-    LLVMValueRef v_from = get(cg, text->v_from); // bytes before the next row are stored
+    LLVMValueRef v_from = zf_cg_get(cg, text->v_from); // bytes before the next row are stored
     LLVMBuildStore(b, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_from, v_rest), v_from, v_rest), text->v_from);
 }
 

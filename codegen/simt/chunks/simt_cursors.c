@@ -10,8 +10,6 @@
 
 enum { MOST_ROUNDS = 3 }; // lengths that are read decide where others are read
 
-static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""); }
-
 static zf_chunk_stream *stream_of(const zf_record_cursors *c, uint32_t number) {
     return &c->r->chunk->streams[c->r->program.others[number].port->slot];
 }
@@ -35,7 +33,7 @@ void zf_record_cursors_begin(zf_record_cursors *c, zf_records *r) {
     c->r = r;
     for (uint32_t k = 0; k < r->program.other_count; k++) {
         const zf_record_cursor *other = &r->program.others[k];
-        LLVMValueRef v_at = load(cg, c->v_real[k] = stream_of(c, k)->v_at);
+        LLVMValueRef v_at = zf_cg_get(cg, c->v_real[k] = stream_of(c, k)->v_at);
         if (consecutive && other->fixed) v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, r->v_lane, zf_cg_i32(cg, other->least)));
         c->v_start[k] = inside(c, k, v_at);
     }
@@ -52,7 +50,7 @@ void zf_record_cursors_follow(zf_record_cursors *c, LLVMValueRef v_true, LLVMVal
         LLVMValueRef v_taken = c->v_taken[k];
         if (!consecutive) v_taken = zf_cg_select(cg, v_true, v_taken, zf_cg_i32(cg, 0));
         LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_taken, r->v_lane);
-        c->v_start[k] = inside(c, k, zf_cg_add(cg, load(cg, c->v_real[k]), zf_cg_sub(cg, v_upto, v_taken)));
+        c->v_start[k] = inside(c, k, zf_cg_add(cg, zf_cg_get(cg, c->v_real[k]), zf_cg_sub(cg, v_upto, v_taken)));
     }
     c->v_used_next = consecutive ? NULL : v_next;
 }
@@ -68,7 +66,7 @@ void zf_record_cursors_enter(zf_record_cursors *c) {
 void zf_record_cursors_leave(zf_record_cursors *c) {
     zf_cg *cg = c->r->cg;
     for (uint32_t k = 0; k < c->r->program.other_count; k++) {
-        c->v_taken[k] = zf_cg_sub(cg, load(cg, stream_of(c, k)->v_at), c->v_start[k]);
+        c->v_taken[k] = zf_cg_sub(cg, zf_cg_get(cg, stream_of(c, k)->v_at), c->v_start[k]);
         stream_of(c, k)->v_at = c->v_real[k];
     }
 }

@@ -58,12 +58,6 @@ struct zf_guess {
     uint32_t wait_count;
 };
 
-static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
-}
-
-static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
-
 // A slot that is `v` before each guess.
 static LLVMValueRef slot(zf_cg *cg, LLVMValueRef v, const char *name) {
     LLVMValueRef v_slot = zf_cg_alloca(cg, LLVMTypeOf(v), name);
@@ -102,9 +96,9 @@ void zf_records_guess_begin(zf_records *r) {
 
 void zf_records_guess_end(zf_records *r) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_turns = zf_cg_mul(cg, wide(cg, load(cg, r->v_windows)),
+    LLVMValueRef v_turns = zf_cg_mul(cg, zf_cg_wide(cg, zf_cg_get(cg, r->v_windows)),
                                      zf_cg_i64(cg, (uint64_t)TURNS * zf_records_guess_steps(&r->program, cg->wave)));
-    zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, wide(cg, load(cg, r->chunk->v_work)), v_turns), "turns of loops");
+    zf_records_require(r, zf_cg_icmp(cg, LLVMIntUGE, zf_cg_wide(cg, zf_cg_get(cg, r->chunk->v_work)), v_turns), "turns of loops");
 }
 
 // ---- The step -------------------------------------------------------------------------------------------------
@@ -115,7 +109,7 @@ static void guess_site(struct zf_guess *g, uint32_t number) {
     const zf_record_site *site = &r->program.sites[number];
     guessed_site *s = &g->sites[number];
     zf_record_what what = zf_records_what(r, site);
-    LLVMValueRef *v_words, v_before = load(cg, g->v_elements);
+    LLVMValueRef *v_words, v_before = zf_cg_get(cg, g->v_elements);
     uint32_t words = zf_records_words(site, &what, &v_words);
     LLVMValueRef v_fits, v_count = zf_cg_narrow(cg, what.v_count, &v_fits);
     zf_chunk_note(g->r->chunk, zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i32(cg, LARGEST))));
@@ -162,7 +156,7 @@ static void put_off(struct zf_guess *g, const zf_stmt *stmt) {
     w.v_met = g->waits[g->wait_count].v_met;
     w.v_before = g->waits[g->wait_count].v_before;
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), w.v_met);
-    LLVMBuildStore(cg->builder, load(cg, g->v_elements), w.v_before);
+    LLVMBuildStore(cg->builder, zf_cg_get(cg, g->v_elements), w.v_before);
     for (uint32_t k = 0; k < w.local_count; k++) {
         const zf_local *local = w.locals[k];
         zf_expr expr = {.kind = ZF_X_LOCAL, .type = local->type, .local = (zf_local *)(uintptr_t)local, .range = local->range};
@@ -205,7 +199,7 @@ static void turn_once(struct zf_guess *g, const zf_stmt *loop) {
     zf_cg_enter(cg, bb_end);
     cg->v_guard = v_guard;
     if (!is_while) return;
-    LLVMValueRef v_holds = load(cg, v_ended);
+    LLVMValueRef v_holds = zf_cg_get(cg, v_ended);
     cg->v_guard = v_guard == NULL ? v_holds : zf_cg_select(cg, v_guard, v_holds, zf_cg_i1(cg, false));
 }
 
@@ -301,17 +295,17 @@ static void forget_slots(struct zf_guess *g) {
 // `v_next`, or UNDECIDED where the step may have read behind the window: never behind its cursor.
 static LLVMValueRef decided(struct zf_guess *g, const zf_chunk_stream *s, LLVMValueRef v_known, LLVMValueRef v_next) {
     zf_cg *cg = g->r->cg;
-    LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, load(cg, s->v_at), v_known);
+    LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, zf_cg_get(cg, s->v_at), v_known);
     v_in = zf_cg_within(cg, v_in, "bytes of a window that a step read");
     if (g->sketches) return v_next; // the step is built once more
-    v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, load(cg, g->r->chunk->notes->v_failed)));
+    v_in = zf_cg_and(cg, v_in, zf_cg_not(cg, zf_cg_get(cg, g->r->chunk->notes->v_failed)));
     return zf_cg_select(cg, v_in, v_next, zf_cg_i32(cg, UNDECIDED));
 }
 
 // Takes turns of loops from those that a step may make before it is undecided.
 static void take_turns(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_chunk *chunk = zf_chunk_of(env);
-    LLVMValueRef v_left = load(cg, chunk->v_work), v_fits;
+    LLVMValueRef v_left = zf_cg_get(cg, chunk->v_work), v_fits;
     (void)span;
     v_count = zf_cg_narrow(cg, v_count, &v_fits);
     LLVMValueRef v_ok = zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count));
@@ -353,11 +347,11 @@ static LLVMValueRef build_step(struct zf_guess *g, LLVMValueRef v_at, LLVMValueR
     zf_cg_br(cg, bb_next);
     LLVMMoveBasicBlockAfter(bb_next, zf_cg_here(cg));
     zf_cg_enter(cg, bb_next);
-    LLVMValueRef v_next = zf_cg_sub(cg, load(cg, s->v_at), v_at);
+    LLVMValueRef v_next = zf_cg_sub(cg, zf_cg_get(cg, s->v_at), v_at);
     if (!zf_record_has_window(&r->program)) // which bounds it
         zf_chunk_note(chunk, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, zf_cg_i32(cg, ENTERS)), "steps that skip far"));
     if (!g->inner && r->program.inner != NULL) {
-        LLVMValueRef v_enters = zf_cg_icmp(cg, LLVMIntNE, load(cg, g->v_turns), zf_cg_i32(cg, 0));
+        LLVMValueRef v_enters = zf_cg_icmp(cg, LLVMIntNE, zf_cg_get(cg, g->v_turns), zf_cg_i32(cg, 0));
         v_next = zf_cg_select(cg, v_enters, zf_cg_or(cg, v_next, zf_cg_i32(cg, ENTERS)), v_next);
     }
     v_next = decided(g, s, v_known, v_next);
@@ -465,10 +459,10 @@ static LLVMValueRef is_among(struct zf_guess *g, LLVMValueRef v_steps) {
 static void place_elements(const struct zf_guess *g, chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
-    LLVMValueRef v_elements = zf_cg_select(cg, c->v_true, load(cg, g->v_elements), zf_cg_i32(cg, 0));
+    LLVMValueRef v_elements = zf_cg_select(cg, c->v_true, zf_cg_get(cg, g->v_elements), zf_cg_i32(cg, 0));
     LLVMValueRef v_upto = zf_simt_scan_warp(r->lower, v_elements, r->v_lane);
     c->v_elements = zf_simt_shuffle(r->lower, v_upto, zf_cg_i32(cg, cg->wave - 1));
-    c->v_begin = zf_cg_add(cg, load(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
+    c->v_begin = zf_cg_add(cg, zf_cg_get(cg, r->v_end), zf_cg_sub(cg, v_upto, v_elements));
 }
 
 static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
@@ -482,7 +476,7 @@ static chain follow(struct zf_guess *g, LLVMValueRef v_next) {
     c.v_true = zf_cg_and(cg, is_among(g, c.v_steps), v_decided);
     if (g->inner) { // no more turns than are left
         LLVMValueRef v_before = zf_simt_count_lanes(cg, zf_cg_and(cg, c.v_steps, zf_simt_lanes_below(cg, r->v_lane)));
-        LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, v_before, load(cg, r->v_turns));
+        LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, v_before, zf_cg_get(cg, r->v_turns));
         c.v_true = zf_cg_and(cg, c.v_true, zf_cg_within(cg, v_is, "turns of an inner loop"));
         c.v_taken = zf_simt_ballot(r->lower, c.v_true);
     }
@@ -550,7 +544,7 @@ static LLVMValueRef find_places(struct zf_guess *g, LLVMValueRef v_at, LLVMValue
         zf_cg_cond_br(cg, v_is, bb_put, bb_done);
         zf_cg_enter(cg, bb_put);
         LLVMValueRef v_place = zf_cg_resize(cg, zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, k * cg->wave)), ty_place, false);
-        zf_cg_store(cg, v_place, zf_cg_at(cg, ty_place, v_places, wide(cg, v_rank)), 2);
+        zf_cg_store(cg, v_place, zf_cg_at(cg, ty_place, v_places, zf_cg_wide(cg, v_rank)), 2);
         zf_cg_br(cg, bb_done);
         zf_cg_enter(cg, bb_done);
         *v_count = zf_cg_add(cg, *v_count, zf_simt_count_lanes(cg, v_set));
@@ -558,7 +552,7 @@ static LLVMValueRef find_places(struct zf_guess *g, LLVMValueRef v_at, LLVMValue
     *v_count = zf_cg_umin(cg, *v_count, v_wave);
     zf_simt_barrier_warp(r->lower, "places before those who read them");
     LLVMValueRef v_own = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, r->v_lane, *v_count), r->v_lane, v_zero);
-    v_own = zf_cg_load(cg, ty_place, zf_cg_at(cg, ty_place, v_places, wide(cg, v_own)), 2);
+    v_own = zf_cg_load(cg, ty_place, zf_cg_at(cg, ty_place, v_places, zf_cg_wide(cg, v_own)), 2);
     return zf_cg_resize(cg, v_own, cg->ty_i32, false);
 }
 
@@ -592,17 +586,17 @@ static LLVMValueRef holds(struct zf_guess *g, const waiting *w, const chain *c) 
                       bb_stop = chunk->bb_stop;
     zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, w->local_count + 1);
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
-    zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, load(cg, w->v_met)), bb_ask, bb_asked);
+    zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, zf_cg_get(cg, w->v_met)), bb_ask, bb_asked);
     zf_cg_enter(cg, bb_ask);
     for (uint32_t k = 0; k < w->local_count; k++) {
         saved[k] = *zf_cg_slot_of(cg, r->frame, w->locals[k]);
-        LLVMValueRef v = load(cg, w->v_locals[k]);
+        LLVMValueRef v = zf_cg_get(cg, w->v_locals[k]);
         if (keeps_32_bits(w->locals[k])) v = zf_cg_resize(cg, v, zf_cg_type(cg, w->locals[k]->type), false);
         zf_cg_value value = zf_cg_scalar(w->locals[k]->type, v);
         zf_cg_bind(cg, r->frame, w->locals[k], &value);
     }
     chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "position");
-    LLVMBuildStore(cg->builder, wide(cg, zf_cg_add(cg, c->v_begin, load(cg, w->v_before))), chunk->v_pos);
+    LLVMBuildStore(cg->builder, zf_cg_wide(cg, zf_cg_add(cg, c->v_begin, zf_cg_get(cg, w->v_before))), chunk->v_pos);
     r->lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");
     chunk->bb_stop = bb_no;
     LLVMValueRef v_holds = zf_cg_expr(cg, r->frame, w->stmt->value).v;
@@ -618,14 +612,14 @@ static LLVMValueRef holds(struct zf_guess *g, const waiting *w, const chain *c) 
     r->lower->v_fail = v_fail;
     chunk->bb_stop = bb_stop;
     for (uint32_t k = 0; k < w->local_count; k++) *zf_cg_slot_of(cg, r->frame, w->locals[k]) = saved[k];
-    return load(cg, v_ok);
+    return zf_cg_get(cg, v_ok);
 }
 
 // Checks that waited for the position. One that fails leaves the chunk.
 static void check_steps(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
-    LLVMValueRef v_all = zf_cg_add(cg, load(cg, r->v_end), c->v_elements);
+    LLVMValueRef v_all = zf_cg_add(cg, zf_cg_get(cg, r->v_end), c->v_elements);
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, v_all, zf_cg_resize(cg, r->chunk->v_count, cg->ty_i32, false));
     LLVMValueRef v_bad = zf_cg_not(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_room, "room for the steps of a window"));
     for (uint32_t k = 0; k < g->wait_count; k++) {
@@ -635,9 +629,9 @@ static void check_steps(struct zf_guess *g, const chain *c) {
     for (uint32_t s = 0; s < r->program.site_count; s++) {
         const guessed_site *site = &g->sites[s];
         if (r->program.sites[s].form.kind != ZF_REGION_BACK) continue;
-        LLVMValueRef v_before = zf_cg_add(cg, c->v_begin, load(cg, site->v_before));
-        LLVMValueRef v_is = zf_cg_and(cg, c->v_true, load(cg, site->v_some));
-        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, load(cg, site->v_distance), v_before);
+        LLVMValueRef v_before = zf_cg_add(cg, c->v_begin, zf_cg_get(cg, site->v_before));
+        LLVMValueRef v_is = zf_cg_and(cg, c->v_true, zf_cg_get(cg, site->v_some));
+        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, zf_cg_get(cg, site->v_distance), v_before);
         v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, "distances within the chunk");
         v_bad = zf_cg_or(cg, v_bad, zf_cg_and(cg, v_is, zf_cg_not(cg, v_ok)));
     }
@@ -659,9 +653,10 @@ static void store_turns(struct zf_guess *g, const chain *c) {
         const zf_record_site *site = &r->program.sites[s];
         if (!site->direct) continue;
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "turn_store"), bb_stored = zf_cg_block(cg, "turn_stored");
-        zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, load(cg, g->sites[s].v_some)), bb_store, bb_stored);
+        zf_cg_cond_br(cg, zf_cg_and(cg, c->v_true, zf_cg_get(cg, g->sites[s].v_some)), bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
-        zf_records_store(r, site, load(cg, g->sites[s].v_words[0]), zf_cg_add(cg, c->v_begin, load(cg, g->sites[s].v_before)));
+        zf_records_store(r, site, zf_cg_get(cg, g->sites[s].v_words[0]),
+                         zf_cg_add(cg, c->v_begin, zf_cg_get(cg, g->sites[s].v_before)));
         zf_cg_br(cg, bb_stored);
         LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
         zf_cg_enter(cg, bb_stored);
@@ -683,29 +678,30 @@ static void put_shared(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     const guessed_site *site = &g->sites[0];
-    LLVMValueRef v_made = load(cg, r->v_made), v_number = v_made, v_some = zf_cg_and(cg, c->v_true, load(cg, site->v_some));
+    LLVMValueRef v_made = zf_cg_get(cg, r->v_made), v_number = v_made,
+                 v_some = zf_cg_and(cg, c->v_true, zf_cg_get(cg, site->v_some));
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "put"), bb_done = zf_cg_block(cg, "put_done");
     zf_record_what what;
     number_records(r, v_some, zf_simt_lanes_below(cg, r->v_lane), &v_number, &v_made);
     zf_cg_cond_br(cg, v_some, bb_put, bb_done);
     zf_cg_enter(cg, bb_put);
-    for (uint32_t k = 0; k + 1 < r->program.words; k++) what.v_words[k] = load(cg, site->v_words[k]);
-    zf_records_put_term(r, load(cg, g->v_site), &what, c->v_begin, v_number);
+    for (uint32_t k = 0; k + 1 < r->program.words; k++) what.v_words[k] = zf_cg_get(cg, site->v_words[k]);
+    zf_records_put_term(r, zf_cg_get(cg, g->v_site), &what, c->v_begin, v_number);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
     LLVMBuildStore(cg->builder, v_made, r->v_made);
-    zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
+    zf_records_end(r, zf_cg_add(cg, zf_cg_get(cg, r->v_end), c->v_elements));
 }
 
 static void put_records(struct zf_guess *g, const chain *c) {
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
-    LLVMValueRef v_below = zf_simt_lanes_below(cg, r->v_lane), v_made = load(cg, r->v_made), v_number = v_made,
+    LLVMValueRef v_below = zf_simt_lanes_below(cg, r->v_lane), v_made = zf_cg_get(cg, r->v_made), v_number = v_made,
                  v_some[ZF_RECORD_SITES];
     bool several = r->program.most > 1; // records of a step
     LLVMValueRef v_any = zf_cg_i1(cg, false);
     for (uint32_t s = 0; s < r->program.site_count; s++) {
-        v_some[s] = zf_cg_and(cg, c->v_true, load(cg, g->sites[s].v_some));
+        v_some[s] = zf_cg_and(cg, c->v_true, zf_cg_get(cg, g->sites[s].v_some));
         v_any = zf_cg_or(cg, v_any, v_some[s]);
         if (several) number_records(r, v_some[s], v_below, &v_number, &v_made);
     }
@@ -716,20 +712,20 @@ static void put_records(struct zf_guess *g, const chain *c) {
         zf_cg_cond_br(cg, v_some[s], bb_put, bb_done);
         zf_cg_enter(cg, bb_put);
         zf_record_what what;
-        LLVMValueRef *v_words, v_begin = zf_cg_add(cg, c->v_begin, load(cg, g->sites[s].v_before));
+        LLVMValueRef *v_words, v_begin = zf_cg_add(cg, c->v_begin, zf_cg_get(cg, g->sites[s].v_before));
         uint32_t words = zf_records_words(site, &what, &v_words);
         if (site->form.kind == ZF_REGION_BACK)
-            what.v_distance = wide(cg, load(cg, g->sites[s].v_distance));
+            what.v_distance = zf_cg_wide(cg, zf_cg_get(cg, g->sites[s].v_distance));
         else
-            for (uint32_t k = 0; k < words; k++) v_words[k] = load(cg, g->sites[s].v_words[k]);
-        if (site->takes_position) v_words[site->local_count] = wide(cg, v_begin);
+            for (uint32_t k = 0; k < words; k++) v_words[k] = zf_cg_get(cg, g->sites[s].v_words[k]);
+        if (site->takes_position) v_words[site->local_count] = zf_cg_wide(cg, v_begin);
         zf_records_put(r, s, &what, v_begin, v_number, NULL);
         zf_cg_br(cg, bb_done);
         zf_cg_enter(cg, bb_done);
         if (several) v_number = zf_cg_add(cg, v_number, zf_cg_resize(cg, v_some[s], cg->ty_i32, false));
     }
     LLVMBuildStore(cg->builder, v_made, r->v_made);
-    zf_records_end(r, zf_cg_add(cg, load(cg, r->v_end), c->v_elements));
+    zf_records_end(r, zf_cg_add(cg, zf_cg_get(cg, r->v_end), c->v_elements));
 }
 
 // Goes on behind the inner turns that were made.
@@ -738,8 +734,8 @@ static void leave_turns(struct zf_guess *g, const chain *c, LLVMValueRef v_curso
     zf_records *r = g->r;
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
-    LLVMValueRef v_rest = zf_cg_and(cg, c->v_steps, zf_cg_not(cg, c->v_taken)), v_at = load(cg, v_cursor);
-    LLVMValueRef v_left = zf_cg_sub(cg, load(cg, r->v_turns), zf_simt_count_lanes(cg, c->v_taken));
+    LLVMValueRef v_rest = zf_cg_and(cg, c->v_steps, zf_cg_not(cg, c->v_taken)), v_at = zf_cg_get(cg, v_cursor);
+    LLVMValueRef v_left = zf_cg_sub(cg, zf_cg_get(cg, r->v_turns), zf_simt_count_lanes(cg, c->v_taken));
     LLVMValueRef v_args[2] = {v_rest, zf_cg_i1(cg, false)};
     LLVMValueRef v_lane = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.cttz", &ty_set, 1, v_args, 2), cg->ty_i32, false);
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_rest, LLVMConstNull(ty_set));
@@ -754,11 +750,11 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
     zf_cg *cg = r->cg;
     struct zf_guess g = {.r = r, .inner = inner, .stride = zf_record_is_consecutive(&r->program) ? r->program.cursor.least : 1};
     const zf_chunk_stream *s = &r->chunk->streams[r->program.cursor.port->slot];
-    LLVMValueRef v_cursor = s->v_at, v_at = load(cg, v_cursor), v_known = zf_records_move_window(r, s, v_at);
+    LLVMValueRef v_cursor = s->v_at, v_at = zf_cg_get(cg, v_cursor), v_known = zf_records_move_window(r, s, v_at);
     zf_record_cursors_begin(&g.others, r);
     chain c = zf_record_is_wide(&r->program) ? follow_wide(&g, v_at, v_known) : follow(&g, build_rounds(&g, v_at, v_known));
     check_steps(&g, &c);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, load(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, zf_cg_get(cg, r->v_windows), zf_cg_i32(cg, 1)), r->v_windows);
     if (inner && has_direct(r))
         store_turns(&g, &c);
     else if (g.v_site != NULL)
@@ -777,7 +773,7 @@ void zf_records_guess(zf_records *r, bool inner, LLVMBasicBlockRef bb_walk, LLVM
     LLVMValueRef v_far = zf_cg_and(cg, c.v_next, zf_cg_i32(cg, ENTERS - 1));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_far), v_cursor);
     if (r->program.inner != NULL) // only the last step can have entered it
-        LLVMBuildStore(cg->builder, zf_simt_shuffle(r->lower, load(cg, g.v_turns), c.v_last), r->v_turns);
+        LLVMBuildStore(cg->builder, zf_simt_shuffle(r->lower, zf_cg_get(cg, g.v_turns), c.v_last), r->v_turns);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_other);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, c.v_next, zf_cg_i32(cg, LAST)), bb_done, bb_open);

@@ -8,12 +8,6 @@
 enum { LOADED = ZF_RECORD_LOADED, HALVES = 2 };
 #define NOT_LOADED (UINT32_MAX - 1) // in place of a half of the stream
 
-static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
-}
-
-static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
-
 bool zf_record_has_window(const zf_record_program *program) { return program->cursor.port->type.kind == ZF_K_U8; }
 
 uint32_t zf_record_window_bytes(const zf_record_program *program, uint32_t wave) {
@@ -25,9 +19,9 @@ static LLVMTypeRef loaded_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, LO
 static LLVMValueRef load_half(zf_records *r, const zf_chunk_stream *s, LLVMValueRef v_half) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_at = zf_cg_add(cg, zf_cg_mul(cg, v_half, zf_cg_i32(cg, cg->wave)), r->v_lane); // in pieces of a lane
-    LLVMValueRef v_last = zf_cg_last(cg, zf_cg_add(cg, s->v_total, wide(cg, s->v_skew)));
+    LLVMValueRef v_last = zf_cg_last(cg, zf_cg_add(cg, s->v_total, zf_cg_wide(cg, s->v_skew)));
     v_last = LLVMBuildLShr(cg->builder, v_last, zf_cg_i64(cg, 4), "");
-    v_at = zf_cg_clamp(cg, wide(cg, v_at), v_last, "bytes of a window");
+    v_at = zf_cg_clamp(cg, zf_cg_wide(cg, v_at), v_last, "bytes of a window");
     LLVMValueRef v_first = LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), "");
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_and(cg, v_first, zf_cg_i64(cg, ~(uint64_t)(LOADED - 1))));
     return zf_cg_load(cg, loaded_type(cg), zf_cg_at(cg, loaded_type(cg), v_from, v_at), LOADED);
@@ -37,7 +31,7 @@ static void store_half(zf_records *r, LLVMValueRef v_half, LLVMValueRef v) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_at = zf_cg_mul(cg, zf_cg_and(cg, v_half, zf_cg_i32(cg, HALVES - 1)), zf_cg_i32(cg, cg->wave));
     v_at = zf_cg_add(cg, v_at, r->v_lane);
-    zf_cg_store(cg, v, zf_cg_at(cg, loaded_type(cg), r->v_window, wide(cg, v_at)), LOADED);
+    zf_cg_store(cg, v, zf_cg_at(cg, loaded_type(cg), r->v_window, zf_cg_wide(cg, v_at)), LOADED);
 }
 
 void zf_records_window_begin(zf_records *r) {
@@ -66,13 +60,13 @@ LLVMValueRef zf_records_move_window(zf_records *r, const zf_chunk_stream *s, LLV
                       bb_there = zf_cg_block(cg, "window_there");
     LLVMValueRef v_one = zf_cg_i32(cg, 1),
                  v_half = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_at, s->v_skew), zf_cg_i32(cg, half), "");
-    LLVMValueRef v_behind = zf_cg_add(cg, v_half, v_one), v_loaded = load(cg, r->v_loaded);
+    LLVMValueRef v_behind = zf_cg_add(cg, v_half, v_one), v_loaded = zf_cg_get(cg, r->v_loaded);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_half, v_loaded), bb_move, bb_there);
     zf_cg_enter(cg, bb_move);
     zf_simt_barrier_warp(r->lower, "bytes of a window that are read before those in their place");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_half, zf_cg_add(cg, v_loaded, v_one)), bb_near, bb_far);
     zf_cg_enter(cg, bb_near);
-    store_half(r, v_behind, load(cg, r->v_ahead));
+    store_half(r, v_behind, zf_cg_get(cg, r->v_ahead));
     zf_cg_br(cg, bb_moved);
     zf_cg_enter(cg, bb_far);
     store_half(r, v_half, load_half(r, s, v_half));

@@ -16,23 +16,15 @@ enum { BEGIN, END, MADE, FAILED, WORDS };
 
 enum { TILES = 2 }; // of an executor, after which a batch ends
 
-static LLVMValueRef load(const zf_records *r, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(r->cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
-}
-
-static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
-
 static LLVMTypeRef state_type(zf_cg *cg) { return LLVMVectorType(cg->ty_i32, WORDS); }
 
 static uint32_t executors_of(const zf_records *r) { return r->warps - 1; }
-
-static uint32_t tile_of(const zf_records *r) { return ZF_RECORD_ROWS * r->cg->wave; }
 
 /// Whether executors wait for each other.
 static bool in_order(const zf_records *r) { return executors_of(r) > 1 && r->program.copies_back; }
 
 static LLVMValueRef state_at(zf_cg *cg, LLVMValueRef v_state, LLVMValueRef v_turn) {
-    return zf_cg_at(cg, state_type(cg), v_state, wide(cg, v_turn));
+    return zf_cg_at(cg, state_type(cg), v_state, zf_cg_wide(cg, v_turn));
 }
 
 static LLVMValueRef first_warp(zf_kernel_build *lower) {
@@ -80,23 +72,25 @@ void zf_records_warps_begin(zf_records *r) {
 
 LLVMValueRef zf_records_is_batch(zf_records *r, uint32_t room) {
     zf_cg *cg = r->cg;
-    uint32_t most = (r->ring - tile_of(r) - 1) / 2; // two batches, the elements left of one before, and the one before those
-    LLVMValueRef v_records = zf_cg_sub(cg, load(r, r->v_made), load(r, r->v_before));
-    LLVMValueRef v_elements = zf_cg_sub(cg, load(r, r->v_end), load(r, r->v_tile));
+    uint32_t most =
+        (r->ring - zf_record_tile(cg->wave) - 1) / 2; // two batches, the elements left of one before, and the one before those
+    LLVMValueRef v_records = zf_cg_sub(cg, zf_cg_get(cg, r->v_made), zf_cg_get(cg, r->v_before));
+    LLVMValueRef v_elements = zf_cg_sub(cg, zf_cg_get(cg, r->v_end), zf_cg_get(cg, r->v_tile));
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGT, v_records, zf_cg_i32(cg, most - room));
-    LLVMValueRef v_enough = zf_cg_icmp(cg, LLVMIntUGE, v_elements, zf_cg_i32(cg, TILES * executors_of(r) * tile_of(r)));
+    LLVMValueRef v_enough =
+        zf_cg_icmp(cg, LLVMIntUGE, v_elements, zf_cg_i32(cg, TILES * executors_of(r) * zf_record_tile(cg->wave)));
     return zf_cg_or(cg, zf_cg_edge(cg, v_full, "records that have a place beside others"), v_enough);
 }
 
 void zf_records_publish(zf_records *r, LLVMValueRef v_last) {
     zf_cg *cg = r->cg;
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "hand_over"), bb_done = zf_cg_block(cg, "handed_over");
-    LLVMValueRef v_begin = load(r, r->v_tile), v_end = load(r, r->v_end), v_made = load(r, r->v_made);
-    LLVMValueRef v_whole = zf_cg_and(cg, zf_cg_sub(cg, v_end, v_begin), zf_cg_i32(cg, ~(tile_of(r) - 1)));
+    LLVMValueRef v_begin = zf_cg_get(cg, r->v_tile), v_end = zf_cg_get(cg, r->v_end), v_made = zf_cg_get(cg, r->v_made);
+    LLVMValueRef v_whole = zf_cg_and(cg, zf_cg_sub(cg, v_end, v_begin), zf_cg_i32(cg, ~(zf_record_tile(cg->wave) - 1)));
     v_end = zf_cg_select(cg, v_last, v_end, zf_cg_add(cg, v_begin, v_whole));
     zf_cg_cond_br(cg, r->lower->v_is_leader, bb_put, bb_done);
     zf_cg_enter(cg, bb_put);
-    LLVMValueRef v_at = state_at(cg, r->v_state, load(r, r->v_turn));
+    LLVMValueRef v_at = state_at(cg, r->v_state, zf_cg_get(cg, r->v_turn));
     LLVMValueRef v_mark = zf_cg_select(cg, v_last, zf_cg_i32(cg, LAST), zf_cg_i32(cg, 0));
     zf_cg_store(cg, v_begin, zf_cg_byte_at(cg, v_at, 4 * BEGIN), 4); // executors may change the word FAILED
     zf_cg_store(cg, v_end, zf_cg_byte_at(cg, v_at, 4 * END), 4);
@@ -114,7 +108,7 @@ void zf_records_fail(zf_records *r) {
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "say_failed"), bb_done = zf_cg_block(cg, "said_failed");
     zf_cg_cond_br(cg, r->lower->v_is_leader, bb_put, bb_done);
     zf_cg_enter(cg, bb_put);
-    LLVMValueRef v_at = zf_cg_byte_at(cg, state_at(cg, r->v_state, load(r, r->v_turn)), 4 * FAILED);
+    LLVMValueRef v_at = zf_cg_byte_at(cg, state_at(cg, r->v_state, zf_cg_get(cg, r->v_turn)), 4 * FAILED);
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, zf_cg_i32(cg, 1), LLVMAtomicOrderingMonotonic, 0);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
@@ -123,12 +117,12 @@ void zf_records_fail(zf_records *r) {
 void zf_records_meet(zf_records *r, LLVMValueRef *v_failed, LLVMValueRef *v_last) {
     zf_cg *cg = r->cg;
     zf_simt_barrier(r->lower, "records and elements of a batch before those of the next");
-    LLVMValueRef v_turn = load(r, r->v_turn), v_words[WORDS];
+    LLVMValueRef v_turn = zf_cg_get(cg, r->v_turn), v_words[WORDS];
     LLVMValueRef v_state = zf_cg_load(cg, state_type(cg), state_at(cg, r->v_state, v_turn), 4 * WORDS);
     for (unsigned k = 0; k < WORDS; k++) v_words[k] = LLVMBuildExtractElement(cg->builder, v_state, zf_cg_i32(cg, k), "");
     LLVMBuildStore(cg->builder, LLVMBuildXor(cg->builder, v_turn, zf_cg_i32(cg, 1), ""), r->v_turn);
     // Fewer elements than a tile were left of the batch before.
-    LLVMValueRef v_tile = zf_cg_i32(cg, tile_of(r)), v_made = load(r, r->v_batch_made);
+    LLVMValueRef v_tile = zf_cg_i32(cg, zf_record_tile(cg->wave)), v_made = zf_cg_get(cg, r->v_batch_made);
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGT, v_made, v_tile);
     LLVMBuildStore(cg->builder, zf_cg_select(cg, v_more, zf_cg_sub(cg, v_made, v_tile), zf_cg_i32(cg, 0)), r->v_batch_low);
     LLVMBuildStore(cg->builder, v_words[BEGIN], r->v_batch);
@@ -143,7 +137,7 @@ void zf_records_meet(zf_records *r, LLVMValueRef *v_failed, LLVMValueRef *v_last
 // How many of the records from v_from on that this lane and those before it look at, `each` apart, begin before v_first.
 static LLVMValueRef count_before(zf_records *r, LLVMValueRef v_from, uint32_t each, LLVMValueRef v_first) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_made = load(r, r->v_made), v_last = zf_cg_sub(cg, v_made, zf_cg_i32(cg, 1));
+    LLVMValueRef v_made = zf_cg_get(cg, r->v_made), v_last = zf_cg_sub(cg, v_made, zf_cg_i32(cg, 1));
     LLVMValueRef v_number = zf_cg_add(cg, v_from, zf_cg_mul(cg, r->v_lane, zf_cg_i32(cg, each)));
     LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_number, v_made), "records of a batch");
     LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, zf_cg_select(cg, v_is, v_number, v_last)), 4);
@@ -154,7 +148,7 @@ static LLVMValueRef count_before(zf_records *r, LLVMValueRef v_from, uint32_t ea
 // Finds the last record that begins before a tile, of as many as the square of the lanes.
 static void find_taken(zf_records *r, LLVMValueRef v_first) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_low = load(r, r->v_batch_low);
+    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_low = zf_cg_get(cg, r->v_batch_low);
     LLVMValueRef v_part = count_before(r, v_low, cg->wave, v_first);
     v_part = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_part, zf_cg_i32(cg, 0)), v_part, zf_cg_sub(cg, v_part, v_one));
     LLVMValueRef v_from = zf_cg_add(cg, v_low, zf_cg_mul(cg, v_part, zf_cg_i32(cg, cg->wave)));
@@ -185,7 +179,7 @@ static void make_tiles(zf_records *r) {
     LLVMBasicBlockRef bb_head = zf_cg_block(cg, "make"), bb_tile = zf_cg_block(cg, "make_tile"), bb_end = zf_cg_block(cg, "made");
     zf_cg_br(cg, bb_head);
     zf_cg_enter(cg, bb_head);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, load(r, r->v_tile), load(r, r->v_end)), bb_tile, bb_end);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, zf_cg_get(cg, r->v_tile), zf_cg_get(cg, r->v_end)), bb_tile, bb_end);
     zf_cg_enter(cg, bb_tile);
     zf_records_make_tile(r);
     zf_cg_br(cg, bb_head);
@@ -199,13 +193,13 @@ static void make_own_tiles(zf_records *r) {
     zf_cg *cg = r->cg;
     LLVMBasicBlockRef bb_head = zf_cg_block(cg, "own"), bb_tile = zf_cg_block(cg, "own_tile"),
                       bb_end = zf_cg_block(cg, "own_done");
-    LLVMValueRef v_next = zf_cg_alloca(cg, cg->ty_i32, "own_next"), v_tile = zf_cg_i32(cg, tile_of(r));
+    LLVMValueRef v_next = zf_cg_alloca(cg, cg->ty_i32, "own_next"), v_tile = zf_cg_i32(cg, zf_record_tile(cg->wave));
     LLVMValueRef v_number = zf_cg_sub(cg, zf_cg_resize(cg, zf_simt_warp(r->lower), cg->ty_i32, false), zf_cg_i32(cg, 1));
-    LLVMValueRef v_begin = load(r, r->v_batch), v_all = load(r, r->v_batch_end);
+    LLVMValueRef v_begin = zf_cg_get(cg, r->v_batch), v_all = zf_cg_get(cg, r->v_batch_end);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_begin, zf_cg_mul(cg, v_number, v_tile)), v_next);
     zf_cg_br(cg, bb_head);
     zf_cg_enter(cg, bb_head);
-    LLVMValueRef v_first = load(r, v_next);
+    LLVMValueRef v_first = zf_cg_get(cg, v_next);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_first, v_all), bb_tile, bb_end);
     zf_cg_enter(cg, bb_tile);
     LLVMValueRef v_end = zf_cg_umin(cg, v_all, zf_cg_add(cg, v_first, v_tile));
@@ -216,7 +210,7 @@ static void make_own_tiles(zf_records *r) {
     make_tiles(r);
     if (in_order(r)) raise_progress(r, v_end);
     r->v_waits_for = NULL;
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_first, zf_cg_i32(cg, executors_of(r) * tile_of(r))), v_next);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_first, zf_cg_i32(cg, executors_of(r) * zf_record_tile(cg->wave))), v_next);
     zf_cg_br(cg, bb_head);
     zf_simt_keep_loop(cg, zf_cg_here(cg));
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
@@ -225,12 +219,12 @@ static void make_own_tiles(zf_records *r) {
 
 void zf_records_execute(zf_records *r) {
     zf_cg *cg = r->cg;
-    LLVMBuildStore(cg->builder, load(r, r->v_batch_made), r->v_made);
+    LLVMBuildStore(cg->builder, zf_cg_get(cg, r->v_batch_made), r->v_made);
     if (executors_of(r) > 1) {
         make_own_tiles(r);
     } else { // tiles follow each other, and so do their records
-        LLVMBuildStore(cg->builder, load(r, r->v_batch), r->v_tile);
-        LLVMBuildStore(cg->builder, load(r, r->v_batch_end), r->v_end);
+        LLVMBuildStore(cg->builder, zf_cg_get(cg, r->v_batch), r->v_tile);
+        LLVMBuildStore(cg->builder, zf_cg_get(cg, r->v_batch_end), r->v_end);
         make_tiles(r);
     }
     if (!r->program.may_fail) return;

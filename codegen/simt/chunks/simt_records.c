@@ -13,21 +13,13 @@ enum {
     ALIGNMENT = 16,
 };
 
-static LLVMValueRef load_i32(const zf_records *r, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(r->cg->builder, r->cg->ty_i32, v_slot, "");
-}
-
-static LLVMValueRef wide(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i64, false); }
-
 static uint32_t rounded(uint32_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
-
-static uint32_t tile_of(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
 
 // Several warps have one batch in the making and one that is executed, and behind them what was left of the one before.
 static uint32_t ring_of(const zf_plan *plan, const zf_record_program *program, bool guesses, uint32_t warps) {
     uint32_t wave = plan->target->wave, room = guesses ? wave * program->most : program->most, ring = 64;
     uint32_t least = guesses ? 2 * room : 2 * wave;
-    if (warps > 1) least = tile_of(wave) + 1 + 2 * (room + wave);
+    if (warps > 1) least = zf_record_tile(wave) + 1 + 2 * (room + wave);
     while (ring < least) ring *= 2;
     return ring;
 }
@@ -44,7 +36,7 @@ static bool asks_for_few(const zf_record_program *program, const zf_record_site 
 zf_record_places zf_records_places(const zf_plan *plan, const zf_kernel *kernel, const zf_record_program *program, bool guesses,
                                    uint32_t warps) {
     zf_record_places p = {.ring = ring_of(plan, program, guesses, warps)};
-    uint32_t size = element_size(plan, kernel), tile = tile_of(plan->target->wave), executors = warps > 1 ? warps - 1 : 1;
+    uint32_t size = element_size(plan, kernel), tile = zf_record_tile(plan->target->wave), executors = warps > 1 ? warps - 1 : 1;
     p.begins = rounded(p.ring * 8 * program->words);
     p.state = p.begins + rounded(p.ring * 4);
     p.window = p.state + (warps > 1 ? ZF_RECORD_STATE : 0);
@@ -77,7 +69,7 @@ void zf_records_begin(zf_records *r) {
     if (r->warps > 2) {
         LLVMValueRef v_number = zf_cg_sub(cg, zf_cg_resize(cg, v_warp, cg->ty_i32, false), zf_cg_i32(cg, 1));
         v_number = zf_cg_umin(cg, v_number, zf_cg_i32(cg, r->warps - 2)); // the walker has none
-        v_tiles = zf_cg_at(cg, LLVMArrayType2(LLVMInt8TypeInContext(cg->context), p.tile), v_tiles, wide(cg, v_number));
+        v_tiles = zf_cg_at(cg, LLVMArrayType2(LLVMInt8TypeInContext(cg->context), p.tile), v_tiles, zf_cg_wide(cg, v_number));
     }
     r->v_links = v_tiles;
     r->v_values = zf_cg_byte_at(cg, v_tiles, p.values - p.links);
@@ -103,7 +95,7 @@ void zf_records_begin(zf_records *r) {
 LLVMValueRef zf_records_begin_at(const zf_records *r, LLVMValueRef v_number) {
     zf_cg *cg = r->cg;
     LLVMValueRef v_place = zf_cg_and(cg, v_number, zf_cg_i32(cg, r->ring - 1));
-    return zf_cg_at(cg, cg->ty_i32, r->v_begins, wide(cg, v_place));
+    return zf_cg_at(cg, cg->ty_i32, r->v_begins, zf_cg_wide(cg, v_place));
 }
 
 // Word `word` of record v_number (i32).
@@ -111,7 +103,7 @@ static LLVMValueRef word_at(const zf_records *r, LLVMValueRef v_number, uint32_t
     zf_cg *cg = r->cg;
     LLVMTypeRef ty = LLVMArrayType2(cg->ty_i64, r->program.words);
     LLVMValueRef v_place = zf_cg_and(cg, v_number, zf_cg_i32(cg, r->ring - 1));
-    return zf_cg_byte_at(cg, zf_cg_at(cg, ty, r->v_data, wide(cg, v_place)), 8 * (uint64_t)word);
+    return zf_cg_byte_at(cg, zf_cg_at(cg, ty, r->v_data, zf_cg_wide(cg, v_place)), 8 * (uint64_t)word);
 }
 
 static LLVMValueRef address(zf_cg *cg, LLVMValueRef v_pointer) {
@@ -125,7 +117,7 @@ static LLVMValueRef offset_of(const zf_records *r, const zf_record_site *site, c
     LLVMValueRef v_size = zf_cg_i64(cg, zf_kind_size(r->lower->type.kind));
     if (site->form.kind == ZF_REGION_BACK) return LLVMBuildNeg(cg->builder, zf_cg_mul(cg, what->v_distance, v_size), "");
     const zf_chunk_stream *s = &r->chunk->streams[site->form.port->slot];
-    LLVMValueRef v_first = zf_lower_pointer(r->lower, s->edge), v_to = zf_cg_at_sink(cg, ty, r->v_out, wide(cg, v_begin));
+    LLVMValueRef v_first = zf_lower_pointer(r->lower, s->edge), v_to = zf_cg_at_sink(cg, ty, r->v_out, zf_cg_wide(cg, v_begin));
     v_first = zf_cg_at(cg, ty, v_first, zf_cg_add(cg, s->v_first, what->v_from));
     return zf_cg_sub(cg, address(cg, v_first), address(cg, v_to));
 }
@@ -137,7 +129,7 @@ static void prefetch_source(const zf_records *r, LLVMValueRef v_offset, LLVMValu
     bool each = zf_record_is_consecutive(&r->program) || zf_record_is_wide(&r->program);
     if (!r->guesses || !each || !zf_simt_prefetches(cg)) return;
     zf_cg_settle(cg);
-    LLVMValueRef v_at = zf_cg_mul(cg, wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
+    LLVMValueRef v_at = zf_cg_mul(cg, zf_cg_wide(cg, v_begin), zf_cg_i64(cg, zf_kind_size(r->lower->type.kind)));
     zf_simt_prefetch(cg, zf_cg_at_sink(cg, cg->ty_i8, r->v_out, zf_cg_add(cg, v_at, v_offset)));
 }
 
@@ -173,7 +165,7 @@ void zf_records_put(zf_records *r, uint32_t number, const zf_record_what *what, 
 void zf_records_put_term(zf_records *r, LLVMValueRef v_site, const zf_record_what *what, LLVMValueRef v_begin,
                          LLVMValueRef v_number) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_head = wide(cg, zf_cg_add(cg, v_site, zf_cg_i32(cg, 1)));
+    LLVMValueRef v_head = zf_cg_wide(cg, zf_cg_add(cg, v_site, zf_cg_i32(cg, 1)));
     v_head = zf_cg_or(cg, LLVMBuildShl(cg->builder, v_head, zf_cg_i64(cg, 32), ""), zf_cg_i64(cg, NEVER));
     zf_cg_store(cg, v_begin, zf_records_begin_at(r, v_number), 4);
     for (uint32_t k = 0; k + 1 < r->program.words; k++) zf_cg_store(cg, what->v_words[k], word_at(r, v_number, 1 + k), 8);
@@ -185,8 +177,8 @@ void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
     LLVMBasicBlockRef bb_wait = zf_cg_block(cg, "stored_later"), bb_put = zf_cg_block(cg, "put_stored"),
                       bb_noted = zf_cg_block(cg, "noted"), bb_now = zf_cg_block(cg, "stored_now"),
                       bb_done = zf_cg_block(cg, "skipped");
-    LLVMValueRef v_end = load_i32(r, r->v_end), v_made = load_i32(r, r->v_made), v_next = zf_cg_add(cg, v_end, v_count);
-    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, load_i32(r, r->v_tile), v_end);
+    LLVMValueRef v_end = zf_cg_get(cg, r->v_end), v_made = zf_cg_get(cg, r->v_made), v_next = zf_cg_add(cg, v_end, v_count);
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_get(cg, r->v_tile), v_end);
     v_none = zf_cg_or(cg, v_none, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i32(cg, 0))); // nothing is before them, or of them
     zf_cg_cond_br(cg, v_none, bb_now, bb_wait);
     zf_cg_enter(cg, bb_wait);
@@ -199,7 +191,7 @@ void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_made, zf_cg_i32(cg, 1)), r->v_made);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_now);
-    LLVMValueRef v_tile = load_i32(r, r->v_tile), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_tile, v_end);
+    LLVMValueRef v_tile = zf_cg_get(cg, r->v_tile), v_is = zf_cg_icmp(cg, LLVMIntEQ, v_tile, v_end);
     LLVMBuildStore(cg->builder, zf_cg_select(cg, v_is, v_next, v_tile), r->v_tile);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
@@ -209,7 +201,7 @@ void zf_records_skip(zf_records *r, LLVMValueRef v_count) {
 void zf_records_store(zf_records *r, const zf_record_site *site, LLVMValueRef v_word, LLVMValueRef v_at) {
     zf_cg *cg = r->cg;
     zf_type type = site->stmt->value->type;
-    LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, wide(cg, v_at));
+    LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, zf_cg_wide(cg, v_at));
     zf_lower_store(r->lower, zf_cg_scalar(type, zf_cg_from_word(cg, type, v_word)), r->lower->v_sink, v_to);
 }
 
@@ -285,7 +277,7 @@ zf_record_what zf_records_what(zf_records *r, const zf_record_site *site) {
         if (!site->form.repeats) v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, what.v_count, what.v_distance));
         zf_records_require(r, v_ok, "distances that exist");
         if (r->guess == NULL) {
-            v_ok = zf_cg_icmp(cg, LLVMIntULE, v_distance, load_i32(r, r->v_end));
+            v_ok = zf_cg_icmp(cg, LLVMIntULE, v_distance, zf_cg_get(cg, r->v_end));
             zf_records_require(r, v_ok, "distances within the chunk");
         }
         break;
@@ -322,19 +314,20 @@ static LLVMTypeRef element_type(const zf_records *r) { return zf_cg_memory_type(
 static void find_records(zf_records *r, tile *t, LLVMValueRef *v_taken) {
     zf_cg *cg = r->cg;
     LLVMTypeRef ty_set = zf_simt_set_type(cg);
-    LLVMValueRef v_made = load_i32(r, r->v_made), v_last = zf_cg_sub(cg, v_made, zf_cg_i32(cg, 1));
-    LLVMValueRef v_seen = load_i32(r, r->v_taken), v_next = zf_cg_add(cg, v_seen, zf_cg_i32(cg, 1));
+    LLVMValueRef v_made = zf_cg_get(cg, r->v_made), v_last = zf_cg_sub(cg, v_made, zf_cg_i32(cg, 1));
+    LLVMValueRef v_seen = zf_cg_get(cg, r->v_taken), v_next = zf_cg_add(cg, v_seen, zf_cg_i32(cg, 1));
     LLVMValueRef v_waiting = zf_cg_sub(cg, v_made, v_next); // a record that has begun, or none, is before them
     LLVMValueRef v_mine = zf_cg_add(cg, v_next, r->v_lane), v_wave = zf_cg_i32(cg, cg->wave);
     LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, r->v_lane, v_waiting);
     v_is = zf_cg_within(cg, v_is, "records that were appended");
     LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, zf_cg_select(cg, v_is, v_mine, v_last)), 4);
     if (r->warps == 2) // the next tile begins where the batch ends, and takes its records from there
-        v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, load_i32(r, r->v_end)));
+        v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, zf_cg_get(cg, r->v_end)));
     LLVMValueRef v_away = zf_cg_select(cg, v_is, zf_cg_sub(cg, v_begin, t->v_first), zf_cg_i32(cg, UINT32_MAX));
     LLVMValueRef v_beyond = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntUGT, v_waiting, v_wave), "records beyond the lanes");
     LLVMValueRef v_limit = zf_simt_shuffle(r->lower, v_begin, zf_cg_i32(cg, cg->wave - 1));
-    LLVMValueRef v_end = zf_cg_umin(cg, load_i32(r, r->v_end), zf_cg_add(cg, t->v_first, zf_cg_i32(cg, tile_of(cg->wave))));
+    LLVMValueRef v_end =
+        zf_cg_umin(cg, zf_cg_get(cg, r->v_end), zf_cg_add(cg, t->v_first, zf_cg_i32(cg, zf_record_tile(cg->wave))));
     t->v_end = zf_cg_select(cg, v_beyond, zf_cg_umin(cg, v_end, v_limit), v_end);
     LLVMValueRef v_row = LLVMBuildLShr(cg->builder, v_away, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_bit = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, cg->wave - 1)), ty_set, false);
@@ -406,7 +399,7 @@ static void copy_far(zf_records *r, tile *t) {
             t->v_link[u] = zf_cg_sub(cg, v_place, v_distance);
             v_far = zf_cg_and(cg, v_far, zf_cg_not(cg, t->v_near[u]));
             if (r->v_waits_for != NULL) { // its source is of the same batch
-                LLVMValueRef v_most = zf_cg_sub(cg, t->v_at[u], load_i32(r, r->v_batch));
+                LLVMValueRef v_most = zf_cg_sub(cg, t->v_at[u], zf_cg_get(cg, r->v_batch));
                 v_source[u] = zf_cg_sub(cg, t->v_at[u], v_distance);
                 v_recent[u] = zf_cg_and(cg, v_far, zf_cg_icmp(cg, LLVMIntULE, v_distance, v_most));
                 v_far = zf_cg_and(cg, v_far, zf_cg_not(cg, v_recent[u]));
@@ -415,7 +408,7 @@ static void copy_far(zf_records *r, tile *t) {
         if (!r->program.copies) continue;
         if (r->program.has_terms) v_far = zf_cg_and(cg, v_far, zf_cg_icmp(cg, LLVMIntEQ, t->v_site[u], zf_cg_i32(cg, 0)));
         LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, word_at(r, t->v_record[u], 1), 8);
-        v_offset = zf_cg_add(cg, v_offset, zf_cg_mul(cg, wide(cg, t->v_at[u]), v_size));
+        v_offset = zf_cg_add(cg, v_offset, zf_cg_mul(cg, zf_cg_wide(cg, t->v_at[u]), v_size));
         v_at[u] = zf_cg_at_sink(cg, cg->ty_i8, r->v_out, v_offset);
         v_far = LLVMBuildFreeze(cg->builder, v_far, ""); // else LLVM selects by each of its parts in turn
         v_from[u] = zf_cg_select(cg, v_far, v_at[u], v_harmless);
@@ -443,7 +436,7 @@ static zf_cg_value term_of(zf_records *r, const zf_record_site *site, LLVMValueR
     }
     const zf_binder *binder = &site->stmt->reduce->binders[0];
     LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i32, zf_records_begin_at(r, v_record), 4);
-    LLVMValueRef v_k = wide(cg, zf_cg_sub(cg, v_at, v_begin));
+    LLVMValueRef v_k = zf_cg_wide(cg, zf_cg_sub(cg, v_at, v_begin));
     zf_cg_slot *saved = ZF_NEW_ARRAY(cg->arena, zf_cg_slot, site->local_count + 1);
     for (uint32_t k = 0; k < site->local_count; k++) {
         const zf_local *local = site->locals[k];
@@ -530,14 +523,14 @@ static void make_few(zf_records *r, const tile *t, const matches *m) {
         LLVMValueRef v_place = zf_cg_add(cg, r->v_lane, zf_cg_i32(cg, u * cg->wave));
         LLVMValueRef v = zf_cg_and(cg, t->v_record[u], zf_cg_i32(cg, r->ring - 1));
         v = zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_place, zf_cg_i32(cg, PLACE), ""));
-        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i32, r->v_few, wide(cg, v_rank[u])), 4);
+        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i32, r->v_few, zf_cg_wide(cg, v_rank[u])), 4);
         zf_cg_br(cg, bb_done);
         zf_cg_enter(cg, bb_done);
     }
     zf_simt_barrier_warp(r->lower, "elements that are found before those who make them");
     LLVMValueRef v_own = zf_cg_icmp(cg, LLVMIntULT, r->v_lane, m->v_count); // others make the first once more
     v_own = zf_cg_select(cg, v_own, r->v_lane, zf_cg_i32(cg, 0));
-    v_own = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, r->v_few, wide(cg, v_own)), 4);
+    v_own = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, r->v_few, zf_cg_wide(cg, v_own)), 4);
     LLVMValueRef v_at = zf_cg_add(cg, t->v_first, LLVMBuildLShr(cg->builder, v_own, zf_cg_i32(cg, PLACE), ""));
     LLVMValueRef v_record = zf_cg_and(cg, v_own, zf_cg_i32(cg, (1 << PLACE) - 1));
     zf_cg_value value = term_of(r, m->site, v_record, v_at);
@@ -621,18 +614,20 @@ static void follow_links(zf_records *r, tile *t) {
         if (bytes)
             v_end = zf_cg_resize(cg, v_value, cg->ty_i32, false);
         else
-            zf_cg_store(cg, v_value, zf_cg_at(cg, ty, r->v_values, wide(cg, v_place[u])), zf_kind_size(r->lower->type.kind));
+            zf_cg_store(cg, v_value, zf_cg_at(cg, ty, r->v_values, zf_cg_wide(cg, v_place[u])),
+                        zf_kind_size(r->lower->type.kind));
         LLVMValueRef v_link = zf_cg_select(cg, t->v_near[u], t->v_link[u], zf_cg_or(cg, v_end, v_value_bit));
         LLVMBuildStore(cg->builder, v_link, v_slot[u]);
-        zf_cg_store(cg, zf_cg_resize(cg, v_link, ty_link, false), zf_cg_at(cg, ty_link, r->v_links, wide(cg, v_place[u])), 2);
+        zf_cg_store(cg, zf_cg_resize(cg, v_link, ty_link, false), zf_cg_at(cg, ty_link, r->v_links, zf_cg_wide(cg, v_place[u])),
+                    2);
     }
     zf_cg_br(cg, bb_round);
     zf_cg_enter(cg, bb_round);
     zf_simt_barrier_warp(r->lower, "links before those that follow them");
     v_open = zf_cg_i1(cg, false);
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) { // of one at its end the own place is read
-        LLVMValueRef v_link = load_i32(r, v_slot[u]), v_ended = zf_cg_icmp(cg, LLVMIntUGE, v_link, v_value_bit);
-        LLVMValueRef v_from = zf_cg_at(cg, ty_link, r->v_links, wide(cg, zf_cg_select(cg, v_ended, v_place[u], v_link)));
+        LLVMValueRef v_link = zf_cg_get(cg, v_slot[u]), v_ended = zf_cg_icmp(cg, LLVMIntUGE, v_link, v_value_bit);
+        LLVMValueRef v_from = zf_cg_at(cg, ty_link, r->v_links, zf_cg_wide(cg, zf_cg_select(cg, v_ended, v_place[u], v_link)));
         v_link = zf_cg_resize(cg, zf_cg_load(cg, ty_link, v_from, 2), cg->ty_i32, false);
         LLVMBuildStore(cg->builder, v_link, v_slot[u]);
         v_open = zf_cg_or(cg, v_open, zf_cg_icmp(cg, LLVMIntULT, v_link, v_value_bit));
@@ -641,17 +636,17 @@ static void follow_links(zf_records *r, tile *t) {
     zf_cg_enter(cg, bb_again);
     zf_simt_barrier_warp(r->lower, "links that are followed before what they become");
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
-        LLVMValueRef v_to = zf_cg_at(cg, ty_link, r->v_links, wide(cg, v_place[u]));
-        zf_cg_store(cg, zf_cg_resize(cg, load_i32(r, v_slot[u]), ty_link, false), v_to, 2);
+        LLVMValueRef v_to = zf_cg_at(cg, ty_link, r->v_links, zf_cg_wide(cg, v_place[u]));
+        zf_cg_store(cg, zf_cg_resize(cg, zf_cg_get(cg, v_slot[u]), ty_link, false), v_to, 2);
     }
     zf_cg_br(cg, bb_round);
     zf_cg_enter(cg, bb_ends);
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
-        LLVMValueRef v = zf_cg_and(cg, load_i32(r, v_slot[u]), zf_cg_i32(cg, VALUE - 1));
+        LLVMValueRef v = zf_cg_and(cg, zf_cg_get(cg, v_slot[u]), zf_cg_i32(cg, VALUE - 1));
         if (bytes)
             v = zf_cg_resize(cg, v, ty, false);
         else
-            v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, r->v_values, wide(cg, v)), zf_kind_size(r->lower->type.kind));
+            v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, r->v_values, zf_cg_wide(cg, v)), zf_kind_size(r->lower->type.kind));
         LLVMBuildStore(cg->builder, v, t->v_value[u]);
     }
     zf_cg_br(cg, bb_known);
@@ -664,7 +659,7 @@ static void store_rows(zf_records *r, const tile *t) {
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "row"), bb_stored = zf_cg_block(cg, "row_stored");
         LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, t->v_value[u], "");
-        LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, wide(cg, t->v_at[u]));
+        LLVMValueRef v_to = zf_cg_add(cg, r->chunk->v_start, zf_cg_wide(cg, t->v_at[u]));
         LLVMValueRef v_is = t->v_in[u];
         if (r->program.inner != NULL) {
             LLVMValueRef v_made = zf_cg_icmp(cg, LLVMIntNE, t->v_site[u], zf_cg_i32(cg, STORED_SITE));
@@ -681,7 +676,7 @@ static void store_rows(zf_records *r, const tile *t) {
 
 void zf_records_make_tile(zf_records *r) {
     zf_cg *cg = r->cg;
-    tile t = {.v_first = load_i32(r, r->v_tile)};
+    tile t = {.v_first = zf_cg_get(cg, r->v_tile)};
     LLVMValueRef v_taken;
     for (uint32_t u = 0; u < ZF_RECORD_ROWS; u++) t.v_value[u] = zf_cg_alloca(cg, element_type(r), "element");
     find_records(r, &t, &v_taken);
@@ -700,10 +695,10 @@ void zf_records_make_tile(zf_records *r) {
 // Whether a tile is to be made (i1).
 static LLVMValueRef is_due(zf_records *r, LLVMValueRef v_last, uint32_t room) {
     zf_cg *cg = r->cg;
-    LLVMValueRef v_left = zf_cg_sub(cg, load_i32(r, r->v_end), load_i32(r, r->v_tile));
-    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, v_left, zf_cg_i32(cg, tile_of(cg->wave)));
+    LLVMValueRef v_left = zf_cg_sub(cg, zf_cg_get(cg, r->v_end), zf_cg_get(cg, r->v_tile));
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntUGE, v_left, zf_cg_i32(cg, zf_record_tile(cg->wave)));
     LLVMValueRef v_rest = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i32(cg, 0)));
-    LLVMValueRef v_live = zf_cg_sub(cg, load_i32(r, r->v_made), load_i32(r, r->v_taken));
+    LLVMValueRef v_live = zf_cg_sub(cg, zf_cg_get(cg, r->v_made), zf_cg_get(cg, r->v_taken));
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGT, v_live, zf_cg_i32(cg, r->ring - room));
     v_full = zf_cg_edge(cg, v_full, "records that have a place");
     return zf_cg_or(cg, zf_cg_or(cg, v_more, v_rest), v_full);

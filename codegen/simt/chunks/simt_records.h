@@ -23,6 +23,9 @@ enum {
     ZF_RECORD_WALKED = 8   ///< ways of a step that no record says, at most
 };
 
+/// Elements of a tile.
+static inline uint32_t zf_record_tile(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
+
 /// A statement that emits.
 typedef struct zf_record_site {
     const zf_stmt *stmt; ///< EMIT or EMIT_REGION

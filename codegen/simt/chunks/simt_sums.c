@@ -23,10 +23,6 @@ typedef struct sums {
 
 static zf_chunk_stream *stream_of(const sums *s) { return &s->chunk->streams[s->sum->read->port->slot]; }
 
-static LLVMValueRef load(zf_cg *cg, LLVMValueRef v_slot) {
-    return LLVMBuildLoad2(cg->builder, LLVMGetAllocatedType(v_slot), v_slot, "");
-}
-
 // Stores a position (i64) in a slot of the stream's type.
 static void set_cursor(zf_cg *cg, LLVMValueRef v_slot, LLVMValueRef v) {
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, LLVMGetAllocatedType(v_slot), false), v_slot);
@@ -55,7 +51,7 @@ static LLVMValueRef measure(sums *s) {
     if (s->sum->read == NULL) return v_ok;
     const zf_chunk_stream *stream = stream_of(s);
     zf_cg_value width = zf_cg_expr(cg, s->frame, s->sum->read->a);
-    s->v_from = zf_cg_resize(cg, load(cg, stream->v_at), cg->ty_i64, false);
+    s->v_from = zf_cg_resize(cg, zf_cg_get(cg, stream->v_at), cg->ty_i64, false);
     s->v_width = zf_cg_resize(cg, width.v, cg->ty_i64, zf_kind_is_signed(width.type.kind));
     LLVMValueRef v_bits = zf_cg_mul(cg, s->v_count, s->v_width); // of at most 2^32 elements and 64 bits
     LLVMValueRef v_read = zf_cg_icmp(cg, LLVMIntULE, v_bits, zf_cg_sub(cg, stream->v_total, s->v_from));
@@ -97,7 +93,8 @@ static void store_turn(sums *s, LLVMValueRef v_turn, LLVMValueRef v_is) {
 static void make_turns(sums *s, LLVMValueRef v_first) {
     zf_cg *cg = s->cg;
     LLVMTypeRef ty = LLVMGetAllocatedType(s->v_slot), ty_scan = LLVMGetIntTypeWidth(ty) > 32 ? cg->ty_i64 : cg->ty_i32;
-    LLVMValueRef v_sum = load(cg, s->v_slot), v_turn = zf_cg_add(cg, v_first, zf_cg_resize(cg, s->v_lane, cg->ty_i64, false));
+    LLVMValueRef v_sum = zf_cg_get(cg, s->v_slot),
+                 v_turn = zf_cg_add(cg, v_first, zf_cg_resize(cg, s->v_lane, cg->ty_i64, false));
     LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_turn, s->v_count), "turns of sums");
     LLVMValueRef v_last = zf_cg_sub(cg, s->v_count, zf_cg_i64(cg, 1)); // lanes without a turn do the last one once more
     v_turn = zf_cg_umin(cg, v_turn, v_last);
@@ -116,7 +113,7 @@ static void make_turns(sums *s, LLVMValueRef v_first) {
 static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     zf_cg *cg = s->cg;
     zf_chunk *chunk = s->chunk;
-    LLVMValueRef v_before = load(cg, s->v_slot), v_pos = chunk->v_pos, v_share = chunk->v_share, v_at = NULL;
+    LLVMValueRef v_before = zf_cg_get(cg, s->v_slot), v_pos = chunk->v_pos, v_share = chunk->v_share, v_at = NULL;
     zf_chunk_notes notes;
     zf_chunk_notes_begin(chunk, &notes);
     chunk->v_pos = s->v_lane_pos;
@@ -136,7 +133,7 @@ static void make_sums(sums *s, LLVMBasicBlockRef bb_slow) {
     chunk->v_pos = v_pos;
     if (s->sum->read != NULL) stream_of(s)->v_at = v_at;
     LLVMBasicBlockRef bb_undo = zf_cg_block(cg, "sums_failed"), bb_well = zf_cg_block(cg, "sums_well");
-    zf_cg_cond_br(cg, zf_simt_any(s->lower, load(cg, notes.v_failed)), bb_undo, bb_well);
+    zf_cg_cond_br(cg, zf_simt_any(s->lower, zf_cg_get(cg, notes.v_failed)), bb_undo, bb_well);
     zf_cg_enter(cg, bb_undo);
     LLVMBuildStore(cg->builder, v_before, s->v_slot);
     zf_cg_br(cg, bb_slow);
