@@ -22,6 +22,8 @@ enum {
     ZF_RECORD_OTHERS = 4,  ///< streams that a guessed step reads beside the one at whose elements it is guessed, at most
     ZF_RECORD_WALKED = 8   ///< ways of a step that no record says, at most
 };
+/// In place of a site's number: the elements are stored already.
+enum { ZF_RECORD_STORED = 0x7fffffff };
 
 /// Elements of a tile.
 static inline uint32_t zf_record_tile(uint32_t wave) { return ZF_RECORD_ROWS * wave; }
@@ -168,13 +170,23 @@ void zf_records_require(zf_records *records, LLVMValueRef v_ok, const char *what
 void zf_records_skip(zf_records *records, LLVMValueRef v_count);
 /// Stores the value that a direct site's record would have, as element v_at (i32) of the chunk.
 void zf_records_store(zf_records *records, const zf_record_site *site, LLVMValueRef v_word, LLVMValueRef v_at);
-/// Settles what was put off, and makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than
-/// v_room (i32) records have a place.
-void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
 /// Where a record's begin is; v_number: i32.
 LLVMValueRef zf_records_begin_at(const zf_records *records, LLVMValueRef v_number);
+/// Where a word of its data is.
+LLVMValueRef zf_records_word_at(const zf_records *records, LLVMValueRef v_number, uint32_t word);
+/// Whether a site's records copy, from a stream or from before.
+bool zf_record_is_copy(const zf_record_site *site);
+/// Words of a site's record that are an expression's.
+uint32_t zf_record_word_count(const zf_record_site *site);
+/// Whether few elements of a tile may be a site's, each of which takes long.
+bool zf_record_makes_few(const zf_record_program *program, const zf_record_site *site);
+
+// ---- simt_record_executor.c ----
 /// Makes the tile of a warp that begins at v_tile, and ends at v_end at the latest.
 void zf_records_make_tile(zf_records *records);
+/// Settles what was put off, and makes tiles: all that are whole, or, if v_last (i1), all there are; and more where fewer than
+/// `room` records have a place.
+void zf_records_drain(zf_records *records, LLVMValueRef v_last, uint32_t room);
 
 // ---- simt_record_warps.c ----
 /// Begins a chunk of several warps: clears their state in shared memory. Returns what v (i1) is in the block's first thread.
@@ -221,9 +233,10 @@ void zf_records_guess_begin(zf_records *records);
 /// check that fails leaves by the chunk's bb_stop.
 void zf_records_guess(zf_records *records, bool inner, LLVMBasicBlockRef bb_walk, LLVMBasicBlockRef bb_next,
                       LLVMBasicBlockRef bb_done);
-
 /// Ends them: leaves by bb_stop where the steps may have taken more turns than the chunk has.
 void zf_records_guess_end(zf_records *records);
+
+// ---- simt_guess_step.c ----
 /// A statement of a step that is being guessed. False: it is an ordinary one.
 bool zf_records_guess_statement(zf_records *records, const zf_stmt *stmt);
 
