@@ -163,6 +163,7 @@ typedef struct block_memory {
     uint8_t *out;
     void *work, *bytes;
     zf_zone *zones;
+    bool undecoded; ///< the chunks are in a block that does not decode
 } block_memory;
 
 static void free_block(block_memory *m) {
@@ -223,26 +224,6 @@ static zf_status check_rows(const wrapped *w, const cut *at, const block_memory 
     return ZF_OK;
 }
 
-/// A block does not decode: reports the first of its chunks that does not by itself.
-static zf_status explain_chunk(const wrapped *w, const cut *at, zf_block_run *run, zf_status status, zf_error *error) {
-    uint64_t row = 0;
-    for (size_t k = 0; k < at->count; k++, row = run->end) {
-        zf_error of_chunk = {0};
-        char place[256];
-        const zf_wrapped_chunk *chunk = &w->from->chunks[at->first + k];
-        snprintf(place, sizeof place, "column %.128s, block %llu, chunk %zu", w->job->column->name, (ull)at->block,
-                 at->first + k);
-        run->where = place;
-        run->begin = row;
-        run->end = row + chunk->rows;
-        if (zf_block_run_cpu(run, &of_chunk) != ZF_ERR_INPUT) continue;
-        if (error != NULL) *error = of_chunk;
-        return zf_fail_hint(error, ZF_ERR_INPUT, "the chunk has %llu bytes for %llu rows: these sizes or its bytes are wrong",
-                            (ull)chunk->size, (ull)chunk->rows);
-    }
-    return status;
-}
-
 static zf_status decode_block(const wrapped *w, const cut *at, const zf_block_view *view, const char *place, block_memory *m,
                               zf_error *error) {
     uint64_t work = 0, bytes = plain_bytes(w, at);
@@ -260,8 +241,7 @@ static zf_status decode_block(const wrapped *w, const cut *at, const zf_block_vi
                         .work = m->work,
                         .where = place,
                         .threads = w->all->table->threads};
-    zf_status status = zf_block_run_cpu(&run, error);
-    return status == ZF_ERR_INPUT ? explain_chunk(w, at, &run, status, error) : status;
+    return zf_block_run_cpu(&run, error);
 }
 
 static zf_status make_zones(const wrapped *w, const cut *at, block_memory *m, zf_error *error) {
@@ -289,6 +269,7 @@ static zf_status make_block(const wrapped *w, const cut *at, const char *place, 
     ZF_TRY(zf_block_check(shape, m->bytes, *size, false, place, &view, error)); // the checksum was just made
     view.first_row = at->first_row;
     zf_status status = decode_block(w, at, &view, place, m, error);
+    m->undecoded = status == ZF_ERR_INPUT;
     zf_block_view_free(&view);
     if (status == ZF_OK) status = check_rows(w, at, m, error);
     if (status == ZF_OK) status = make_zones(w, at, m, error);
@@ -296,6 +277,31 @@ static zf_status make_block(const wrapped *w, const cut *at, const char *place, 
     block->counts = NULL;
     block->streams = NULL;
     block->seeks = NULL;
+    return status;
+}
+
+/// A block does not decode: reports the first of its chunks that does not as a block of its own. A failure of a stage has an
+/// element of the stage as its place, and no row that would tell the chunk.
+static zf_status explain_chunk(const wrapped *w, const cut *at, zf_status status, zf_error *error) {
+    cut one = {.first = at->first, .count = 1, .first_row = at->first_row, .block = at->block};
+    for (; one.first < at->first + at->count; one.first++, one.first_row += one.rows) {
+        const zf_wrapped_chunk *chunk = &w->from->chunks[one.first];
+        char place[256];
+        block_memory m = {0};
+        zf_block_data block;
+        uint64_t size;
+        zf_error of_chunk = {0};
+        one.rows = chunk->rows;
+        one.bytes = chunk->size;
+        snprintf(place, sizeof place, "column %.128s, block %llu, chunk %zu", w->job->column->name, (ull)at->block, one.first);
+        zf_status found = make_block(w, &one, place, &m, &block, &size, &of_chunk);
+        free_block(&m);
+        if (found != ZF_ERR_INPUT) continue;
+        if (error != NULL) *error = of_chunk;
+        if (!m.undecoded) return ZF_ERR_INPUT;
+        return zf_fail_hint(error, ZF_ERR_INPUT, "the chunk has %llu bytes for %llu rows: these sizes or its bytes are wrong",
+                            (ull)chunk->size, (ull)chunk->rows);
+    }
     return status;
 }
 
@@ -307,6 +313,11 @@ static zf_status write_block(const wrapped *w, const cut *at, zf_error *error) {
     double before = zf_clock_seconds();
     snprintf(place, sizeof place, "column %.128s, block %llu", w->job->column->name, (ull)at->block);
     zf_status status = make_block(w, at, place, &m, &block, &size, error);
+    if (m.undecoded) {
+        free_block(&m); // each chunk takes as much again
+        m = (block_memory){0};
+        status = explain_chunk(w, at, status, error);
+    }
     zf_encode_stats *stats = &w->all->table->stats[w->job->index];
     stats->verify_seconds += zf_clock_seconds() - before;
     if (status == ZF_OK) status = zf_writer_block(w->job->writer, w->job->index, w->shape, m.bytes, size, &block, error);

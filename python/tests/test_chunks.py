@@ -485,6 +485,16 @@ def test_frames_taken_apart(path):
     assert "taken apart: it ends inside a frame, at byte" in str(error) and error.place.endswith("block 0, chunk 1")
 
 
+def test_literals_taken_apart(path):
+    """Damage of literals, which a stage of its own finds, is of the frame that they are of."""
+    # Ten bytes as they are, then a literal of one bit, of whose stream the damaged frame has two.
+    good = b"\x28\xb5\x2f\xfd\xa0" + (11).to_bytes(4, "little") + b"\x50\0\0" + b"0123456789" + b"\x3d\0\0\x12\xc0\0\x80\x10\2\0"
+    assert zf.write_chunks({"text": [(good, 11)]}, path, {"text": SPLIT})["text"][0] == 11 and read(path) == b"0123456789\0"
+    path.unlink()
+    error = refused(zf.InputError, path, [(good, 11)] * 3 + [(good[:-2] + b"\6\0", 11)] + [(good, 11)], SPLIT)
+    assert error.code == "ZF1306" and error.place.startswith("column text, block 0, chunk 3, element 10 of literals"), error
+
+
 def test_dictionaries(path):
     """The dictionary of a column comes with its name; `cli.zstd_dictionary` has frames that use theirs."""
     data = words(60_000)

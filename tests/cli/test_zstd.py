@@ -137,10 +137,12 @@ class Zstd(Case):
                 self.assertTrue(found == plain, f"{device}, split {split}: {len(found)} and {len(plain)} bytes")
 
     def refuses(self, name, data, rows, check=1):
+        """Between good chunks, the wrong one is named."""
+        good = frame([(0, 3, b"abc")], 3), 3
         for split in (False, True):
-            run = self.wrap([(data, rows)], check, split)
+            run = self.wrap([good, (data, rows), good], check, split)
             self.assertEqual(run.returncode, 1, f"{name}, split {split}: {run.stderr}")
-            self.assertRegex(run.stderr, r"ZF1(3\d\d|508)[\s\S]*chunk 0", name)
+            self.assertRegex(run.stderr, r"ZF1(3\d\d|508)[\s\S]*chunk 1[,\n]", f"{name}, split {split}")
 
     @unittest.skipUnless(pyarrow, "pyarrow")
     def test_ours(self):

@@ -360,7 +360,8 @@ typedef struct zf_wrapped_column {
 /// rows up to the codec's `chunk: N`; where values are booleans, multiples of 8, but for a block's last one.
 ///
 /// Each block is decoded before it is written, so that sizes and bytes that are wrong are found here: the error names the chunk
-/// and what its decode violates. Rows are not compared: their source is not known here.
+/// and what its decode violates; elements of its stages count from the begin of the chunk. Rows are not compared: their source is
+/// not known here.
 ///
 /// `options` may be NULL. Its `rows_per_block` are the rows from which on a block takes no more chunks (0: 16 MiB of plain data);
 /// `format` 1, `seek_interval` and `unfused` are ZF_ERR_USAGE. `stats`: as in zf_encode; its seconds are those of decoding.

@@ -38,6 +38,7 @@ static const char text[] =
     "table nothing { c: u8 = zeros; }\n"
     "table strings { c: string = texts; }\n"
     "table nulls { c: u8? = gaps; }\n"
+    "table frames { c: u8 = zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes)); }\n"
     "table two { a: u16 = runs; b: u8 = zeros; }\n";
 
 enum { CHUNKS = 300, MOST = 500 };
@@ -225,6 +226,28 @@ static void test_refusals(void) {
     CHECK(zf_wrap(program, "numbers", &column, 1, NULL, NULL, NULL, &error) == ZF_ERR_USAGE, "no path");
 }
 
+/// Literals of frames that are taken apart are a stage of their own: its failures name the frame that the literals are of.
+static void test_stages(void) {
+    // Ten bytes as they are, then a literal of one bit, of whose stream the damaged frame has two.
+    static const uint8_t good[] = {0x28, 0xb5, 0x2f, 0xfd, 0xa0, 11,  0,    0, 0, 0x50, 0,    0, '0',  '1',  '2', '3',
+                                   '4',  '5',  '6',  '7',  '8',  '9', 0x3d, 0, 0, 0x12, 0xc0, 0, 0x80, 0x10, 2,   0};
+    uint8_t wrong[sizeof good], got[44];
+    zf_wrapped_chunk frames[4] = {
+        {good, sizeof good, 11}, {good, sizeof good, 11}, {good, sizeof good, 11}, {good, sizeof good, 11}};
+    const zf_wrapped_column column = {.name = "c", .chunks = frames, .chunk_count = 4};
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .overwrite = true};
+    zf_error error;
+    memcpy(wrong, good, sizeof good);
+    wrong[30] = 6;
+    CHECK(wrap("frames", &column, 1, &options, NULL, &error) == ZF_OK, "%s at %s", error.message, error.place);
+    CHECK(decode("cpu", 0, 44, got, 44, &error) == ZF_OK && memcmp(got + 33, "0123456789", 11) == 0, "%s", error.message);
+    unlink(place("t.zfd"));
+    frames[2].bytes = wrong;
+    refuse("frames", &column, 1, NULL, ZF_ERR_INPUT, "ZF1306", "column c, block 0, chunk 2, element 10 of literals");
+    options.rows_per_block = 22;
+    refuse("frames", &column, 1, &options, ZF_ERR_INPUT, "ZF1306", "column c, block 1, chunk 2, element 10 of literals");
+}
+
 int main(void) {
     zf_error error = {0};
     fill();
@@ -238,6 +261,7 @@ int main(void) {
     test_numbers();
     test_others();
     test_refusals();
+    test_stages();
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
