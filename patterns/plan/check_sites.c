@@ -1,5 +1,6 @@
 #include "patterns/plan/check_sites.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "frontend/check/checker.h"
@@ -61,6 +62,28 @@ static zf_site *add_here(walker *w, uint32_t violation, const zf_expr *expr, zf_
     memcpy(site->reduces, w->around, sizeof *site->reduces * w->around_count);
     site->reduce_count = w->around_count;
     return site;
+}
+
+/// The condition of a `require`, as its text has it, in one line: "`n <= 4`". Long ones are cut.
+static const char *demand_of(zf_arena *arena, zf_span span) {
+    enum { MOST = 120 };
+    char line[MOST + 4];
+    size_t length = 0, word = strlen("require");
+    if (span.source == NULL || span.end - span.begin < word) return "require";
+    const char *at = span.source->text + span.begin + word, *end = span.source->text + span.end;
+    while (end > at && (end[-1] == ';' || isspace((unsigned char)end[-1]))) end--;
+    for (bool spaced = false; at < end && length <= MOST; at++) {
+        if (at[0] == '/' && at[1] == '/') at += strcspn(at, "\n"); // a comment, which may go beyond the end
+        if (at >= end) break;
+        bool space = isspace((unsigned char)*at);
+        if (!space && spaced && length > 0) line[length++] = ' ';
+        if (!space) line[length++] = *at;
+        spaced = space;
+    }
+    bool cut = length > MOST;
+    if (cut) length = MOST;
+    while (cut && length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80) length--; // no part of a character
+    return zf_arena_printf(arena, "`%.*s%s`", (int)length, line, cut ? "..." : "");
 }
 
 /// The name of an access: "index of packed".
@@ -265,7 +288,7 @@ static bool walk_stmts(walker *w, const zf_stmt *stmts) {
             break;
         case ZF_S_REQUIRE:
             walk_expr(w, s->value);
-            zf_site *site = add_here(w, 6, NULL, s->span, "require");
+            zf_site *site = add_here(w, 6, NULL, s->span, demand_of(w->out->arena, s->span));
             site->stmt = s;
             site->proved = s->value->range.lo >= 1;
             break;

@@ -184,6 +184,22 @@ class Wrapped(Case):
         self.file("c", bytes(packed))
         self.refuse(lines, "ZF13", "chunk 2")
 
+    def test_requirements(self):
+        """The condition of a `require` that does not hold is quoted, in one line, without its comments; a long one is cut."""
+        many = " || ".join(f"src[0] == {k}" for k in range(100, 120))
+        self.file("own.zf", "algorithm own(src: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {\n    decode {\n        require src[0] < 200;\n"
+                  "        require src[0] != 7 &&   // seven; nine\n                src[0]\n!= 9 // nine\n            ;\n"
+                  f"        require src[0] < 100 || {many};\n        emit k in 0..out.len: src[k];\n    }}\n    encode extern \"nobody\";\n}}\n"
+                  "table mine { c: u8 = own; }\ntable zs { c: u8 = zstd; }\n")
+        needs = b"\x28\xb5\x2f\xfd\x23" + (77).to_bytes(4, "little") + b"\1\x09\0\0?"  # the dictionary 77
+        for table, chunk, rows, quoted in (("mine", b"\xc8", 1, "src[0] < 200"), ("mine", b"\7", 1, "src[0] != 7 && src[0] != 9"),
+                                           ("mine", b"\x99", 1, f"src[0] < 100 || {many}"[:120] + "..."),
+                                           ("zs", needs, 1, "src.le(form & 3 == 3 ? 4 : form & 3) == 0")):
+            self.file("c", chunk)
+            self.file("c.sizes", f"{len(chunk)} {rows}\n")
+            self.bad(1, "wrap", "-c", f"{self.dir / 'own.zf'}:{table}", f"c={self.dir / 'c'}", "-o", self.dir / "t.zfd",
+                     says=(f"error[ZF1306]: V06: a `require` that does not hold: `{quoted}`\n", "chunk 0, row 0"))
+
     def test_params(self):
         """Codecs with params that have values: the decoder reads these, the defaults too."""
         more = ("algorithm more(src: u8[] per chunk, param by: u8, param plus: u8 = 5) -> u8[] non_parallel(chunk = 64) {\n"

@@ -93,7 +93,7 @@ static void test_lies(mutated *m) {
         {src_at, 200, "ZF1303", "block 0, row 0, the column's codec (pieces)", "emit"},
         {src_at, 9, "ZF1304", "block 0, row 99, the column's codec (pieces)", "elements that a chunk emits"},
         {src_at + 38, 11, "ZF1303", "block 0, row 190, ", "emit"},
-        {src_at + 20, 77, "ZF1306", "block 0, row 100, ", "require"},
+        {src_at + 20, 77, "ZF1306", "block 0, row 100, ", "does not hold: `n != 77`"},
         {stop_at + 1, 0, "ZF1310", "block 0, row 100, ", "iterations of a loop"},
         {directory_at, 19, "ZF1302", "block 0, row 90, ", "u8 of src"},
         {directory_at, 41, "ZF1322", "column c, block 0, byte ",

@@ -95,7 +95,7 @@ static void check_checks(zf_spec *spec) {
         {"twice", 0, 1, "index of v", 1},     // one place, inlined twice: one check
         {"sometimes", 0, 1, "index of v", 2}, // the same, but one of the two is conditional
         {"guarded", 0, 1, "index of v", 2},
-        {"demands", 0, 6, "require", 2},
+        {"demands", 0, 6, "`e < 100`", 2},
         {"segments", 0, 9, "state at a tile's end", 0}, // segments of 128 never cross a tile
         {"segments", 0, 1, "index of steps", 1},        // up to i itself
         {"segments_after", 0, 1, "index of steps", 2},  // a segment's first element reads nothing
