@@ -23,6 +23,7 @@ table zs { c: u8 = zstd(check: 1, chunk: 65536); }
 table gz_long { c: u8 = gzip(chunk: 16777216); }
 table gz_huge { c: u8 = gzip(chunk: 268435456); }
 table zs_long { c: u8 = zstd(chunk: 16777216); }
+table apart { c: u8 = zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes)); }
 table both { a: u8 = gzip; b: u8 = zstd; }
 algorithm wide(src: u8[] per chunk) -> u16[] non_parallel(chunk = 65536) {
     decode { while !src.at_end() { emit src.u16(); } }
@@ -315,8 +316,12 @@ class Found(Case):
 
     def test_codecs(self):
         """Codecs of other chunks, and of none."""
-        self.refuse("zs", member(b"abc"), "ZF13", "chunk 0", "bytes 0 to 23 are damaged, or are not for the column's codec", "c.packed")
-        self.refuse("gz", stored(b"ab") + stored(b"c"), "ZF13", "chunk 0", "bytes 0 to 14 are")
+        self.refuse("zs", member(b"abc"), "ZF13", "chunk 0", "hint: 23 bytes from byte 0 on are damaged, or are not for the column's codec", "c.packed")
+        self.refuse("gz", stored(b"ab") + stored(b"c"), "ZF13", "chunk 0", "14 bytes from byte 0 on are")
+        # Ten bytes as they are, and a literal of one bit, of whose stream two are there: taken apart, a stage of its own finds it.
+        wrong = MAGIC + struct.pack("<BI", 0xa0, 11) + b"\x50\0\0" + b"0123456789" + b"\x3d\0\0\x12\xc0\0\x80\x10\6\0"
+        for table in ("zs", "apart"):
+            self.refuse(table, stored(b"ab") + wrong + stored(b"c"), "ZF1306", "chunk 1", f"hint: {len(wrong)} bytes from byte 14 on are")
         self.refuse("broad", member(b"abcd"), "ZF2026", "column `c` has no rows of one byte", "--sizes", status=2)
         self.refuse("other", member(b"abcd"), "ZF1509", "no program of chunks", status=2)
 

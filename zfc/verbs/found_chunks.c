@@ -98,6 +98,7 @@ void zf_found_explain(const zf_found_chunks *found, zf_error *error) {
     uint64_t k = strtoull(chunk + strlen(", chunk "), NULL, 10);
     if (k >= found->count) return;
     uint64_t byte = (uint64_t)((const char *)found->chunks[k].bytes - found->bytes);
-    zf_fail_hint(error, error->status, "bytes %llu to %llu are damaged, or are not for the column's codec; the file: %.120s",
-                 (ull)byte, (ull)(byte + found->chunks[k].size), found->path);
+    zf_fail_hint(error, error->status,
+                 "%llu bytes from byte %llu on are damaged, or are not for the column's codec; the file: %.120s",
+                 (ull)found->chunks[k].size, (ull)byte, found->path);
 }
