@@ -303,6 +303,8 @@ class Found(Case):
         self.bad(1, *words, says="ZF1501")
         self.file("b.zst", stored(plain[1:]))
         self.bad(1, *words, "-f", says=("ZF1508", f"column `b` has {len(plain) - 1} rows"))
+        for text in (b"neither of both", b"", member(b"abc")):  # a column that is not there is told before what its file is
+            self.bad(2, *words[:4], f"d={self.file('d', text)}", *words[5:], "-f", says=("ZF1101", "the table has no column `d`"))
 
     def test_lists_first(self):
         """A list beside the file, or by --sizes, says where chunks are."""

@@ -148,7 +148,14 @@ static const void *dictionary_of(const input *in) {
     return in->dictionary_bytes.data != NULL ? in->dictionary_bytes.data : "";
 }
 
+static bool has_column(const zf_table *table, const char *name) {
+    const zf_column *column = table->columns;
+    while (column != NULL && strcmp(column->name, name) != 0) column = column->next;
+    return column != NULL;
+}
+
 static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_error *error) {
+    if (!has_column(table, in->name)) return ZF_OK; // zf_wrap says it, whatever the file is
     in->found = true;
     zf_status status = zf_chunks_find(in->path, in->bytes.data, in->bytes.length, dictionary_of(in), in->dictionary_bytes.length,
                                       &in->chunks, &in->count, error);
