@@ -24,6 +24,7 @@ table gz_long { c: u8 = gzip(chunk: 16777216); }
 table gz_huge { c: u8 = gzip(chunk: 268435456); }
 table zs_long { c: u8 = zstd(chunk: 16777216); }
 table apart { c: u8 = zstd_split(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes)); }
+table of_dictionary { c: u8 = zstd_split_dictionary(steps: zstd_steps(rows: zstd_tables), literals: zstd_literals(code: zstd_codes)); }
 table both { a: u8 = gzip; b: u8 = zstd; }
 algorithm wide(src: u8[] per chunk) -> u16[] non_parallel(chunk = 65536) {
     decode { while !src.at_end() { emit src.u16(); } }
@@ -305,6 +306,16 @@ class Found(Case):
         self.bad(1, *words, "-f", says=("ZF1508", f"column `b` has {len(plain) - 1} rows"))
         for text in (b"neither of both", b"", member(b"abc")):  # a column that is not there is told before what its file is
             self.bad(2, *words[:4], f"d={self.file('d', text)}", *words[5:], "-f", says=("ZF1101", "the table has no column `d`"))
+
+    def test_damaged_dictionary(self):
+        """The file is named, besides the column."""
+        self.file("c.zst", stored(b"ab"))
+        for listed in (False, True):
+            if listed:
+                self.file("c.zst.sizes", f"{len(stored(b'ab'))} 2\n")
+            wrong = self.file("d.dict", b"\x37\xa4\x30\xec" + bytes(40))
+            self.bad(1, *self.words("of_dictionary", "c.zst", "--dictionary", f"c={wrong}"),
+                     says=("error[ZF1512]: the dictionary is wrong: ", f"at: column c, the dictionary {wrong}\n"))
 
     def test_lists_first(self):
         """A list beside the file, or by --sizes, says where chunks are."""

@@ -154,12 +154,21 @@ static bool has_column(const zf_table *table, const char *name) {
     return column != NULL;
 }
 
+/// Names the file in an error about the column's dictionary.
+static void name_dictionary(const input *in, zf_error *error) {
+    if (in->dictionary == NULL || error->number != ZF_ERROR_CHUNK_DICTIONARY) return;
+    zf_fail_place(error, error->status, "column %.128s, the dictionary %.100s", in->name, in->dictionary);
+}
+
 static zf_status find_chunks(input *in, const zf_table *table, bool quiet, zf_error *error) {
     if (!has_column(table, in->name)) return ZF_OK; // zf_wrap says it, whatever the file is
     in->found = true;
     zf_status status = zf_chunks_find(in->path, in->bytes.data, in->bytes.length, dictionary_of(in), in->dictionary_bytes.length,
                                       &in->chunks, &in->count, error);
-    if (status != ZF_OK) return status;
+    if (status != ZF_OK) {
+        name_dictionary(in, error);
+        return status;
+    }
     zf_found_chunks found = found_in(in);
     return zf_found_check(&found, table, quiet, error);
 }
@@ -246,9 +255,12 @@ typedef struct wrapping {
     const char *path;
 } wrapping;
 
-/// Says where in its file a chunk is that zf_wrap refused.
+/// Says where in its file a chunk is that zf_wrap refused, and which file a dictionary that it refused.
 static void explain(const wrapping *w, zf_error *error) {
     for (size_t k = 0; k < w->count; k++) {
+        char place[160];
+        snprintf(place, sizeof place, "column %.128s", w->inputs[k].name);
+        if (strcmp(error->place, place) == 0) name_dictionary(&w->inputs[k], error);
         zf_found_chunks found = found_in(&w->inputs[k]);
         if (w->inputs[k].found) zf_found_explain(&found, error);
     }
