@@ -279,6 +279,8 @@ size_t zf_spec_algorithm_names(const zf_spec *spec, const char **names, size_t m
     return count;
 }
 
+bool zf_algorithm_is_std(const zf_algorithm *algorithm) { return algorithm->module->is_std; }
+
 const char *zf_spec_an_algorithm(const zf_spec *spec) {
     for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (module->is_std || is_imported(spec, module->source)) continue;

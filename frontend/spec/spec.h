@@ -462,6 +462,8 @@ bool zf_spec_check(zf_spec *spec);
 bool zf_spec_algorithm_use(const zf_spec *spec, const char *name, zf_text *out);
 /// Stores the names of all algorithms, at most `most`, the standard library's included. Returns their number.
 size_t zf_spec_algorithm_names(const zf_spec *spec, const char **names, size_t most);
+/// Whether an algorithm is the standard library's.
+bool zf_algorithm_is_std(const zf_algorithm *algorithm);
 /// An algorithm of the files that were named; NULL: they declare none.
 const char *zf_spec_an_algorithm(const zf_spec *spec);
 /// The real path of the index-th file that was read, imports and the standard library's included; NULL beyond the last.

@@ -209,6 +209,25 @@ table t { a: u8 = by_ends(ends: delta(bitpack)); b: u8 = by_lengths(lengths: bit
         self.assertEqual(found.count("ZF0806"), 2, found)
         self.assertEqual(self.zfc("check", SOURCE / "examples/tpch/tpch.zf").stderr, "")
 
+    def test_stages_that_nobody_can_change(self):
+        """Stages of the library that decode only are noted, where the column's own kernel is parallel. Others have their warnings."""
+        split = "table t { c: u8 = zstd_split(steps: %s(rows: zstd_tables), literals: zstd_literals(code: zstd_codes)); }\n"
+        program = self.file("t.zf", split % "zstd_steps")
+        self.assertEqual(self.zfc("check", program).stderr, "")
+        done = self.zfc("check", "--notes", "--ignore", "ZF0490", program)
+        self.assertEqual((done.stderr.count("note[ZF0806]: a stage of column `t.c` is not parallel on GPUs: `zstd_"), done.stderr.count("hint"), done.returncode),
+                         (4, 0, 0), done.stderr)
+        self.assertIn("rewrite ", self.good("explain", f"{program}:t.c"))
+        own = "algorithm own(src: u64[] per chunk, rows: u16[]) -> u64[] non_parallel(chunk = 2048) { decode { for k in 0..out.len { emit src[k] + rows[k]; } } }\n"
+        found = self.zfc("check", "--format", "line", self.file("own.zf", own + split % "own")).stderr
+        self.assertEqual((found.count("warning[ZF0806]"), found.count("`own` ")), (1, 1), found)
+        # One that encodes has others in its place, and a column of one stage is that stage.
+        for codec in ("u8 = fsst", "string = strings(lengths: bitpack, bytes: fsst)"):
+            found = self.zfc("check", "--format", "line", self.file("f.zf", f"table t {{ c: {codec}; }}\n")).stderr
+            self.assertIn("warning[ZF0806]", found, codec)
+        alone = self.file("alone.zf", "table t { c: u64 = zstd_steps(rows: zstd_tables); }\n")
+        self.assertIn("warning[ZF0806]: column `t.c` is not parallel on GPUs: `zstd_steps`", self.zfc("check", alone).stderr)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -71,24 +71,42 @@ typedef struct planning {
     zf_spec *spec;
     const char *kind; // "column" or "codec"
     const zf_column *column;
+    bool notes;              // are printed
     uint8_t *branches;       // the vector at hand
     zf_arena *arena;         // of its plans
     unsigned tried, refused; // vectors
 } planning;
 
-// Warns of the kernels of a table's column that are not parallel on GPUs.
-static void warn_sequential(zf_diags *diags, const zf_column *column, zf_arena *arena, const zf_graph *graph) {
+// Whether a stage is the library's and decodes only: `zfc wrap` knows such stages, and none can take its place.
+static bool is_fixed(const zf_inst *inst) {
+    return zf_algorithm_is_std(inst->algorithm) && !inst->encode.present && inst->encode_extern == NULL;
+}
+
+static bool column_is_parallel(const zf_plan *plan, const zf_explain_form *forms) {
+    for (uint32_t k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].edge == 0) return forms[k].parallel;
+    return false;
+}
+
+// Warns of the kernels of a table's column that are not parallel on GPUs. Notes those that nobody can change, where the column's
+// own kernel is parallel.
+static void warn_sequential(const planning *p, const zf_graph *graph) {
     zf_plan_options options = {.target = zf_target_of_image(ZF_IMAGE_PTX)->name};
-    const zf_plan *plan = zf_plan_build(arena, graph, &options, NULL);
+    const zf_plan *plan = zf_plan_build(p->arena, graph, &options, NULL);
     const zf_explain_form *forms = plan ? zf_kernel_forms(plan) : NULL;
+    bool parallel = forms && column_is_parallel(plan, forms);
+    const zf_column *column = p->column;
     for (uint32_t k = 0; forms && k < plan->kernel_count; k++) {
         if (forms[k].parallel) continue;
         const zf_graph_node *node = &graph->nodes[forms[k].node];
+        bool fixed = parallel && is_fixed(node->inst);
+        if (fixed && !p->notes) continue;
         bool here = node->codec->span.source == column->span.source; // else a codec of an imported file
-        zf_diag *diag = zf_diag_add(diags, ZF_WARNING, ZF_D_SEQUENTIAL, here ? node->codec->span : column->span,
-                                    "column `%s.%s` is not parallel on GPUs: `%s` %s", column->table->name, column->name,
-                                    node->inst->name, forms[k].why);
-        if (forms[k].hint) zf_diag_hint(diags, diag, "%s", forms[k].hint);
+        zf_diags *diags = zf_spec_diags(p->spec);
+        zf_diag *diag = zf_diag_add(diags, fixed ? ZF_NOTE : ZF_WARNING, ZF_D_SEQUENTIAL, here ? node->codec->span : column->span,
+                                    "%scolumn `%s.%s` is not parallel on GPUs: `%s` %s", fixed ? "a stage of " : "",
+                                    column->table->name, column->name, node->inst->name, forms[k].why);
+        if (forms[k].hint && !fixed) zf_diag_hint(diags, diag, "%s", forms[k].hint);
     }
 }
 
@@ -102,7 +120,7 @@ static bool plan_guarded(zf_spec *spec, void *data) {
     zf_diags_init(&refused, p->arena);
     zf_graph *graph = zf_graph_build(p->arena, column, p->branches);
     const zf_plan *plan = graph ? zf_plan_build(p->arena, graph, NULL, &refused) : NULL;
-    if (plan && column->table) warn_sequential(diags, column, p->arena, graph);
+    if (plan && column->table) warn_sequential(p, graph);
     p->tried++;
     p->refused += refused.errors > 0;
     for (const zf_diag *from = refused.first; from; from = from->next) {
@@ -145,8 +163,8 @@ static void plan_choice(planning *p, const zf_codec_choice *choice) {
 
 // True when this version cannot encode the column. With several choices not all vectors are planned: then it is not known, and
 // false.
-static bool is_refused(zf_spec *spec, const char *kind, const zf_column *column) {
-    planning p = {.spec = spec, .kind = kind, .column = column, .branches = calloc(1, column->choice_count + 1u)};
+static bool is_refused(zf_spec *spec, const char *kind, const zf_column *column, bool notes) {
+    planning p = {.spec = spec, .kind = kind, .column = column, .notes = notes, .branches = calloc(1, column->choice_count + 1u)};
     if (!p.branches) {
         zf_spec_out_of_memory(spec);
     } else if (column->codec) {
@@ -158,13 +176,14 @@ static bool is_refused(zf_spec *spec, const char *kind, const zf_column *column)
 }
 
 // Returns how many columns and codecs this version cannot encode.
-static unsigned warn_of_refused(zf_spec *spec) {
+static unsigned warn_of_refused(zf_spec *spec, bool notes) {
     unsigned count = 0;
     for (const zf_table *table = zf_spec_tables(spec); table; table = table->next) {
-        for (const zf_column *column = table->columns; column; column = column->next) count += is_refused(spec, "column", column);
+        for (const zf_column *column = table->columns; column; column = column->next)
+            count += is_refused(spec, "column", column, notes);
     }
     for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
-        if (codec->column) count += is_refused(spec, "codec", codec->column);
+        if (codec->column) count += is_refused(spec, "codec", codec->column, notes);
     }
     return count;
 }
@@ -181,13 +200,14 @@ int zf_run_check(zf_arguments *arguments) {
     int ignored_count = read_ignored(arguments, ignored);
     if (ignored_count < 0) return EXIT_BAD_USAGE;
     for (int i = 0; i < arguments->operand_count; i++) {
-        zf_spec *spec = create("check", zf_argument(arguments, "notes") != NULL);
+        bool notes = zf_argument(arguments, "notes") != NULL;
+        zf_spec *spec = create("check", notes);
         if (!spec) return EXIT_BAD_INPUT;
         zf_spec_diags(spec)->ignored = ignored;
         zf_spec_diags(spec)->ignored_count = (uint32_t)ignored_count;
         bool read = zf_spec_add_file(spec, arguments->operands[i]);
         bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
-        unsigned refused = good ? warn_of_refused(spec) : 0;
+        unsigned refused = good ? warn_of_refused(spec, notes) : 0;
         const zf_diags *diags = zf_spec_diags(spec);
         good = good && diags->errors == 0;
         bool reported = zf_report_diagnostics("check", diags, form);

@@ -148,7 +148,8 @@ const zf_verb zf_verbs[] = {
      "check programs",
      "Reads `.zf` files and their imports, and reports every error with its place, the known facts and a hint. Warnings leave "
      "the exit status at 0: they name columns that this version cannot compile, and columns that are not parallel on GPUs, with "
-     "the reason and a rewrite. `--ignore ZF0806` silences the latter, and any warning by its code. A column that would store "
+     "the reason and a rewrite. `--ignore ZF0806` silences the latter, and any warning by its code. Stages of the library for "
+     "which there is no other, those of `zstd_split`, get a note only. A column that would store "
      "strings or nullable values as they are under every alternative is an error.",
      1,
      -1,
