@@ -523,6 +523,23 @@ class Formats(Case):
             chunks = [(pyarrow.Codec(library).compress(plain, asbytes=True), len(plain)) for plain in plains]
             self.decode_wrapped("u8", codec, chunks, b"".join(plains))
 
+    def test_laxer_than_libraries(self):
+        """Chunks that docs/safety.md calls laxer than the libraries: ends of LZ4 blocks, and long varints of Snappy."""
+        taken = {
+            "lz4": ((b"\x50abcde\1\0", b"abcdeeeee"),  # it ends with a match
+                    (b"\x54abcde\1\0\x40wxyz", b"abcdeeeeeeeeewxyz"),  # and with four literals
+                    (b"\x50abcde\1\0\x70tuvwxyz", b"abcdeeeeetuvwxyz")),  # a match begins within the last twelve bytes
+            "snappy": ((b"\x83" + b"\x80" * 4 + b"\0\x08abc", b"abc"), (b"\x83" + b"\x80" * 8 + b"\0\x08abc", b"abc")),  # 6 and 10 bytes
+        }
+        for codec, pairs in taken.items():
+            for data, plain in pairs if pyarrow else ():
+                with self.assertRaises(OSError, msg=f"{codec} {data}"):
+                    pyarrow.Codec("lz4_raw" if codec == "lz4" else codec).decompress(data, len(plain), asbytes=True)
+            self.decode_wrapped("u8", codec, [(data, len(plain)) for data, plain in pairs], b"".join(plain for _, plain in pairs))
+        if pyarrow:  # the libraries take the same with ends as they should be, and five bytes
+            for library, data, plain in (("lz4_raw", b"\x50abcde\1\0\x80stuvwxyz", b"abcdeeeeestuvwxyz"), ("snappy", b"\x83\x80\x80\x80\0\x08abc", b"abc")):
+                self.assertEqual(pyarrow.Codec(library).decompress(data, len(plain), asbytes=True), plain)
+
     def test_copies(self):
         """Copies from every distance and of every length about the width of a vector, with little or nothing behind them. Chunks follow
         each other without a gap, so that a byte too many is one of the next chunk, or lies outside."""

@@ -1,7 +1,9 @@
 // Chunks that others compressed, changed: LZ4, Snappy, Deflate, zlib, gzip, Zstandard. The format's library says of each changed
 // chunk which bytes it is, or that it is none; the CPU and the accelerator say the same, and of a frame of Zstandard the CPU once
 // more when it is taken apart. No library knows streams and directories of frames that were taken apart (`split`, and with a
-// dictionary `dictionary`): there the CPU and the accelerator say the same. Checksums of the container are made right again.
+// dictionary `dictionary`): there the CPU and the accelerator say the same. Checksums of the container are made right again. Two
+// things that libraries refuse are decoded, and no change here happens to make them: LZ4 blocks that break the rules for their
+// ends, and lengths of Snappy blocks of more than five bytes (cli.formats has such blocks).
 // Nothing outside the buffers is touched, and the accelerator still works afterwards.
 //   gpu_foreign --device emu|cuda --formats lz4,split,dictionary --lacking snappy --count N --seed S --canary BYTES
 // --count: changed chunks of each format. --lacking: formats as on a machine without their library. Prints a line of JSON, which
