@@ -333,7 +333,7 @@ static void try_format(foreign_format format, frames split, uint64_t count, uint
     }
     decode_good(&s);
     CHECK(to.laxer == 0, "%s: of %llu chunks that the library refuses we take %llu", name_of(&s), (ull)to.changed, (ull)to.laxer);
-    // libzstd does not read three streams among four to their ends, and does not say so of a chunk.
+    // libzstd compares no ends of four streams: neither bits that are left, nor codes that take more bits than are left.
     uint64_t leaves = format == FOREIGN_ZSTD ? to.changed / STRICT_SHARE + 1 : to.excused;
     CHECK(to.stricter <= leaves, "%s: of %llu chunks we refuse %llu that the library takes, and %llu of these rightly",
           name_of(&s), (ull)to.changed, (ull)to.stricter, (ull)leaves);
