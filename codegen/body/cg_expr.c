@@ -222,6 +222,7 @@ static zf_cg_value local_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *exp
     case ZF_L_DOMAIN_J:
     case ZF_L_LANE:
     case ZF_L_CHUNK:
+    case ZF_L_ROW:
         if (frame->slot_count > local->id && frame->slots[local->id].kind == ZF_CG_VALUE) return frame->slots[local->id].value;
         if (frame->env->domain == NULL) break;
         return zf_cg_scalar(expr->type, frame->env->domain(cg, frame->env, local));

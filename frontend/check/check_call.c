@@ -37,14 +37,31 @@ typedef struct callee {
     bool local;
 } callee;
 
+static const zf_ast_member *own_members(const zf_checker *ck) {
+    return ck->frame->local && ck->algorithm != NULL ? ck->algorithm->members : NULL;
+}
+
+static const zf_ast_query_member *own_query_members(const zf_checker *ck) {
+    return ck->frame->local && ck->query_ast != NULL ? ck->query_ast->members : NULL;
+}
+
+/// A function of the algorithm or the query, or NULL.
+static const zf_ast_func *own_function(const zf_checker *ck, zf_name name) {
+    for (const zf_ast_member *m = own_members(ck); m != NULL; m = m->next) {
+        if (m->kind == ZF_AM_FUNC && m->func->name == name) return m->func;
+    }
+    for (const zf_ast_query_member *m = own_query_members(ck); m != NULL; m = m->next) {
+        if (m->kind == ZF_AQ_FUNC && m->func->name == name) return m->func;
+    }
+    return NULL;
+}
+
 static bool find_function(zf_checker *ck, const zf_ast_expr *name, callee *out) {
-    if (ck->frame->local && ck->algorithm != NULL) {
-        for (const zf_ast_member *member = ck->algorithm->members; member != NULL; member = member->next) {
-            if (member->kind != ZF_AM_FUNC || member->func->name != name->name) continue;
-            *out = (callee){.func = member->func, .module = ck->module, .local = true};
-            zf_note_function_used(ck->spec, member->func);
-            return true;
-        }
+    const zf_ast_func *own = own_function(ck, name->name);
+    if (own != NULL) {
+        *out = (callee){.func = own, .module = ck->module, .local = true};
+        zf_note_function_used(ck->spec, own);
+        return true;
     }
     zf_symbol *symbol = ck->frame->module == NULL ? NULL : zf_find_symbol(ck->spec, ck->frame->module, name->name);
     if (symbol != NULL && symbol->decl->kind == ZF_AD_FUNC) {
@@ -60,10 +77,11 @@ static bool find_function(zf_checker *ck, const zf_ast_expr *name, callee *out) 
     ck->failed = true;
     const char *names[64];
     size_t count = 0;
-    if (ck->frame->local && ck->algorithm != NULL) {
-        for (const zf_ast_member *m = ck->algorithm->members; m != NULL && count < 64; m = m->next) {
-            if (m->kind == ZF_AM_FUNC) names[count++] = m->func->name;
-        }
+    for (const zf_ast_member *m = own_members(ck); m != NULL && count < 64; m = m->next) {
+        if (m->kind == ZF_AM_FUNC) names[count++] = m->func->name;
+    }
+    for (const zf_ast_query_member *m = own_query_members(ck); m != NULL && count < 64; m = m->next) {
+        if (m->kind == ZF_AQ_FUNC) names[count++] = m->func->name;
     }
     const char *nearest = zf_nearest_name(name->name, names, count);
     if (nearest == NULL && ck->frame->module != NULL) {
@@ -77,10 +95,8 @@ static bool find_function(zf_checker *ck, const zf_ast_expr *name, callee *out) 
 }
 
 const zf_ast_func *zf_ck_find_function(zf_checker *ck, zf_name name) {
-    for (const zf_ast_member *m = ck->frame->local && ck->algorithm != NULL ? ck->algorithm->members : NULL; m != NULL;
-         m = m->next) {
-        if (m->kind == ZF_AM_FUNC && m->func->name == name) return m->func;
-    }
+    const zf_ast_func *own = own_function(ck, name);
+    if (own != NULL) return own;
     const zf_symbol *symbol = ck->frame->module == NULL ? NULL : zf_find_symbol(ck->spec, ck->frame->module, name);
     return symbol != NULL && symbol->decl->kind == ZF_AD_FUNC ? symbol->decl->func : NULL;
 }
@@ -160,7 +176,7 @@ static binding bind_scalar(zf_checker *ck, const zf_ast_expr *argument, const zf
         return out;
     }
     zf_expr *value = zf_ck_scalar(ck, argument);
-    out.value = formal->type == NULL ? zf_ck_index(ck, value) : zf_ck_convert(ck, value, type);
+    out.value = formal->type == NULL && type.kind == ZF_K_U64 ? zf_ck_index(ck, value) : zf_ck_convert(ck, value, type);
     // An immutable value needs no copy: it keeps its name, and with it the facts about it.
     bool immutable = out.value->kind == ZF_X_CONST || (out.value->kind == ZF_X_LOCAL && out.value->local->kind != ZF_L_VAR) ||
                      (out.value->kind == ZF_X_PARAM && ck->body != ZF_IN_ENCODE);
@@ -232,8 +248,8 @@ static zf_expr *inline_function(zf_checker *ck, const zf_ast_expr *ast, const ca
     for (const zf_ast_formal *formal = func->formals; formal != NULL; formal = formal->next, argument = argument->next, k++) {
         bool is_array = formal->type != NULL && formal->type->kind == ZF_AT_ARRAY;
         ck->frame = frame;
-        zf_type type =
-            formal->type == NULL ? zf_type_of(ZF_K_U64) : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
+        zf_type index = zf_type_of(ck->query != NULL && frame->local ? ZF_K_I64 : ZF_K_U64);
+        zf_type type = formal->type == NULL ? index : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
         ck->frame = caller;
         bindings[k] = is_array ? bind_sequence(ck, argument, formal, type) : bind_scalar(ck, argument, formal, type);
         effect = effect || bindings[k].value->effect;

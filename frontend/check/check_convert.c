@@ -210,7 +210,10 @@ zf_expr *zf_ck_settle(zf_checker *ck, zf_expr *expr) {
     case ZF_UNTYPED_NOT: return expr;
     case ZF_UNTYPED_FLOAT: return adapt(ck, expr, zf_type_of(ZF_K_F64));
     case ZF_UNTYPED_CHAR: return adapt(ck, expr, zf_type_of(ZF_K_U8));
-    case ZF_UNTYPED_INT: return adapt(ck, expr, zf_type_of(expr->range.lo < 0 ? ZF_K_I64 : ZF_K_U64));
+    case ZF_UNTYPED_INT: {
+        bool is_signed = expr->range.lo < 0 || (ck->query != NULL && ck->frame->local && expr->range.hi <= INT64_MAX);
+        return adapt(ck, expr, zf_type_of(is_signed ? ZF_K_I64 : ZF_K_U64));
+    }
     case ZF_UNTYPED_NULL: break;
     }
     zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, expr->span, "the type of this null is unknown");
@@ -325,7 +328,13 @@ zf_expr *zf_ck_cast(zf_checker *ck, zf_expr *expr, zf_type type, zf_span span) {
 zf_expr *zf_ck_index(zf_checker *ck, zf_expr *expr) {
     if (zf_is_poison(expr)) return expr;
     zf_untyped sort = zf_untyped_of(expr->type);
+    if (ck->query != NULL && sort == ZF_UNTYPED_INT) expr = zf_ck_settle(ck, expr);
+    if (zf_is_poison(expr)) return expr;
+    sort = zf_untyped_of(expr->type);
     if (sort == ZF_UNTYPED_INT || sort == ZF_UNTYPED_CHAR) return adapt(ck, expr, zf_type_of(ZF_K_U64));
+    // In a query an index may be negative, and then is one beyond any end.
+    if (ck->query != NULL && !expr->is_seq && !expr->type.nullable && zf_kind_is_signed(expr->type.kind))
+        return make_cast(ck, zf_ck_convert(ck, expr, zf_type_of(ZF_K_I64)), zf_type_of(ZF_K_U64), expr->span);
     if (expr->is_seq || expr->type.nullable || !zf_kind_is_unsigned(expr->type.kind)) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, expr->span, "an unsigned integer is wanted here, not %s",
                                     zf_ck_type_name(ck, expr));

@@ -159,9 +159,14 @@ static void report_unknown_name(zf_checker *ck, zf_name name, zf_span span) {
 
 zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast) {
     const zf_bound *bound = zf_ck_lookup(ck, ast->name);
-    if (bound != NULL) return zf_ck_use(ck, bound, ast->span);
+    if (bound != NULL) {
+        zf_expr *use = zf_ck_use(ck, bound, ast->span);
+        bool counts = ck->query != NULL && ck->frame->local && bound->local != NULL && bound->local->kind == ZF_L_BINDER;
+        return counts ? zf_ck_cast(ck, use, zf_type_of(ZF_K_I64), ast->span) : use;
+    }
     if (ck->inst != NULL && ck->frame->local) {
-        zf_expr *expr = use_of_algorithm(ck, ast->name, ast->span);
+        zf_expr *expr =
+            ck->query != NULL ? zf_ck_query_name(ck, ast->name, ast->span) : use_of_algorithm(ck, ast->name, ast->span);
         if (expr != NULL) return expr;
     }
     zf_symbol *symbol = ck->frame->module == NULL ? NULL : zf_find_symbol(ck->spec, ck->frame->module, ast->name);
@@ -170,7 +175,8 @@ zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast) {
         static const char *const kinds[] = {[ZF_AD_FUNC] = "a function",
                                             [ZF_AD_ALGORITHM] = "an algorithm",
                                             [ZF_AD_CODEC] = "a codec",
-                                            [ZF_AD_TABLE] = "a table"};
+                                            [ZF_AD_TABLE] = "a table",
+                                            [ZF_AD_QUERY] = "a query"};
         zf_diag *diag =
             zf_ck_error(ck, ZF_D_NOT_THAT_KIND, ast->span, "`%s` is %s, no value", ast->name, kinds[symbol->decl->kind]);
         zf_ck_remark(ck, diag, symbol->decl->name_span, "declared here");
@@ -244,6 +250,7 @@ static zf_expr *check_kind(zf_checker *ck, const zf_ast_expr *ast) {
     case ZF_AE_TRUE: return zf_ck_bool(ck, true, ast->span);
     case ZF_AE_FALSE: return zf_ck_bool(ck, false, ast->span);
     case ZF_AE_NULL: return zf_ck_node(ck, ZF_X_NULL, zf_untyped_type(ZF_UNTYPED_NULL), ast->span);
+    case ZF_AE_TEXT: return zf_ck_text(ck, ast);
     case ZF_AE_PAREN: return zf_ck_expr(ck, ast->a);
     case ZF_AE_MEMBER: return zf_ck_member(ck, ast);
     case ZF_AE_INDEX: return zf_ck_index_expr(ck, ast);
@@ -269,7 +276,9 @@ static zf_expr *check_kind(zf_checker *ck, const zf_ast_expr *ast) {
     case ZF_AE_COND: return check_cond(ck, ast);
     case ZF_AE_CAST: {
         zf_expr *value = zf_ck_scalar(ck, ast->a);
-        return zf_ck_cast(ck, value, zf_ck_type(ck, ast->type), ast->span);
+        zf_type type = zf_ck_type(ck, ast->type);
+        bool lifts = ck->query != NULL && !zf_is_poison(value) && !value->is_seq && type.kind != ZF_K_ERROR;
+        return lifts ? zf_ck_lift_cast(ck, value, type, ast->span) : zf_ck_cast(ck, value, type, ast->span);
     }
     }
     return zf_ck_poison(ck, ast->span);
@@ -333,7 +342,7 @@ zf_expr *zf_ck_value_as(zf_checker *ck, const zf_ast_expr *ast, zf_type type) {
 }
 
 zf_expr *zf_ck_condition(zf_checker *ck, const zf_ast_expr *ast) {
-    return zf_ck_convert(ck, zf_ck_scalar(ck, ast), zf_type_of(ZF_K_BOOL));
+    return zf_ck_convert(ck, zf_ck_truth(ck, zf_ck_scalar(ck, ast)), zf_type_of(ZF_K_BOOL));
 }
 
 zf_expr *zf_ck_sequence(zf_checker *ck, const zf_ast_expr *ast) {

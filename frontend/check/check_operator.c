@@ -26,6 +26,8 @@ static zf_expr *refuse_operand(zf_checker *ck, zf_op op, const zf_expr *expr, zf
 
 zf_expr *zf_ck_unary(zf_checker *ck, zf_op op, zf_expr *a, zf_span span) {
     if (zf_is_poison(a)) return a;
+    zf_expr *lifted = zf_ck_lift_unary(ck, op, a, span);
+    if (lifted != NULL) return lifted;
     zf_untyped sort = zf_untyped_of(a->type);
     if (sort == ZF_UNTYPED_FLOAT && op == ZF_OP_NEG) { // a literal with its sign
         zf_expr *expr = zf_ck_node(ck, ZF_X_CONST, a->type, span);
@@ -116,9 +118,11 @@ static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_
             zf_ck_error(ck, ZF_D_BAD_OPERAND, b->span, "a shift by a negative number");
             return zf_ck_poison(ck, span);
         }
-        b = zf_ck_settle(ck, b);
+        b = ck->query != NULL ? zf_ck_index(ck, b) : zf_ck_settle(ck, b);
     }
     if (zf_is_poison(b)) return b;
+    // In a query a count may be negative, and then is one beyond any width.
+    if (ck->query != NULL && !b->is_seq && !b->type.nullable && zf_kind_is_signed(b->type.kind)) b = zf_ck_index(ck, b);
     if (b->type.nullable || !zf_kind_is_unsigned(b->type.kind)) {
         zf_diag *diag =
             zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, b->span, "a shift needs an unsigned count, not %s", zf_ck_type_name(ck, b));
@@ -155,8 +159,8 @@ static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_
 }
 
 static zf_expr *make_logical(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span) {
-    a = zf_ck_convert(ck, a, zf_type_of(ZF_K_BOOL));
-    b = zf_ck_convert(ck, b, zf_type_of(ZF_K_BOOL));
+    a = zf_ck_convert(ck, zf_ck_truth(ck, a), zf_type_of(ZF_K_BOOL));
+    b = zf_ck_convert(ck, zf_ck_truth(ck, b), zf_type_of(ZF_K_BOOL));
     if (zf_is_poison(a) || zf_is_poison(b)) return zf_ck_poison(ck, span);
     zf_expr *expr = zf_ck_node(ck, ZF_X_BINARY, zf_type_of(ZF_K_BOOL), span);
     expr->op = op;
@@ -253,19 +257,36 @@ static zf_expr *make_arithmetic(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b
     return zf_ck_finish(ck, expr, zf_range_wrap(exact, type.kind));
 }
 
+static bool is_float(const zf_expr *expr) {
+    return !expr->type.nullable && (expr->type.kind == ZF_K_F64 || zf_untyped_of(expr->type) == ZF_UNTYPED_FLOAT);
+}
+
+/// In a query an integer that f64 holds exactly meets a float as one.
+static void meet_float(zf_checker *ck, zf_expr **a, zf_expr **b) {
+    for (int turn = 0; turn < 2; turn++) {
+        zf_expr **integer = turn == 0 ? a : b, *other = turn == 0 ? *b : *a;
+        zf_interval exact = {-((zf_int128)1 << 53), (zf_int128)1 << 53};
+        bool meets = zf_kind_is_integer((*integer)->type.kind) && !(*integer)->type.nullable && is_float(other) &&
+                     zf_interval_within((*integer)->range, exact);
+        if (meets) *integer = zf_ck_cast(ck, *integer, zf_type_of(ZF_K_F64), (*integer)->span);
+    }
+}
+
 zf_expr *zf_ck_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span) {
     if (zf_is_poison(a) || zf_is_poison(b)) return zf_ck_poison(ck, span);
     if (op == ZF_OP_ANDAND || op == ZF_OP_OROR) return make_logical(ck, op, a, b, span);
-    if (is_shift(op)) return make_shift(ck, op, a, b, span);
     if (is_comparison(op)) {
         zf_expr *test = compare_with_null(ck, op, a, b, span);
         if (test != NULL) return test;
-    } else if (is_untyped_int(a) && is_untyped_int(b)) {
-        return untyped_binary(ck, op, a, b, span);
     }
+    zf_expr *lifted = zf_ck_lift_binary(ck, op, a, b, span);
+    if (lifted != NULL) return lifted;
+    if (is_shift(op)) return make_shift(ck, op, a, b, span);
+    if (!is_comparison(op) && is_untyped_int(a) && is_untyped_int(b)) return untyped_binary(ck, op, a, b, span);
     if (is_comparison(op) && is_untyped_int(a) && is_untyped_int(b) && a->kind == ZF_X_CONST && b->kind == ZF_X_CONST) {
         return zf_ck_bool(ck, zf_range_compare(op, a->range, b->range) == 1, span);
     }
+    if (ck->query != NULL) meet_float(ck, &a, &b);
     if (!zf_ck_common(ck, &a, &b, span)) return zf_ck_poison(ck, span);
     return is_comparison(op) ? make_comparison(ck, op, a, b, span) : make_arithmetic(ck, op, a, b, span);
 }

@@ -105,11 +105,18 @@ static void collect_facts(zf_checker *ck, zf_diag *diag, const zf_expr *expr, un
     const char *name = NULL;
     const zf_expr *told = expr;
     switch (expr->kind) {
-    case ZF_X_LOCAL: name = expr->is_seq ? NULL : expr->local->name; break;
+    case ZF_X_LOCAL: {
+        bool hidden = expr->is_seq || (ck->query != NULL && expr->local->kind == ZF_L_DOMAIN_I); // no text of a query names it
+        name = hidden ? NULL : expr->local->name;
+        break;
+    }
     case ZF_X_PARAM: name = expr->port->name; break;
     case ZF_X_STATE: name = expr->state->name; break;
     case ZF_X_INDEX:
-        if (expr->a->kind == ZF_X_STREAM) name = zf_arena_printf(ck->arena, "an element of %s", expr->a->port->name);
+        if (expr->a->kind == ZF_X_STREAM) {
+            bool column = ck->query != NULL && expr->a->port->access == ZF_ACCESS_ALIGNED_I;
+            name = column ? expr->a->port->name : zf_arena_printf(ck->arena, "an element of %s", expr->a->port->name);
+        }
         if (expr->a->kind == ZF_X_TABLE) name = zf_arena_printf(ck->arena, "an element of %s", expr->a->table->name);
         break;
     case ZF_X_LEN:

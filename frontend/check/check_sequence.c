@@ -132,9 +132,20 @@ static zf_expr *make_index(zf_checker *ck, zf_expr *seq, zf_expr *index, zf_span
 }
 
 zf_expr *zf_ck_index_expr(zf_checker *ck, const zf_ast_expr *ast) {
+    if (ast->b->next != NULL) {
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "an element has one index here: only results of queries have several");
+        return zf_ck_poison(ck, ast->span);
+    }
     zf_expr *seq = zf_ck_sequence(ck, ast->a);
-    zf_expr *index = zf_ck_index(ck, zf_ck_scalar(ck, ast->b));
-    return make_index(ck, seq, index, ast->span);
+    zf_expr *index = zf_ck_scalar(ck, ast->b), *present = NULL;
+    zf_kept kept = {0};
+    if (ck->query != NULL && !zf_is_poison(index) && zf_untyped_of(index->type) == ZF_UNTYPED_NOT && index->type.nullable)
+        present = zf_ck_present(ck, zf_ck_keep(ck, &kept, index), &index);
+    zf_expr *element = make_index(ck, seq, zf_ck_index(ck, index), ast->span);
+    // An input has its own type in the data, and 64 bits in the text. A null chooses no element.
+    if (seq->kind == ZF_X_STREAM && ck->query != NULL) element = zf_ck_widen(ck, element);
+    if (present != NULL) element = zf_ck_null_unless(ck, present, element, ast->span);
+    return zf_ck_with_kept(ck, &kept, element, ast->span);
 }
 
 /// One past an inclusive end, without wrapping: nothing is as long as 2^64 - 1.

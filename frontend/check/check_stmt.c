@@ -280,6 +280,11 @@ static zf_expr *copy_of(zf_checker *ck, const zf_expr *expr) {
 }
 
 static void check_assign(zf_checker *ck, const zf_ast_stmt *ast) {
+    zf_query_result *of_query = zf_ck_result_of(ck, ast->place);
+    if (of_query != NULL) {
+        zf_ck_result_stmt(ck, ast, of_query);
+        return;
+    }
     zf_expr *place = check_place(ck, ast->place);
     zf_expr *value = kept_value(ck, ast->value);
     if (zf_is_poison(place) || zf_is_poison(value)) return;
@@ -547,6 +552,7 @@ static bool check_stmt(zf_checker *ck, const zf_ast_stmt *ast) {
         return false;
     }
     case ZF_AS_REFUSE: return check_refuse(ck, ast);
+    case ZF_AS_SELECT: zf_ck_select(ck, ast); return false;
     case ZF_AS_BLOCK: {
         zf_stmt *inner = NULL;
         bool ends = zf_ck_block(ck, ast->body, &inner);

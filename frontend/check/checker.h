@@ -111,6 +111,8 @@ typedef struct zf_checker {
     zf_arena *arena;
     zf_inst *inst; ///< NULL for constants and functions
     const zf_ast_algorithm *algorithm;
+    zf_query *query; ///< NULL: an algorithm is checked; else its body is that of an element
+    const zf_ast_query *query_ast;
     const zf_source_module *module; ///< of the algorithm
     const zf_ast_generic *generics;
     const zf_type *bindings;
@@ -305,6 +307,43 @@ void zf_ck_hoist_end(zf_checker *ck, zf_hoist saved);
 bool zf_ck_may_hoist(zf_checker *ck, const zf_local *local, zf_span span);
 /// The range of a value without the facts of its place.
 zf_interval zf_plain_range(const zf_checker *ck, const zf_expr *expr);
+
+// ---- Queries (check_query.c, check_query_result.c, check_nulls.c) ----
+/// A name within a query: a param, an input, a column of its row, the row's number. NULL: none of them.
+zf_expr *zf_ck_query_name(zf_checker *ck, zf_name name, zf_span span);
+/// In the text of a query a number has 64 bits: an integer is i64 unless it is u64, a float f64. Others stay.
+zf_expr *zf_ck_widen(zf_checker *ck, zf_expr *expr);
+/// The text of a string, as a value.
+zf_expr *zf_ck_text(zf_checker *ck, const zf_ast_expr *ast);
+/// The result that a place names, or NULL.
+zf_query_result *zf_ck_result_of(zf_checker *ck, const zf_ast_expr *place);
+void zf_ck_result_stmt(zf_checker *ck, const zf_ast_stmt *ast, zf_query_result *result);
+void zf_ck_select(zf_checker *ck, const zf_ast_stmt *ast);
+/// A bool, false where it was null.
+zf_expr *zf_ck_truth(zf_checker *ck, zf_expr *expr);
+/// Operations on values of which some may be null, in a query: null where one is; a comparison then is false. NULL: none may be.
+zf_expr *zf_ck_lift_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span);
+zf_expr *zf_ck_lift_unary(zf_checker *ck, zf_op op, zf_expr *a, zf_span span);
+zf_expr *zf_ck_lift_cast(zf_checker *ck, zf_expr *expr, zf_type type, zf_span span);
+/// Values that an operation looks at more than once, or that have an effect: each is evaluated once, in this order, before it.
+typedef struct zf_kept {
+    zf_local *formals[2];
+    uint32_t count;
+    bool effect;
+} zf_kept;
+
+/// The name under which `expr` is kept, or `expr` itself where that may stand in the tree twice.
+zf_expr *zf_ck_keep(zf_checker *ck, zf_kept *kept, zf_expr *expr);
+/// The operation after the values that it looks at.
+zf_expr *zf_ck_with_kept(zf_checker *ck, const zf_kept *kept, zf_expr *value, zf_span span);
+/// As zf_ck_keep, by a statement before those that follow.
+zf_expr *zf_ck_keep_before(zf_checker *ck, zf_expr *expr);
+/// Takes a kept value apart: what it is where it is not null, and the condition that it is not. NULL: it never is.
+zf_expr *zf_ck_present(zf_checker *ck, zf_expr *expr, zf_expr **value);
+/// The value where `present` holds, else null.
+zf_expr *zf_ck_null_unless(zf_checker *ck, zf_expr *present, zf_expr *value, zf_span span);
+/// Warns of a function of an algorithm or a query that nothing calls (instantiate.c).
+void zf_warn_unused(zf_spec *spec, const zf_ast_func *func);
 
 // ---- Constants (constant.c) ----
 zf_expr *zf_ck_constant_use(zf_checker *ck, zf_symbol *symbol, zf_span span);

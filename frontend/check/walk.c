@@ -27,6 +27,7 @@ void zf_visit_expr(zf_visitor *visitor, zf_expr *expr) {
 void zf_visit_stmt_children(zf_visitor *visitor, zf_stmt *stmt) {
     if ((stmt->kind == ZF_S_LET || stmt->kind == ZF_S_VAR) && stmt->local != NULL) zf_visit_expr(visitor, stmt->local->init);
     zf_visit_expr(visitor, stmt->place);
+    for (uint32_t k = 0; k < stmt->value_count; k++) zf_visit_expr(visitor, stmt->values[k]);
     zf_visit_expr(visitor, stmt->value);
     zf_visit_expr(visitor, stmt->count);
     zf_visit_expr(visitor, stmt->target);

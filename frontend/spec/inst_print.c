@@ -332,6 +332,14 @@ static void put_head(printer *p, const char *word, const zf_expr *value) {
     print_expr(p, value);
 }
 
+static void put_values(printer *p, const zf_stmt *stmt) {
+    for (uint32_t k = 0; k < stmt->value_count; k++) {
+        zf_text_puts(p->out, k == 0 ? "[" : ", ");
+        print_expr(p, stmt->values[k]);
+    }
+    if (stmt->value_count > 0) zf_text_puts(p->out, "]");
+}
+
 static void print_stmt(printer *p, const zf_stmt *stmt) {
     zf_text *out = p->out;
     switch (stmt->kind) {
@@ -399,6 +407,15 @@ static void print_stmt(printer *p, const zf_stmt *stmt) {
     case ZF_S_APPEND: put_write(p, stmt, "append"); break;
     case ZF_S_REVERSE: put_write(p, stmt, "reverse"); break;
     case ZF_S_SORT: put_head(p, "sort", stmt->target); break;
+    case ZF_S_RESULT:
+        zf_text_printf(out, "%s %s", zf_result_kind_name(stmt->result->kind), stmt->result->name);
+        put_values(p, stmt);
+        put_head(p, ":", stmt->value);
+        break;
+    case ZF_S_SELECT:
+        zf_text_puts(out, "select");
+        put_values(p, stmt);
+        break;
     case ZF_S_CODE_LENGTHS:
         put_head(p, "code_lengths", stmt->value);
         put_head(p, " ->", stmt->target);
@@ -490,5 +507,26 @@ void zf_inst_print(const zf_inst *inst, zf_text *out) {
         zf_text_puts(out, "encode extern ");
         zf_text_json(out, inst->encode_extern);
     }
+    zf_text_puts(out, "\n}\n");
+}
+
+static void print_result(printer *p, const zf_query_result *result) {
+    new_line(p);
+    zf_text_printf(p->out, "result %s: ", result->name);
+    put_type(p, result->type);
+    for (uint32_t k = 0; k < result->dimensions; k++) {
+        zf_text_puts(p->out, k == 0 ? "[" : ", ");
+        print_expr(p, result->lengths[k]);
+    }
+    zf_text_printf(p->out, "%s = %s", result->dimensions > 0 ? "]" : "", zf_result_kind_name(result->kind));
+}
+
+void zf_query_print(const zf_query *query, zf_text *out) {
+    printer p = {.out = out};
+    zf_text_printf(out, "query %s(%s) {", query->name, query->table->name);
+    p.indent = 1;
+    for (uint32_t k = 0; k < query->inst->port_count; k++) print_port(&p, &query->inst->ports[k]);
+    for (uint32_t k = 0; k < query->result_count; k++) print_result(&p, &query->results[k]);
+    print_body(&p, "each", &query->inst->decode);
     zf_text_puts(out, "\n}\n");
 }

@@ -6,6 +6,7 @@
 #include "frontend/check/checker.h"
 
 typedef struct verifier {
+    const zf_query *query; ///< NULL: an algorithm
     const zf_inst *inst;
     const char *where; ///< which body
     zf_body_kind kind;
@@ -433,6 +434,25 @@ static bool verify_write(verifier *v, const zf_stmt *stmt) {
     }
 }
 
+static bool verify_result(verifier *v, const zf_stmt *stmt) {
+    WANT_STMT(v->query != NULL, "a result outside of a query");
+    bool selects = stmt->kind == ZF_S_SELECT;
+    const zf_query_result *result = stmt->result;
+    WANT_STMT(selects || (result != NULL && result == &v->query->results[result->index]),
+              "a result that the query does not have");
+    WANT_STMT(stmt->value_count == (selects ? v->query->selected_count : result->dimensions), "a result with other indices");
+    if (!selects) {
+        for (uint32_t k = 0; k < stmt->value_count; k++)
+            if (!verify_value(v, stmt, stmt->values[k], zf_type_of(ZF_K_U64))) return false;
+        return verify_value(v, stmt, stmt->value, result->type);
+    }
+    for (uint32_t k = 0; k < v->query->result_count; k++) {
+        const zf_query_result *column = &v->query->results[k];
+        if (column->kind == ZF_Q_SELECT && !verify_value(v, stmt, stmt->values[column->column], column->type)) return false;
+    }
+    return true;
+}
+
 static bool verify_loop_body(verifier *v, const zf_stmt *stmt) {
     v->loops++;
     bool ok = verify_stmts(v, stmt->body);
@@ -494,6 +514,8 @@ static bool verify_stmt(verifier *v, const zf_stmt *stmt) {
     case ZF_S_REVERSE:
     case ZF_S_SORT:
     case ZF_S_CODE_LENGTHS: return verify_write(v, stmt);
+    case ZF_S_RESULT:
+    case ZF_S_SELECT: return verify_result(v, stmt);
     }
     return fault(v, stmt->span, "a statement of an unknown kind");
 }
@@ -549,9 +571,15 @@ static bool verify_in_body(verifier *v, const zf_body *body) {
     return true;
 }
 
-static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, zf_body_kind kind, const char *where,
-                        zf_type result, zf_inst_fault *found) {
-    verifier v = {.inst = inst, .where = where, .kind = kind, .result = result, .local_count = body->local_count, .found = found};
+static bool verify_body_of(const zf_query *query, const zf_inst *inst, const zf_body *body, bool wanted, zf_body_kind kind,
+                           const char *where, zf_type result, zf_inst_fault *found) {
+    verifier v = {.query = query,
+                  .inst = inst,
+                  .where = where,
+                  .kind = kind,
+                  .result = result,
+                  .local_count = body->local_count,
+                  .found = found};
     if (body->present != wanted)
         return fault(&v, (zf_span){0},
                      wanted ? "a body that its pattern needs is missing" : "a body that its pattern does not have");
@@ -561,6 +589,11 @@ static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, z
     bool ok = verify_in_body(&v, body);
     free(v.locals);
     return ok;
+}
+
+static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, zf_body_kind kind, const char *where,
+                        zf_type result, zf_inst_fault *found) {
+    return verify_body_of(NULL, inst, body, wanted, kind, where, result, found);
 }
 
 static bool verify_ports(const zf_inst *inst, zf_inst_fault *found) {
@@ -612,4 +645,24 @@ bool zf_inst_verify(const zf_inst *inst, zf_inst_fault *found) {
            verify_body(inst, &inst->size, groups, ZF_IN_SIZE, "size", u64, found) &&
            verify_body(inst, &inst->decode, true, kind, "decode", kind == ZF_IN_CHUNK ? none : inst->result, found) &&
            verify_body(inst, &inst->encode, inst->input != NULL, ZF_IN_ENCODE, "encode", none, found);
+}
+
+bool zf_query_verify(const zf_query *query, zf_inst_fault *found) {
+    const zf_inst *inst = query->inst;
+    if (!verify_ports(inst, found)) return false;
+    verifier value = {.inst = inst, .where = "results", .kind = ZF_IN_CONST, .found = found}, *v = &value;
+    for (uint32_t k = 0; k < query->result_count; k++) {
+        const zf_query_result *result = &query->results[k];
+        if (result->index != k || !is_value_type(result->type))
+            return fault(v, result->span, "a result without a type or number");
+        for (uint32_t d = 0; d < result->dimensions; d++) {
+            if (!verify_expr(v, result->lengths[d])) return false;
+            if (!is_u64(result->lengths[d])) return fault(v, result->span, "a length that is none");
+        }
+    }
+    for (uint32_t k = 0; k < query->column_count; k++) {
+        if (inst->streams[query->input_count + k]->access != ZF_ACCESS_ALIGNED_I)
+            return fault(v, query->span, "a column that is not one of the row");
+    }
+    return verify_body_of(query, inst, &inst->decode, true, ZF_IN_ELEMENT, "each", zf_type_of(ZF_K_NONE), found);
 }

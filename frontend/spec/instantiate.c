@@ -336,12 +336,15 @@ static bool check_all_types(zf_spec *spec, const zf_algorithm *algorithm) {
     }
 }
 
+void zf_warn_unused(zf_spec *spec, const zf_ast_func *func) {
+    if (function_is_used(spec, func)) return;
+    zf_diag *diag = zf_diag_add(&spec->diags, ZF_WARNING, ZF_D_UNUSED, func->name_span, "nothing calls `%s`", func->name);
+    zf_diag_remark(&spec->diags, diag, (zf_span){0}, "a function is checked where it is called, so this one is not checked");
+}
+
 static void warn_of_unused(zf_spec *spec, const zf_algorithm *algorithm) {
     for (const zf_ast_member *member = algorithm->decl->algorithm->members; member != NULL; member = member->next) {
-        if (member->kind != ZF_AM_FUNC || function_is_used(spec, member->func)) continue;
-        zf_diag *diag =
-            zf_diag_add(&spec->diags, ZF_WARNING, ZF_D_UNUSED, member->func->name_span, "nothing calls `%s`", member->func->name);
-        zf_diag_remark(&spec->diags, diag, (zf_span){0}, "a function is checked where it is called, so this one is not checked");
+        if (member->kind == ZF_AM_FUNC) zf_warn_unused(spec, member->func);
     }
 }
 
@@ -460,6 +463,7 @@ static bool print_all(zf_spec *spec, void *data) {
             print_column(spec->arena, "  ", column, out);
         }
     }
+    for (const zf_query *query = spec->queries; query != NULL; query = query->next) zf_query_print(query, out);
     const inst_entry *first = spec->insts == NULL ? NULL : spec->insts->first;
     for (const inst_entry *entry = first; entry != NULL; entry = entry->later) {
         if (is_used(spec, entry->inst) || is_example(spec, entry)) zf_inst_print(entry->inst, out);

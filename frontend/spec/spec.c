@@ -174,7 +174,7 @@ static const struct {
     void (*check)(zf_spec *spec, zf_symbol *symbol);
 } passes[] = {
     {ZF_AD_CONST, check_constant}, {ZF_AD_FUNC, zf_check_function}, {ZF_AD_ALGORITHM, check_algorithm},
-    {ZF_AD_CODEC, check_codec},    {ZF_AD_TABLE, check_table},
+    {ZF_AD_CODEC, check_codec},    {ZF_AD_TABLE, check_table},      {ZF_AD_QUERY, zf_check_query},
 };
 
 static bool check_all(zf_spec *spec, void *data) {
@@ -196,6 +196,15 @@ bool zf_spec_check(zf_spec *spec) { return timed(spec, ZF_PASS_CHECK, check_all,
 
 const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
 const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
+
+const zf_query *zf_spec_queries(const zf_spec *spec) { return spec->queries; }
+
+const zf_query *zf_spec_find_query(const zf_spec *spec, const char *name) {
+    if (name == NULL) return spec->queries != NULL && spec->queries->next == NULL ? spec->queries : NULL;
+    const zf_query *query = spec->queries;
+    while (query != NULL && strcmp(query->name, name) != 0) query = query->next;
+    return query;
+}
 
 static const zf_ast_algorithm *find_algorithm(const zf_spec *spec, const char *name) {
     for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {

@@ -30,6 +30,7 @@ typedef enum zf_local_kind {
     ZF_L_DOMAIN_G, ///< group index
     ZF_L_DOMAIN_J, ///< index within the group
     ZF_L_LANE,
+    ZF_L_ROW, ///< of a query: the number of the row in its table
     ZF_L_CHUNK,
     ZF_L_LET,     ///< immutable; value `init`
     ZF_L_FORMAL,  ///< immutable; bound at a CALL, value `init`
@@ -251,6 +252,8 @@ typedef enum zf_stmt_kind {
     ZF_S_APPEND,       ///< target.append(value: a sequence, or a string)
     ZF_S_REVERSE,      ///< target.reverse(): of the current chunk where target is per chunk
     ZF_S_SORT,         ///< sort(target): a local array or growing one, ascending
+    ZF_S_RESULT,       ///< result `result`, its element at `values` (an index for each dimension): its kind takes `value`
+    ZF_S_SELECT,       ///< `values`: one for each result of this kind, by `column`
     ZF_S_CODE_LENGTHS, ///< code_lengths(counts = value, lengths = target, limit = count)
 } zf_stmt_kind;
 
@@ -266,6 +269,9 @@ struct zf_stmt {
     zf_binder binder;  ///< FOR_RANGE
     zf_reduce *reduce; ///< EMIT_REGION
     zf_stmt *body, *else_part;
+    struct zf_query_result *result; ///< RESULT
+    zf_expr **values;               ///< RESULT, SELECT
+    uint32_t value_count;
     bool bounded; ///< WHILE, LOOP, FOR: needs no work counter (V10)
     const char *text;
     zf_stmt *next;
@@ -422,6 +428,52 @@ typedef struct zf_codec {
     struct zf_codec *next;
 } zf_codec;
 
+// ---- Queries --------------------------------------------------------------------------------------------------
+
+enum { ZF_QUERY_DIMENSIONS = 4 };
+
+/// The kinds of results: what one begins as, and what a statement does with a value (docs/queries.md).
+typedef enum zf_result_kind {
+    ZF_Q_SUM,
+    ZF_Q_MIN,
+    ZF_Q_MAX,
+    ZF_Q_XOR,
+    ZF_Q_ANY,
+    ZF_Q_ALL,
+    ZF_Q_SET,    ///< an array: one row at most gives an element its value
+    ZF_Q_MASK,   ///< a bool for each row
+    ZF_Q_SELECT, ///< a column of what rows gave, in their order
+    ZF_Q_KINDS
+} zf_result_kind;
+const char *zf_result_kind_name(zf_result_kind kind);
+
+typedef struct zf_query_result {
+    uint32_t index;
+    zf_name name;
+    zf_span span;
+    zf_type type; ///< of the value, or of an element
+    zf_result_kind kind;
+    uint32_t dimensions;                   ///< 0: one value
+    zf_expr *lengths[ZF_QUERY_DIMENSIONS]; ///< u64, of constants and params
+    uint32_t column;                       ///< SELECT: number among the results of this kind
+} zf_query_result;
+
+typedef struct zf_query {
+    zf_name name;
+    zf_span span;
+    const zf_table *table;
+    /// Its params, and its streams: inputs, then the columns that rows use, read at `domain_i` alone. `decode` has the statements
+    /// of a row, and no value.
+    zf_inst *inst;
+    zf_local *row; ///< ROW; NULL: nobody asks
+    uint32_t input_count;
+    const zf_column **columns; ///< by slot less `input_count`
+    uint32_t column_count;
+    zf_query_result *results;
+    uint32_t result_count, selected_count;
+    struct zf_query *next;
+} zf_query;
+
 // ---- The compilation ------------------------------------------------------------------------------------------
 
 typedef struct zf_spec_options {
@@ -472,6 +524,9 @@ const char *zf_spec_file(const zf_spec *spec, size_t index);
 const zf_table *zf_spec_find_table(const zf_spec *spec,
                                    const char *name); ///< NULL name: the only one, of imports aside; else NULL
 const zf_table *zf_spec_tables(const zf_spec *spec);
+const zf_query *zf_spec_queries(const zf_spec *spec);
+/// NULL name: the only one; else NULL.
+const zf_query *zf_spec_find_query(const zf_spec *spec, const char *name);
 const zf_codec *zf_spec_find_codec(const zf_spec *spec, const char *name);
 const zf_codec *zf_spec_codecs(const zf_spec *spec);
 
@@ -513,7 +568,12 @@ void zf_spec_print_ast(const zf_spec *spec, zf_text *out);
 /// Text of the typed tree: `zfc explain --emit=spec`.
 void zf_spec_print(zf_spec *spec, zf_text *out);
 void zf_inst_print(const zf_inst *inst, zf_text *out);
+void zf_query_print(const zf_query *query, zf_text *out);
 void zf_expr_print(const zf_expr *expr, zf_text *out);
+
+/// Value of a checked expression over constants and params, given the params' bits by slot (NULL: none known). False when it
+/// depends on something else.
+bool zf_expr_evaluate(const zf_expr *expr, const uint64_t *param_bits, uint64_t *bits);
 
 /// A fault of an instance. The caller frees the reason.
 typedef struct zf_inst_fault {
@@ -522,5 +582,7 @@ typedef struct zf_inst_fault {
 } zf_inst_fault;
 /// Checks the invariants of an instance that later stages rely on. False with the first fault; `found` begins as zeros.
 bool zf_inst_verify(const zf_inst *inst, zf_inst_fault *found);
+/// The same for a query.
+bool zf_query_verify(const zf_query *query, zf_inst_fault *found);
 
 #endif

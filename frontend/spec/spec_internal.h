@@ -15,7 +15,8 @@ typedef struct zf_symbol {
     zf_name name;
     const zf_ast_decl *decl;
     zf_source_module *module;
-    void *resolved;              ///< CONST: zf_constant; ALGORITHM: zf_algorithm; CODEC: zf_codec; TABLE: zf_table
+    void *resolved;              ///< CONST: zf_constant; ALGORITHM: zf_algorithm; CODEC: zf_codec; TABLE: zf_table;
+                                 ///< QUERY: zf_query
     bool resolving;              ///< being resolved: a second visit is a cycle
     struct zf_symbol *next;      ///< of the same module
     struct zf_symbol *same_name; ///< the next of the same name in any module: what zf_find_symbol walks
@@ -57,6 +58,7 @@ struct zf_spec {
     struct zf_inst_table *insts;    ///< instances made so far (frontend/spec/instantiate.c)
     zf_table *tables, **tables_end; ///< where the next goes; NULL: at the front
     zf_codec *codecs, **codecs_end;
+    zf_query *queries, **queries_end;
     uint32_t constant_depth; ///< constants being resolved within each other
     uint32_t codec_nodes;    ///< uses of algorithms in all codecs: what bounds their expansion
     const zf_algorithm **algorithms;
@@ -116,9 +118,6 @@ bool zf_bound_met(zf_name bound, zf_type type);
 void zf_remark_bound(zf_spec *spec, zf_diag *diag, zf_name bound);
 /// Bits of a literal of a codec as a value of `type`; reports ZF0304, ZF0305.
 bool zf_literal_bits(zf_spec *spec, const zf_ast_expr *literal, zf_type type, uint64_t *bits);
-/// Value of a checked expression over constants and params, given the params' bits by slot (NULL: none known). False when it
-/// depends on something else.
-bool zf_expr_evaluate(const zf_expr *expr, const uint64_t *param_bits, uint64_t *bits);
 
 // ---- Modules (modules.c, find_std.c) ----
 /// Loads a file given by a user, with what it imports; or a text. NULL after an error in reading; syntax errors are counted only.
@@ -140,5 +139,8 @@ bool zf_match_inst(zf_spec *spec, zf_inst *inst);
 // ---- Codecs and tables (codec.c) ----
 bool zf_check_codec(zf_spec *spec, zf_symbol *symbol);
 bool zf_check_table(zf_spec *spec, zf_symbol *symbol);
+
+// ---- Queries (check_query.c) ----
+void zf_check_query(zf_spec *spec, zf_symbol *symbol);
 
 #endif

@@ -35,9 +35,9 @@ struct zf_ast_type {
     zf_ast_type *args; ///< APPLY: each a type, or a number (kind NAME with name NULL and `number`)
     uint64_t number;
     zf_ast_type *element; ///< OPTION, ARRAY, LIST
-    zf_ast_expr *length;
-    uint32_t depth; ///< levels of the tree under it, itself included
-    bool cut;       ///< already reported as nested too deep, or as a reserved name: stands for no type
+    zf_ast_expr *length;  ///< ARRAY: NULL, or one; of a query's result one for each dimension, linked by next
+    uint32_t depth;       ///< levels of the tree under it, itself included
+    bool cut;             ///< already reported as nested too deep, or as a reserved name: stands for no type
     zf_ast_type *next;
 };
 
@@ -50,9 +50,10 @@ typedef enum zf_ast_expr_kind {
     ZF_AE_TRUE,
     ZF_AE_FALSE,
     ZF_AE_NULL,
+    ZF_AE_TEXT,   ///< "text", in queries
     ZF_AE_PAREN,  ///< ( a )
     ZF_AE_MEMBER, ///< a . name
-    ZF_AE_INDEX,  ///< a [ b ]
+    ZF_AE_INDEX,  ///< a [ b ]; of a query's result b has a next for each further dimension
     ZF_AE_SLICE,  ///< a [ range ]
     ZF_AE_CALL,   ///< a ( args )
     ZF_AE_REDUCE, ///< a ( binders : b )
@@ -110,6 +111,7 @@ struct zf_ast_expr {
     zf_span name_span; ///< of a MEMBER's name
     uint64_t integer;  ///< INT, CHAR
     double real;       ///< FLOAT
+    const char *text;  ///< TEXT, unescaped
     zf_op op;
     zf_ast_expr *a, *b, *c;
     zf_ast_expr *args;      ///< CALL
@@ -138,7 +140,17 @@ typedef enum zf_ast_stmt_kind {
     ZF_AS_REQUIRE,
     ZF_AS_REFUSE,
     ZF_AS_BLOCK,
+    ZF_AS_SELECT, ///< in queries
 } zf_ast_stmt_kind;
+
+/// `name = value` in a `select`.
+typedef struct zf_ast_selected {
+    zf_span span;
+    zf_name name;
+    zf_span name_span;
+    zf_ast_expr *value;
+    struct zf_ast_selected *next;
+} zf_ast_selected;
 
 typedef struct zf_ast_block {
     zf_span span;
@@ -157,11 +169,12 @@ struct zf_ast_stmt {
     zf_ast_expr *place; ///< ASSIGN: what is assigned
     bool has_op;        ///< ASSIGN: place op= value
     zf_op op;
-    zf_ast_range *range;    ///< FOR over lo..hi
-    zf_ast_block *body;     ///< IF, WHILE, LOOP, FOR
-    zf_ast_stmt *else_part; ///< IF: an IF (else if), or a BLOCK (else), or NULL
-    zf_ast_binder *binders; ///< EMIT with regions
-    const char *text;       ///< REFUSE: the reason, unescaped
+    zf_ast_range *range;       ///< FOR over lo..hi
+    zf_ast_block *body;        ///< IF, WHILE, LOOP, FOR
+    zf_ast_stmt *else_part;    ///< IF: an IF (else if), or a BLOCK (else), or NULL
+    zf_ast_binder *binders;    ///< EMIT with regions
+    zf_ast_selected *selected; ///< SELECT
+    const char *text;          ///< REFUSE: the reason, unescaped
     uint32_t depth;
     bool cut; ///< what stood here nested too deep, which was reported: it means nothing
     zf_ast_stmt *next;
@@ -251,6 +264,36 @@ typedef struct zf_ast_algorithm {
     bool member_lost; ///< a syntax error hid a member: none is reported as missing
 } zf_ast_algorithm;
 
+// ---- Queries ----
+typedef enum zf_ast_query_member_kind {
+    ZF_AQ_PARAM,  ///< param name: type = value;
+    ZF_AQ_INPUT,  ///< input name: type[];
+    ZF_AQ_RESULT, ///< result name: type = word;
+    ZF_AQ_FUNC,
+    ZF_AQ_EACH,
+} zf_ast_query_member_kind;
+
+typedef struct zf_ast_query_member {
+    zf_ast_query_member_kind kind;
+    zf_span span;
+    zf_name name; ///< PARAM, INPUT, RESULT
+    zf_span name_span;
+    zf_ast_type *type;  ///< of these
+    zf_ast_expr *value; ///< PARAM; NULL: it must be set
+    zf_name word;       ///< RESULT: its kind
+    zf_span word_span;
+    zf_ast_func *func;  ///< FUNC
+    zf_ast_block *body; ///< EACH
+    struct zf_ast_query_member *next;
+} zf_ast_query_member;
+
+typedef struct zf_ast_query {
+    zf_name table;
+    zf_span table_span;
+    zf_ast_query_member *members;
+    bool member_lost; ///< a syntax error hid a member: none is reported as missing
+} zf_ast_query;
+
 // ---- Codecs and tables ----
 typedef enum zf_ast_codec_kind {
     ZF_AC_NAME,    ///< name, or name(args)
@@ -296,7 +339,8 @@ typedef enum zf_ast_decl_kind {
     ZF_AD_FUNC,
     ZF_AD_ALGORITHM,
     ZF_AD_CODEC,
-    ZF_AD_TABLE
+    ZF_AD_TABLE,
+    ZF_AD_QUERY,
 } zf_ast_decl_kind;
 
 typedef struct zf_ast_decl {
@@ -312,6 +356,7 @@ typedef struct zf_ast_decl {
     zf_ast_algorithm *algorithm; ///< ALGORITHM
     zf_ast_codec *codec;         ///< CODEC
     zf_ast_column *columns;      ///< TABLE
+    zf_ast_query *query;         ///< QUERY
     struct zf_ast_decl *next;
 } zf_ast_decl;
 

@@ -71,7 +71,7 @@ static void add_type(printer *p, const zf_ast_type *type) {
 static void print_lengths(printer *p, const zf_ast_type *type) {
     if (type->element) print_lengths(p, type->element);
     for (const zf_ast_type *arg = type->args; arg; arg = arg->next) print_lengths(p, arg);
-    if (type->length) print_expr(p, "length", type->length);
+    for (const zf_ast_expr *length = type->length; length; length = length->next) print_expr(p, "length", length);
 }
 
 static void print_type(printer *p, const char *role, const zf_ast_type *type) {
@@ -110,7 +110,7 @@ static const char *const expr_names[] = {
     [ZF_AE_TRUE] = "true",     [ZF_AE_FALSE] = "false", [ZF_AE_NULL] = "null",     [ZF_AE_PAREN] = "paren",
     [ZF_AE_MEMBER] = "member", [ZF_AE_INDEX] = "index", [ZF_AE_SLICE] = "slice",   [ZF_AE_CALL] = "call",
     [ZF_AE_REDUCE] = "reduce", [ZF_AE_UNARY] = "unary", [ZF_AE_BINARY] = "binary", [ZF_AE_COND] = "choice",
-    [ZF_AE_CAST] = "cast",
+    [ZF_AE_CAST] = "cast",     [ZF_AE_TEXT] = "text",
 };
 
 static void print_expr(printer *p, const char *role, const zf_ast_expr *expr) {
@@ -119,6 +119,7 @@ static void print_expr(printer *p, const char *role, const zf_ast_expr *expr) {
     zf_text_printf(p->out, ": %s", expr_names[expr->kind]);
     if (expr->name) add_name(p, expr->name);
     if (expr->kind == ZF_AE_INT || expr->kind == ZF_AE_CHAR) zf_text_printf(p->out, " %llu", (unsigned long long)expr->integer);
+    if (expr->kind == ZF_AE_TEXT) add_string(p, expr->text);
     if (expr->kind == ZF_AE_FLOAT) zf_text_printf(p->out, " %a", expr->real);
     if (expr->kind == ZF_AE_UNARY || expr->kind == ZF_AE_BINARY) add_name(p, zf_op_text(expr->op));
     end(p);
@@ -126,7 +127,7 @@ static void print_expr(printer *p, const char *role, const zf_ast_expr *expr) {
     print_expr(p, "a", expr->a);
     print_binders(p, expr->binders);
     print_range(p, "range", expr->range);
-    print_expr(p, "b", expr->b);
+    for (const zf_ast_expr *b = expr->b; b; b = b->next) print_expr(p, "b", b);
     print_expr(p, "c", expr->c);
     for (const zf_ast_expr *arg = expr->args; arg; arg = arg->next) print_expr(p, "argument", arg);
     print_type(p, "type", expr->type);
@@ -139,7 +140,7 @@ static const char *const stmt_names[] = {
     [ZF_AS_LET] = "let",         [ZF_AS_VAR] = "var",           [ZF_AS_ASSIGN] = "assign", [ZF_AS_EXPR] = "do",
     [ZF_AS_IF] = "if",           [ZF_AS_WHILE] = "while",       [ZF_AS_LOOP] = "loop",     [ZF_AS_FOR] = "for",
     [ZF_AS_BREAK] = "break",     [ZF_AS_CONTINUE] = "continue", [ZF_AS_RETURN] = "return", [ZF_AS_EMIT] = "emit",
-    [ZF_AS_REQUIRE] = "require", [ZF_AS_REFUSE] = "refuse",     [ZF_AS_BLOCK] = "block",
+    [ZF_AS_REQUIRE] = "require", [ZF_AS_REFUSE] = "refuse",     [ZF_AS_BLOCK] = "block",   [ZF_AS_SELECT] = "select",
 };
 
 static void print_block(printer *p, const zf_ast_block *block);
@@ -156,6 +157,7 @@ static void print_stmt(printer *p, const zf_ast_stmt *stmt) {
     print_binders(p, stmt->binders);
     print_range(p, "range", stmt->range);
     print_expr(p, "value", stmt->value);
+    for (const zf_ast_selected *one = stmt->selected; one; one = one->next) print_expr(p, one->name, one->value);
     if (stmt->body) print_block(p, stmt->body);
     if (stmt->else_part) {
         leaf(p, "else", NULL);
@@ -268,8 +270,30 @@ static void print_codec(printer *p, const char *role, const zf_ast_codec *codec)
     }
 }
 
+static void print_query_member(printer *p, const zf_ast_query_member *member) {
+    static const char *const names[] = {"param", "input", "result", "fn", "each"};
+    if (member->kind == ZF_AQ_FUNC) {
+        print_func(p, member->func);
+        return;
+    }
+    begin(p, names[member->kind]);
+    if (member->name) add_name(p, member->name);
+    if (member->word) add_name(p, member->word);
+    end(p);
+    p->depth++;
+    print_type(p, "type", member->type);
+    print_expr(p, "value", member->value);
+    if (member->body) print_block(p, member->body);
+    p->depth--;
+}
+
+static void print_query(printer *p, const zf_ast_query *query) {
+    leaf(p, "of", query->table);
+    for (const zf_ast_query_member *member = query->members; member; member = member->next) print_query_member(p, member);
+}
+
 static void print_decl(printer *p, const zf_ast_decl *decl) {
-    static const char *const names[] = {"import", "const", "fn", "algorithm", "codec", "table"};
+    static const char *const names[] = {"import", "const", "fn", "algorithm", "codec", "table", "query"};
     if (decl->kind == ZF_AD_FUNC) {
         print_func(p, decl->func);
         return;
@@ -283,6 +307,7 @@ static void print_decl(printer *p, const zf_ast_decl *decl) {
     print_expr(p, "value", decl->value);
     for (const zf_ast_expr *element = decl->elements; element; element = element->next) print_expr(p, "element", element);
     if (decl->algorithm) print_algorithm(p, decl->algorithm);
+    if (decl->query) print_query(p, decl->query);
     if (decl->codec) print_codec(p, "codec", decl->codec);
     for (const zf_ast_column *column = decl->columns; column; column = column->next) {
         leaf(p, "column", column->name);

@@ -64,24 +64,6 @@ static bool print_if_fits(zf_printer *printer, zf_doc *doc, unsigned indent) {
 
 // ---- Small parts ----------------------------------------------------------------------------------------------
 
-static zf_doc *quoted(zf_printer *printer, const char *string) {
-    zf_doc *list = list_of(printer);
-    put(printer, list, "\"");
-    for (const char *s = string; *s; s++) {
-        unsigned char byte = (unsigned char)*s;
-        const char *escape = byte == '"' ? "\\\"" : byte == '\\' ? "\\\\" : byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : NULL;
-        if (byte == '\r') escape = "\\r";
-        if (escape)
-            put(printer, list, escape);
-        else if (byte < 0x20 || byte == 0x7f)
-            put(printer, list, zf_arena_printf(printer->arena, "\\x%02x", byte));
-        else
-            zf_doc_add(list, zf_doc_bytes(printer->arena, s, 1));
-    }
-    put(printer, list, "\"");
-    return list;
-}
-
 // `open` items `close`; the items were added to `items` with lines between them.
 static zf_doc *bracketed(zf_printer *printer, const char *open, zf_doc *items, const char *close) {
     zf_doc *content = list_of(printer), *list = list_of(printer);
@@ -228,6 +210,19 @@ static void add_emit(zf_printer *printer, zf_doc *list, const zf_ast_stmt *stmt)
     zf_doc_add(list, group(printer, nest(printer, rest)));
 }
 
+static void add_select(zf_printer *printer, zf_doc *list, const zf_ast_stmt *stmt) {
+    zf_doc *all = list_of(printer);
+    put(printer, list, "select ");
+    for (const zf_ast_selected *one = stmt->selected; one; one = one->next) {
+        zf_doc_add(all, zf_format_lead(printer, one->span.begin));
+        put(printer, all, one->name);
+        put(printer, all, " = ");
+        zf_doc_add(all, group(printer, zf_format_expr(printer, one->value)));
+        if (one->next) separate(printer, all, one->next->span.begin);
+    }
+    zf_doc_add(list, group(printer, nest(printer, all)));
+}
+
 // A statement without a block, or NULL.
 static zf_doc *simple_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigned indent) {
     zf_doc *list = list_of(printer);
@@ -243,8 +238,9 @@ static zf_doc *simple_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigne
     case ZF_AS_EMIT: add_emit(printer, list, stmt); break;
     case ZF_AS_REFUSE:
         put(printer, list, "refuse ");
-        zf_doc_add(list, quoted(printer, stmt->text));
+        zf_doc_add(list, zf_format_text(printer, stmt->text));
         break;
+    case ZF_AS_SELECT: add_select(printer, list, stmt); break;
     case ZF_AS_IF:
     case ZF_AS_WHILE:
     case ZF_AS_LOOP:
@@ -410,7 +406,7 @@ static void print_member(zf_printer *printer, const zf_ast_member *member, unsig
     }
     if (member->kind == ZF_AM_EXTERN) {
         put(printer, head, " extern ");
-        zf_doc_add(head, quoted(printer, member->text));
+        zf_doc_add(head, zf_format_text(printer, member->text));
     } else {
         zf_format_assigned(printer, head, indent, member->value);
     }
@@ -459,6 +455,53 @@ static void print_algorithm(zf_printer *printer, const zf_ast_decl *decl) {
     for (const zf_ast_member *member = algorithm->members; member; member = member->next) {
         begin_item(printer, member->span.begin, ZF_FORMAT_INDENT, &first);
         print_member(printer, member, ZF_FORMAT_INDENT);
+        end_item(printer, member->span.end, member->next ? member->next->span.begin : end, ZF_FORMAT_INDENT);
+    }
+    end_items(printer, end, ZF_FORMAT_INDENT, &first);
+    zf_layout_print(&printer->layout, 0, text(printer, "}"));
+}
+
+static void print_query_member(zf_printer *printer, const zf_ast_query_member *member, unsigned indent) {
+    static const char *const words[] = {"param ", "input ", "result ", "fn ", "each"};
+    if (member->kind == ZF_AQ_FUNC) {
+        print_func(printer, member->func, indent);
+        return;
+    }
+    zf_doc *list = list_of(printer);
+    put(printer, list, words[member->kind]);
+    if (member->body) {
+        print_with_block(printer, list, member->body, indent);
+        return;
+    }
+    put(printer, list, member->name);
+    put(printer, list, ": ");
+    zf_doc_add(list, zf_format_type(printer, member->type));
+    if (member->value) zf_format_assigned(printer, list, indent, member->value);
+    if (member->word) {
+        put(printer, list, " = ");
+        put(printer, list, member->word);
+    }
+    put(printer, list, ";");
+    zf_layout_print(&printer->layout, indent, list);
+}
+
+static void print_query(zf_printer *printer, const zf_ast_decl *decl) {
+    const zf_ast_query *query = decl->query;
+    uint32_t end = decl->span.end - 1;
+    zf_doc *head = list_of(printer);
+    put(printer, head, "query ");
+    put(printer, head, decl->name);
+    put(printer, head, "(");
+    put(printer, head, query->table);
+    bool empty = !query->members && !has_comment(printer, end);
+    put(printer, head, empty ? ") {}" : ") {");
+    zf_layout_print(&printer->layout, 0, head);
+    if (empty) return;
+    end_item(printer, query->table_span.end, query->members ? query->members->span.begin : end, ZF_FORMAT_INDENT);
+    bool first = true;
+    for (const zf_ast_query_member *member = query->members; member; member = member->next) {
+        begin_item(printer, member->span.begin, ZF_FORMAT_INDENT, &first);
+        print_query_member(printer, member, ZF_FORMAT_INDENT);
         end_item(printer, member->span.end, member->next ? member->next->span.begin : end, ZF_FORMAT_INDENT);
     }
     end_items(printer, end, ZF_FORMAT_INDENT, &first);
@@ -541,9 +584,10 @@ static void print_decl(zf_printer *printer, const zf_ast_decl *decl) {
     case ZF_AD_FUNC: print_func(printer, decl->func, 0); return;
     case ZF_AD_ALGORITHM: print_algorithm(printer, decl); return;
     case ZF_AD_TABLE: print_table(printer, decl); return;
+    case ZF_AD_QUERY: print_query(printer, decl); return;
     case ZF_AD_IMPORT:
         put(printer, list, "import ");
-        zf_doc_add(list, quoted(printer, decl->text));
+        zf_doc_add(list, zf_format_text(printer, decl->text));
         break;
     case ZF_AD_CONST:
     case ZF_AD_CODEC:

@@ -53,7 +53,53 @@ static zf_doc *after_comments(zf_printer *printer, uint32_t offset, zf_doc *doc)
     return comments;
 }
 
+static void add_text(zf_printer *printer, zf_doc *list, const char *string) { zf_doc_add(list, text(printer, string)); }
+
+zf_doc *zf_format_text(zf_printer *printer, const char *string) {
+    zf_doc *list = list_of(printer);
+    add_text(printer, list, "\"");
+    for (const char *s = string; *s; s++) {
+        unsigned char byte = (unsigned char)*s;
+        const char *escape = byte == '"' ? "\\\"" : byte == '\\' ? "\\\\" : byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : NULL;
+        if (byte == '\r') escape = "\\r";
+        if (escape)
+            add_text(printer, list, escape);
+        else if (byte < 0x20 || byte == 0x7f)
+            add_text(printer, list, zf_arena_printf(printer->arena, "\\x%02x", byte));
+        else
+            zf_doc_add(list, zf_doc_bytes(printer->arena, s, 1));
+    }
+    add_text(printer, list, "\"");
+    return list;
+}
+
 // ---- Types ----------------------------------------------------------------------------------------------------
+
+// `a, b`.
+static zf_doc *several(zf_printer *printer, const zf_ast_expr *exprs) {
+    zf_doc *list = list_of(printer);
+    for (const zf_ast_expr *expr = exprs; expr; expr = expr->next) {
+        zf_doc_add(list, group(printer, zf_format_expr(printer, expr)));
+        if (!expr->next) break;
+        add_text(printer, list, ",");
+        zf_doc_add(list, zf_format_trail(printer, expr->next->span.begin));
+        zf_doc_add(list, line(printer));
+    }
+    return list;
+}
+
+// `open`, the inside on lines of its own when it does not fit, `close`. `end` is the place of the closing bracket.
+static zf_doc *bracketed(zf_printer *printer, const char *open, zf_doc *inside, const char *close, uint32_t end) {
+    zf_doc *content = list_of(printer), *list = list_of(printer);
+    zf_doc_add(content, soft(printer));
+    zf_doc_add(content, inside);
+    zf_doc_add(content, zf_format_lead(printer, end));
+    zf_doc_add(list, text(printer, open));
+    zf_doc_add(list, nest(printer, content));
+    zf_doc_add(list, soft(printer));
+    zf_doc_add(list, text(printer, close));
+    return group(printer, list);
+}
 
 static zf_doc *type_number(zf_printer *printer, const zf_ast_type *type) { return source_text(printer, type->span); }
 
@@ -87,6 +133,10 @@ zf_doc *zf_format_type(zf_printer *printer, const zf_ast_type *type) {
         break;
     case ZF_AT_ARRAY:
         zf_doc_add(list, zf_format_type(printer, type->element));
+        if (type->length && type->length->next) {
+            zf_doc_add(list, bracketed(printer, "[", group(printer, several(printer, type->length)), "]", type->span.end - 1));
+            break;
+        }
         zf_doc_add(list, text(printer, "["));
         if (type->length) zf_doc_add(list, group(printer, zf_format_expr(printer, type->length)));
         zf_doc_add(list, text(printer, "]"));
@@ -132,19 +182,6 @@ zf_doc *zf_format_binders(zf_printer *printer, const zf_ast_binder *binders) {
         zf_doc_add(list, line(printer));
     }
     return list;
-}
-
-// `open`, the inside on lines of its own when it does not fit, `close`. `end` is the place of the closing bracket.
-static zf_doc *bracketed(zf_printer *printer, const char *open, zf_doc *inside, const char *close, uint32_t end) {
-    zf_doc *content = list_of(printer), *list = list_of(printer);
-    zf_doc_add(content, soft(printer));
-    zf_doc_add(content, inside);
-    zf_doc_add(content, zf_format_lead(printer, end));
-    zf_doc_add(list, text(printer, open));
-    zf_doc_add(list, nest(printer, content));
-    zf_doc_add(list, soft(printer));
-    zf_doc_add(list, text(printer, close));
-    return group(printer, list);
 }
 
 static zf_doc *arguments(zf_printer *printer, const zf_ast_expr *args) {
@@ -214,6 +251,7 @@ zf_doc *zf_format_expr(zf_printer *printer, const zf_ast_expr *expr) {
     case ZF_AE_TRUE: return after_comments(printer, expr->span.begin, text(printer, "true"));
     case ZF_AE_FALSE: return after_comments(printer, expr->span.begin, text(printer, "false"));
     case ZF_AE_NULL: return after_comments(printer, expr->span.begin, text(printer, "null"));
+    case ZF_AE_TEXT: return after_comments(printer, expr->span.begin, zf_format_text(printer, expr->text));
     case ZF_AE_PAREN: {
         zf_doc *comments = zf_format_lead(printer, expr->span.begin);
         zf_doc *inside = group(printer, zf_format_expr(printer, expr->a));
@@ -232,7 +270,7 @@ zf_doc *zf_format_expr(zf_printer *printer, const zf_ast_expr *expr) {
     case ZF_AE_INDEX:
         list = list_of(printer);
         zf_doc_add(list, zf_format_expr(printer, expr->a));
-        zf_doc_add(list, bracketed(printer, "[", group(printer, zf_format_expr(printer, expr->b)), "]", last));
+        zf_doc_add(list, bracketed(printer, "[", group(printer, several(printer, expr->b)), "]", last));
         return list;
     case ZF_AE_SLICE:
         list = list_of(printer);

@@ -26,6 +26,8 @@ zf_doc *zf_format_lead(zf_printer *printer, uint32_t offset);
 /// The first pending comment, if it is before `offset` and stands behind code on its line, else NULL.
 zf_doc *zf_format_trail(zf_printer *printer, uint32_t offset);
 
+/// A text in its quotes, with escapes.
+zf_doc *zf_format_text(zf_printer *printer, const char *string);
 zf_doc *zf_format_type(zf_printer *printer, const zf_ast_type *type);
 zf_doc *zf_format_expr(zf_printer *printer, const zf_ast_expr *expr);
 zf_doc *zf_format_range(zf_printer *printer, const zf_ast_range *range);

@@ -15,7 +15,7 @@ enum { ARENA_LIMIT = 512 << 20 }; // bytes of tree and comments of one source
 // ---- Tokens ---------------------------------------------------------------------------------------------------
 
 static bool starts_declaration(int kind) {
-    return kind == IMPORT || kind == CONST || kind == ALGORITHM || kind == CODEC || kind == TABLE;
+    return kind == IMPORT || kind == CONST || kind == ALGORITHM || kind == CODEC || kind == TABLE || kind == QUERY;
 }
 
 static bool starts_statement(int kind) {
@@ -23,9 +23,19 @@ static bool starts_statement(int kind) {
            kind == CONTINUE || kind == RETURN || kind == EMIT || kind == REQUIRE || kind == REFUSE || kind == STATE;
 }
 
+// `query NAME(` begins a declaration wherever it stands, so that recovery finds it.
+static bool begins_query(const zf_parser *parser, const zf_token *token) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    if (token->kind != IDENT || strcmp(token->value.name, "query") != 0) return false;
+    const char *text = parser->source->text + token->span.end;
+    size_t space = strspn(text, " \t"), length = strspn(text + space, letters);
+    return space > 0 && length > 0 && text[space + length] == '(';
+}
+
 static zf_token scan(zf_parser *parser) {
     zf_token token = {0};
     token.kind = zf_scan_token(&token.value, &token.span, parser->scanner);
+    if (begins_query(parser, &token)) token.kind = QUERY;
     if (zf_arena_used(parser->arena) - parser->used_before > ARENA_LIMIT) {
         if (!parser->reported_size) {
             parser->reported_size = true;
@@ -135,8 +145,34 @@ static void track_brackets(zf_parser *parser, const zf_token *token) {
     }
 }
 
+// Words of queries are names elsewhere: columns may be called so. A declaration, a member or a statement begins behind one of
+// these.
+static bool is_first(const zf_parser *parser) {
+    int before = parser->current.kind;
+    return before == 0 || before == ';' || before == '{' || before == '}';
+}
+
+static int word_of_query(const zf_parser *parser, const zf_token *token) {
+    static const struct {
+        const char *word;
+        int kind;
+        uint32_t least, most; ///< braces open around it
+    } words[] = {{"query", QUERY, 0, 0},
+                 {"input", INPUT, 1, 1},
+                 {"result", RESULT, 1, 1},
+                 {"each", EACH, 1, 1},
+                 {"select", SELECT, 2, UINT32_MAX}};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        bool here = parser->brace_count >= words[k].least && parser->brace_count <= words[k].most;
+        if (here && (words[k].kind == QUERY || parser->declaration == QUERY) && strcmp(token->value.name, words[k].word) == 0)
+            return words[k].kind;
+    }
+    return IDENT;
+}
+
 int zf_syntax_lex(union zf_syntax_value *value, zf_span *span, zf_parser *parser) {
     zf_token token = next_token(parser);
+    if (token.kind == IDENT && is_first(parser)) token.kind = word_of_query(parser, &token);
     parser->previous = parser->current;
     parser->current = token;
     track_brackets(parser, &token);

@@ -33,6 +33,8 @@ union zf_syntax_value {
     zf_ast_codec *codec;
     zf_ast_codec_arg *codec_arg;
     zf_ast_column *column;
+    zf_ast_selected *selected;
+    zf_ast_query_member *query_member;
     zf_ast_decl *decl;
     // lists
     ZF_SYNTAX_LIST(zf_ast_type) types;
@@ -47,6 +49,11 @@ union zf_syntax_value {
         zf_ast_member *first, *last;
         bool lost; ///< one was discarded by recovery
     } members;
+    struct {
+        zf_ast_query_member *first, *last;
+        bool lost;
+    } query_members;
+    ZF_SYNTAX_LIST(zf_ast_selected) selection;
     ZF_SYNTAX_LIST(zf_ast_codec) codecs;
     ZF_SYNTAX_LIST(zf_ast_codec_arg) codec_args;
     ZF_SYNTAX_LIST(zf_ast_column) columns;
@@ -149,6 +156,9 @@ zf_ast_func *zf_build_func(zf_ast_func *func, zf_name name, zf_span name_span, z
                            zf_span span);
 /// One codec as it is, several as a node of alternatives.
 zf_ast_codec *zf_build_codec(zf_parser *parser, zf_ast_codec *alts, zf_span span);
+/// A member of a query, of PARAM, INPUT or RESULT.
+zf_ast_query_member *zf_new_query_member(zf_parser *parser, zf_ast_query_member_kind kind, zf_name name, zf_span name_span,
+                                         zf_ast_type *type, zf_span span);
 /// `zf 1;`: reports versions that are unknown, and a place other than the first.
 void zf_build_version(zf_parser *parser, uint64_t version, zf_span number, zf_span span);
 

@@ -59,6 +59,13 @@ zf_ast_member *zf_new_member(zf_parser *parser, zf_ast_member_kind kind, zf_name
     return member;
 }
 
+zf_ast_query_member *zf_new_query_member(zf_parser *parser, zf_ast_query_member_kind kind, zf_name name, zf_span name_span,
+                                         zf_ast_type *type, zf_span span) {
+    zf_ast_query_member *member = ZF_NEW(parser->arena, zf_ast_query_member);
+    *member = (zf_ast_query_member){.kind = kind, .span = span, .name = name, .name_span = name_span, .type = type};
+    return member;
+}
+
 zf_ast_formal *zf_new_formal(zf_parser *parser, zf_name name, zf_ast_type *type, bool is_var, zf_span span) {
     zf_ast_formal *formal = ZF_NEW(parser->arena, zf_ast_formal);
     *formal = (zf_ast_formal){.span = span, .name = name, .type = type, .is_var = is_var};
@@ -68,6 +75,11 @@ zf_ast_formal *zf_new_formal(zf_parser *parser, zf_name name, zf_ast_type *type,
 // ---- Depth ----------------------------------------------------------------------------------------------------
 
 static uint32_t expr_depth(const zf_ast_expr *expr) { return expr ? expr->depth : 0; }
+static uint32_t exprs_depth(const zf_ast_expr *expr) {
+    uint32_t depth = 0;
+    for (; expr; expr = expr->next) depth = deeper(depth, expr->depth);
+    return depth;
+}
 static uint32_t range_depth(const zf_ast_range *range) {
     return range ? deeper(expr_depth(range->lo), expr_depth(range->hi)) : 0;
 }
@@ -80,7 +92,7 @@ static uint32_t binders_depth(const zf_ast_binder *binders) {
 }
 
 void zf_seal_type(zf_parser *parser, zf_ast_type *type) {
-    uint32_t depth = expr_depth(type->length);
+    uint32_t depth = exprs_depth(type->length);
     if (type->element) depth = deeper(depth, type->element->depth);
     for (const zf_ast_type *arg = type->args; arg; arg = arg->next) depth = deeper(depth, arg->depth);
     type->depth = depth + 1;
@@ -91,10 +103,10 @@ void zf_seal_type(zf_parser *parser, zf_ast_type *type) {
 }
 
 void zf_seal_expr(zf_parser *parser, zf_ast_expr *expr) {
-    uint32_t depth = deeper(deeper(expr_depth(expr->a), expr_depth(expr->b)), expr_depth(expr->c));
+    uint32_t depth = deeper(deeper(expr_depth(expr->a), exprs_depth(expr->b)), expr_depth(expr->c));
     depth = deeper(depth, deeper(range_depth(expr->range), binders_depth(expr->binders)));
     if (expr->type) depth = deeper(depth, expr->type->depth);
-    for (const zf_ast_expr *arg = expr->args; arg; arg = arg->next) depth = deeper(depth, arg->depth);
+    depth = deeper(depth, exprs_depth(expr->args));
     expr->depth = depth + 1;
     if (expr->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, expr->span);
@@ -104,6 +116,7 @@ void zf_seal_expr(zf_parser *parser, zf_ast_expr *expr) {
 void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt) {
     uint32_t depth = deeper(expr_depth(stmt->value), expr_depth(stmt->place));
     depth = deeper(depth, deeper(range_depth(stmt->range), binders_depth(stmt->binders)));
+    for (const zf_ast_selected *one = stmt->selected; one; one = one->next) depth = deeper(depth, one->value->depth);
     if (stmt->type) depth = deeper(depth, stmt->type->depth);
     if (stmt->body) depth = deeper(depth, stmt->body->depth);
     if (stmt->else_part) depth = deeper(depth, stmt->else_part->depth);

@@ -57,18 +57,21 @@ static const char *name_phrase(const zf_parser *parser) {
     case ARROW:
     case AS: return "a type";
     case '=':
+        if (parser->declaration == QUERY) return "a kind of results";
+        // fall through
     case '|': return parser->declaration == ALGORITHM ? "a type" : "a codec";
     default: return "a name";
     }
 }
 
-static const char *const declaration_words[] = {"import", "const", "fn", "algorithm", "codec", "table", "zf", NULL};
+static const char *const declaration_words[] = {"import", "const", "fn", "algorithm", "codec", "table", "query", "zf", NULL};
 static const char *const pattern_words[] = {"fully_parallel", "group_parallel", "non_parallel", NULL};
 static const char *const member_start[] = {"state", "fn", "a name", NULL};
-static const char *const statement_words[] = {"let",      "var",    "if",   "while",   "loop",   "for", "break",
-                                              "continue", "return", "emit", "require", "refuse", NULL};
-static const char *const expression_start[] = {"a name", "a number", "a float", "a byte", "true", "false",
-                                               "null",   "(",        "-",       "~",      "!",    NULL};
+static const char *const query_member_start[] = {"param", "input", "result", "fn", "each", NULL};
+static const char *const statement_words[] = {"let",      "var",    "if",   "while",   "loop",   "for",    "break",
+                                              "continue", "return", "emit", "require", "refuse", "select", NULL};
+static const char *const expression_start[] = {"a name", "a number", "a float", "a byte", "a string", "true", "false",
+                                               "null",   "(",        "-",       "~",      "!",        NULL};
 static const char *const literals[] = {"a name", "a number", "a float", "a byte", "true", "false", "-", NULL};
 static const char *const operators[] = {"||", "&&", "==", "!=", "<", "<=", ">",  ">=", "|", "^", "&", "<<",
                                         ">>", "+",  "-",  "*",  "/", "%",  "as", "?",  ".", "[", "(", NULL};
@@ -92,6 +95,9 @@ static void summarise(zf_parser *parser, expectation *wanted) {
         drop_all(wanted, statement_words);
         drop_all(wanted, expression_start);
         add(wanted, "a statement");
+    } else if (expects(wanted, "each")) {
+        drop_all(wanted, query_member_start);
+        add(wanted, "a member of the query");
     } else if (expects(wanted, "state")) {
         drop_all(wanted, member_start);
         add(wanted, "a member");
@@ -109,6 +115,8 @@ static void summarise(zf_parser *parser, expectation *wanted) {
     }
     if (wanted->in_statement) drop(wanted, "an assignment operator");
     if (expects(wanted, "]") && wanted->in_expression) drop_all(wanted, range_operators);
+    bool one_index = parser->declaration == FN || parser->declaration == ALGORITHM; // several are of queries
+    if (expects(wanted, "]") && wanted->in_expression && one_index) drop(wanted, ",");
     expectation all = *wanted;
     if (wanted->in_expression)
         drop_all(wanted, operators);
@@ -139,7 +147,9 @@ static const char *found_text(zf_parser *parser, const char *found) {
     if (token->kind == STRING)
         return zf_arena_printf(parser->arena, "the string %.*s%s", shown, text, length > 40 ? "...\"" : "");
     if (token->kind == CHAR) return zf_arena_printf(parser->arena, "the byte %.*s", shown, text);
-    bool reserved = token->kind != IDENT && is_word(text[0]);
+    bool of_query = token->kind == QUERY || token->kind == INPUT || token->kind == RESULT || token->kind == EACH ||
+                    token->kind == SELECT; // names elsewhere
+    bool reserved = token->kind != IDENT && !of_query && is_word(text[0]);
     return zf_arena_printf(parser->arena, "%s`%.*s%s`", reserved ? "the reserved word " : "", shown, text, rest);
 }
 
@@ -208,11 +218,12 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
     if (found->kind == '(' && before->kind == FOR) return "a loop has one name; for places, too: `for i in 0..x.len`, and x[i]";
     if (expects(wanted, "a member") && (found->kind == LET || found->kind == VAR))
         return "variables are declared in `decode { ... }`; with lanes, what lives from element to element is a `state`";
+    if (expects(wanted, "a member of the query"))
+        return found->kind == LET || found->kind == VAR ? "variables are declared in `each { ... }`"
+                                                        : meant(parser, found, query_member_start);
     if (expects(wanted, "a statement") && found->kind == ';') return "there is no empty statement";
     if (expects(wanted, "a statement") && found->kind == FN) return "functions are declared beside the members, not in a body";
     if (expects(wanted, "an expression") && found->kind == '=' && before->kind == '=') return "`==` is written without a space";
-    if (expects(wanted, "an expression") && found->kind == STRING)
-        return "text is not a value: compare a string's length and bytes, as in `s.len == 2 && s[0] == 'n'`";
     if (expects(wanted, "an expression") && found->kind == IF)
         return "a choice between two values is written `condition ? a : b`";
     if (wanted->count == 1 && strcmp(wanted->symbols[0], "a name") == 0 && found->kind != IDENT && found->kind != 0 &&

@@ -36,6 +36,7 @@ static void zf_syntax_error(const zf_span *span, zf_parser *parser, const char *
 %token LET "let" VAR "var" STATE "state" IF "if" ELSE "else" WHILE "while" LOOP "loop" FOR "for" IN "in" BREAK "break"
 %token CONTINUE "continue" RETURN "return" EMIT "emit" REQUIRE "require" REFUSE "refuse" EXTERN "extern" AS "as"
 %token NUL "null" TRUE_ "true" FALSE_ "false" ZF "zf"
+%token QUERY "query" INPUT "input" RESULT "result" EACH "each" SELECT "select" /* of names (parse.c) */
 %token FULLY "fully_parallel" GROUPP "group_parallel" NONP "non_parallel"
 %token <name> IDENT "a name"
 %token <integer> INT "a number" CHAR "a byte"
@@ -46,13 +47,17 @@ static void zf_syntax_error(const zf_span *span, zf_parser *parser, const char *
 
 %type <decl> decl
 %type <columns> columns
+%type <query_members> query_members
+%type <query_member> query_member
+%type <selection> selection
+%type <selected> selected
 %type <exprs> exprs
 %type <expr> expr lor land cmp bor bxor band shift add mul cast unary postfix primary given
 %type <op> cmpop
 %type <generics> generics generic_list
 %type <generic> generic
 %type <name> bound per
-%type <type> gdefault type type_arg ctype stype result
+%type <type> gdefault type type_arg ctype stype result result_type
 %type <types> type_args
 %type <ports> ports port_list
 %type <port> port
@@ -129,8 +134,45 @@ decl: ZF INT ';' { zf_build_version(parser, $2, @2, @$); $$ = NULL; }
   | CODEC IDENT ':' type '=' codec ';' { $$ = zf_new_decl(parser, ZF_AD_CODEC, $2, @2); $$->type = $4; $$->codec = $6; }
   | TABLE IDENT '{' columns '}' { $$ = zf_new_decl(parser, ZF_AD_TABLE, $2, @2); $$->columns = $4.first; }
   | TABLE IDENT '{' columns error '}' { $$ = NULL; yyerrok; }
+  | QUERY IDENT '(' IDENT ')' '{' query_members '}' {
+        $$ = zf_new_decl(parser, ZF_AD_QUERY, $2, @2);
+        $$->query = ZF_NEW(parser->arena, zf_ast_query);
+        *$$->query = (zf_ast_query){.table = $4, .table_span = @4, .members = $7.first, .member_lost = $7.lost};
+    }
+  | QUERY IDENT '(' IDENT ')' '{' query_members error '}' { $$ = NULL; yyerrok; }
   | error ';' { $$ = NULL; yyerrok; }
   | error '}' { $$ = NULL; yyerrok; }
+  ;
+
+query_members: %empty { EMPTY($$); $$.lost = false; }
+  | query_members query_member { $$ = $1; APPEND($$, $2); }
+  | query_members error ';' { $$ = $1; $$.lost = true; yyerrok; }
+  ;
+query_member: PARAM IDENT ':' type given ';' {
+        $$ = zf_new_query_member(parser, ZF_AQ_PARAM, $2, @2, $4, @$);
+        $$->value = $5;
+    }
+  | INPUT IDENT ':' type ';' { $$ = zf_new_query_member(parser, ZF_AQ_INPUT, $2, @2, $4, @$); }
+  | RESULT IDENT ':' result_type '=' IDENT ';' {
+        $$ = zf_new_query_member(parser, ZF_AQ_RESULT, $2, @2, $4, @$);
+        $$->word = $6;
+        $$->word_span = @6;
+    }
+  | FN IDENT '(' fparams ')' result fbody {
+        $$ = zf_new_query_member(parser, ZF_AQ_FUNC, $2, @2, NULL, @$);
+        $$->func = zf_build_func($7, $2, @2, $4.first, $6, @$);
+    }
+  | EACH block { $$ = zf_new_query_member(parser, ZF_AQ_EACH, NULL, @1, NULL, @$); $$->body = $2; }
+  ;
+
+result_type: type
+  | type '[' expr ',' exprs ']' {
+        $$ = zf_new_type(parser, ZF_AT_ARRAY, @$);
+        $$->element = $1;
+        $$->length = $3;
+        $3->next = $5.first;
+        zf_seal_type(parser, $$);
+    }
   ;
 
 columns: %empty { EMPTY($$); }
@@ -330,8 +372,15 @@ stmt: LET IDENT '=' expr ';' { $$ = zf_build_let(parser, ZF_AS_LET, $2, @2, NULL
         $$->value = $4;
         zf_seal_stmt(parser, $$);
     }
+  | SELECT selection ';' { $$ = zf_new_stmt(parser, ZF_AS_SELECT, @$); $$->selected = $2.first; zf_seal_stmt(parser, $$); }
   | REQUIRE expr ';' { $$ = zf_build_value_stmt(parser, ZF_AS_REQUIRE, $2, @$); }
   | REFUSE STRING ';' { $$ = zf_new_stmt(parser, ZF_AS_REFUSE, @$); $$->text = $2 ? $2 : ""; zf_seal_stmt(parser, $$); }
+  ;
+selection: selected { START($$, $1); } | selection ',' selected { $$ = $1; APPEND($$, $3); } ;
+selected: IDENT '=' expr {
+        $$ = ZF_NEW(parser->arena, zf_ast_selected);
+        *$$ = (zf_ast_selected){.span = @$, .name = $1, .name_span = @1, .value = $3};
+    }
   ;
 ifstmt: IF expr block { $$ = zf_build_if(parser, $2, $3, NULL, @$); }
   | IF expr block ELSE block {
@@ -414,10 +463,10 @@ postfix: primary
         $$->name_span = @3;
         zf_seal_expr(parser, $$);
     }
-  | postfix '[' expr ']' {
+  | postfix '[' exprs ']' {
         $$ = zf_new_expr(parser, ZF_AE_INDEX, @$);
         $$->a = $1;
-        $$->b = $3;
+        $$->b = $3.first;
         zf_seal_expr(parser, $$);
     }
   | postfix '[' range ']' {
@@ -448,6 +497,7 @@ primary: IDENT { $$ = zf_new_expr(parser, ZF_AE_NAME, @$); $$->name = $1; }
   | TRUE_ { $$ = zf_new_expr(parser, ZF_AE_TRUE, @$); }
   | FALSE_ { $$ = zf_new_expr(parser, ZF_AE_FALSE, @$); }
   | NUL { $$ = zf_new_expr(parser, ZF_AE_NULL, @$); }
+  | STRING { $$ = zf_new_expr(parser, ZF_AE_TEXT, @$); $$->text = $1 ? $1 : ""; }
   | '(' expr ')' { $$ = zf_new_expr(parser, ZF_AE_PAREN, @$); $$->a = $2; zf_seal_expr(parser, $$); }
   ;
 

@@ -161,6 +161,27 @@ interp_status interp_decode_stored(interp *in, const zf_column *column, const in
 /// Where chunk `chunk` of a stream that was encoded starts.
 const uint64_t *interp_stream_chunks(const interp_stream *stream, uint64_t *count);
 
+// ---- Queries --------------------------------------------------------------------------------------------------
+
+/// The rows that a query runs over.
+typedef struct interp_query_call {
+    const zf_query *query;
+    const interp_stream *const *streams; ///< by slot: inputs, then columns of `rows` elements each
+    const uint64_t *params;              ///< by slot
+    uint64_t first_row, rows;            ///< `first_row` is a multiple of 1,024
+} interp_query_call;
+
+/// A result: elements and which of them rows gave a value, or, of `mask` and `select`, a stream.
+typedef struct interp_answer {
+    uint64_t count;
+    const uint64_t *bits;
+    const uint8_t *touched;
+    const interp_stream *rows;
+} interp_answer;
+
+/// Runs a query; `answers` has room for all of its results. INTERP_VIOLATION: of the first row that violates a check.
+interp_status interp_query(interp *in, const interp_query_call *call, interp_answer *answers, interp_report *report);
+
 /// "V06 at 12 of values.counts (file.zf:3:5): require".
 void interp_violation_text(const interp_violation *violation, zf_text *out);
 

@@ -140,6 +140,7 @@ static uint64_t local_bits(interp_env *env, const zf_local *local) {
     case ZF_L_DOMAIN_J: return env->j;
     case ZF_L_LANE: return env->lane;
     case ZF_L_CHUNK: return env->chunk;
+    case ZF_L_ROW: return interp_query_row(env);
     default: return interp_env_slot(env, local)->value.bits;
     }
 }
@@ -150,7 +151,8 @@ static interp_value eval_local(interp_env *env, const zf_local *local) {
     case ZF_L_DOMAIN_G:
     case ZF_L_DOMAIN_J:
     case ZF_L_LANE:
-    case ZF_L_CHUNK: return of_bits(local_bits(env, local));
+    case ZF_L_CHUNK:
+    case ZF_L_ROW: return of_bits(local_bits(env, local));
     case ZF_L_ARRAY:
     case ZF_L_GROWING: {
         interp_slot *slot = interp_env_slot(env, local);

@@ -239,6 +239,8 @@ static interp_flow exec_one(interp_env *env, const zf_stmt *stmt) {
     case ZF_S_APPEND: append(env, stmt); return FLOW_ON;
     case ZF_S_REVERSE: interp_stream_reverse(target_of(env, stmt), target_start(env, stmt)); return FLOW_ON;
     case ZF_S_SORT: interp_stream_sort(target_of(env, stmt)); return FLOW_ON;
+    case ZF_S_RESULT: interp_exec_result(env, stmt); return FLOW_ON;
+    case ZF_S_SELECT: interp_exec_select(env, stmt); return FLOW_ON;
     case ZF_S_CODE_LENGTHS: set_code_lengths(env, stmt); return FLOW_ON;
     }
     interp_stop(env->in, INTERP_MISUSE, "an unknown statement");

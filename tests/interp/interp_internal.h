@@ -166,7 +166,8 @@ typedef struct interp_env {
     const zf_reduce *emit; ///< the emit region being run
     uint64_t emit_serial;
     interp_memo *memos;
-    interp_value result; ///< of RETURN
+    interp_value result;           ///< of RETURN
+    struct interp_querying *query; ///< of a query; NULL
 } interp_env;
 
 _Noreturn void interp_env_violate(interp_env *env, unsigned number, zf_span span, const char *what);
@@ -191,6 +192,9 @@ void interp_memo_extend(interp_env *env, interp_memo *memo, const zf_expr *expr,
 interp_flow interp_exec(interp_env *env, const zf_stmt *stmts); // interp_exec.c
 interp_value interp_run_body(interp_env *env, const zf_body *body);
 void interp_exec_emit_region(interp_env *env, const zf_stmt *stmt); // interp_emit.c
+void interp_exec_result(interp_env *env, const zf_stmt *stmt);      // interp_query.c
+void interp_exec_select(interp_env *env, const zf_stmt *stmt);
+uint64_t interp_query_row(const interp_env *env);
 
 // ---- Nodes of a block ----
 

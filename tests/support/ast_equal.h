@@ -18,6 +18,7 @@
 static inline bool equal_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
 static inline bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b);
+static inline bool equal_exprs(const zf_ast_expr *a, const zf_ast_expr *b) { EQUAL_LISTS(a, b, equal_expr); }
 
 // ---- Types ----------------------------------------------------------------------------------------------------
 
@@ -26,7 +27,7 @@ static inline bool equal_types(const zf_ast_type *a, const zf_ast_type *b) { EQU
 static inline bool equal_type(const zf_ast_type *a, const zf_ast_type *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && a->number == b->number && equal_types(a->args, b->args) &&
-           equal_type(a->element, b->element) && equal_expr(a->length, b->length);
+           equal_type(a->element, b->element) && equal_exprs(a->length, b->length);
 }
 
 // ---- Expressions ----------------------------------------------------------------------------------------------
@@ -40,13 +41,12 @@ static inline bool equal_binder(const zf_ast_binder *a, const zf_ast_binder *b) 
     return equal_text(a->name, b->name) && equal_range(&a->range, &b->range);
 }
 static inline bool equal_binders(const zf_ast_binder *a, const zf_ast_binder *b) { EQUAL_LISTS(a, b, equal_binder); }
-static inline bool equal_exprs(const zf_ast_expr *a, const zf_ast_expr *b) { EQUAL_LISTS(a, b, equal_expr); }
 
 static inline bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && a->integer == b->integer &&
-           memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->op == b->op && equal_expr(a->a, b->a) &&
-           equal_expr(a->b, b->b) && equal_expr(a->c, b->c) && equal_exprs(a->args, b->args) &&
+           memcmp(&a->real, &b->real, sizeof a->real) == 0 && equal_text(a->text, b->text) && a->op == b->op &&
+           equal_expr(a->a, b->a) && equal_exprs(a->b, b->b) && equal_expr(a->c, b->c) && equal_exprs(a->args, b->args) &&
            equal_binders(a->binders, b->binders) && equal_range(a->range, b->range) && equal_type(a->type, b->type);
 }
 
@@ -57,12 +57,16 @@ static inline bool equal_stmts(const zf_ast_stmt *a, const zf_ast_stmt *b) { EQU
 static inline bool equal_block(const zf_ast_block *a, const zf_ast_block *b) {
     return a && b ? equal_stmts(a->stmts, b->stmts) : a == b;
 }
+static inline bool equal_selected(const zf_ast_selected *a, const zf_ast_selected *b) {
+    return equal_text(a->name, b->name) && equal_expr(a->value, b->value);
+}
+static inline bool equal_selection(const zf_ast_selected *a, const zf_ast_selected *b) { EQUAL_LISTS(a, b, equal_selected); }
 static inline bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
            equal_expr(a->place, b->place) && a->has_op == b->has_op && a->op == b->op && equal_range(a->range, b->range) &&
            equal_block(a->body, b->body) && equal_stmt(a->else_part, b->else_part) && equal_binders(a->binders, b->binders) &&
-           equal_text(a->text, b->text);
+           equal_selection(a->selected, b->selected) && equal_text(a->text, b->text);
 }
 
 // ---- Declarations ---------------------------------------------------------------------------------------------
@@ -107,6 +111,19 @@ static inline bool equal_algorithm(const zf_ast_algorithm *a, const zf_ast_algor
            a->pattern == b->pattern && equal_options(a->options, b->options) && equal_members(a->members, b->members);
 }
 
+static inline bool equal_query_member(const zf_ast_query_member *a, const zf_ast_query_member *b) {
+    return a->kind == b->kind && equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
+           equal_text(a->word, b->word) && equal_func(a->func, b->func) && equal_block(a->body, b->body);
+}
+static inline bool equal_query_members(const zf_ast_query_member *a, const zf_ast_query_member *b) {
+    EQUAL_LISTS(a, b, equal_query_member);
+}
+
+static inline bool equal_query(const zf_ast_query *a, const zf_ast_query *b) {
+    if (!a || !b) return a == b;
+    return equal_text(a->table, b->table) && equal_query_members(a->members, b->members);
+}
+
 static inline bool equal_codec(const zf_ast_codec *a, const zf_ast_codec *b);
 static inline bool equal_codec_arg(const zf_ast_codec_arg *a, const zf_ast_codec_arg *b) {
     return equal_text(a->label, b->label) && equal_type(a->type, b->type) && equal_codec(a->value, b->value);
@@ -129,7 +146,7 @@ static inline bool equal_decl(const zf_ast_decl *a, const zf_ast_decl *b) {
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_text(a->text, b->text) && equal_type(a->type, b->type) &&
            equal_expr(a->value, b->value) && equal_exprs(a->elements, b->elements) && equal_func(a->func, b->func) &&
            equal_algorithm(a->algorithm, b->algorithm) && equal_codec(a->codec, b->codec) &&
-           equal_columns(a->columns, b->columns);
+           equal_columns(a->columns, b->columns) && equal_query(a->query, b->query);
 }
 static inline bool equal_decls(const zf_ast_decl *a, const zf_ast_decl *b) { EQUAL_LISTS(a, b, equal_decl); }
 

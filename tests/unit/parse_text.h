@@ -90,7 +90,8 @@ static inline int for_each_zf_file(const char *directory, void (*visit)(const ch
 
 /// The library, and larger drafts where they are.
 static inline int for_each_library_file(void (*visit)(const char *path, const char *text, size_t length)) {
-    return for_each_zf_file(ZF_SOURCE_DIR "/dsl/std", visit) + for_each_zf_file(ZF_SOURCE_DIR "/tests/lang/ok/drafts", visit);
+    return for_each_zf_file(ZF_SOURCE_DIR "/dsl/std", visit) + for_each_zf_file(ZF_SOURCE_DIR "/tests/lang/ok/drafts", visit) +
+           for_each_zf_file(ZF_SOURCE_DIR "/tests/lang/ok/queries", visit);
 }
 
 #endif

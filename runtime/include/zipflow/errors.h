@@ -110,6 +110,14 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_BLOCK_CURSOR = 520,
     /// `per column` is reserved
     ZF_ERROR_PROGRAM_PER_COLUMN = 521,
+    /// a query without `each`, or with two; a result named twice in a `select`, or not at all
+    ZF_ERROR_PROGRAM_QUERY_MEMBER = 530,
+    /// a result of a kind that does not exist, or that its type cannot have
+    ZF_ERROR_PROGRAM_RESULT_KIND = 531,
+    /// a statement that is not the one of its result's kind
+    ZF_ERROR_PROGRAM_RESULT_STATEMENT = 532,
+    /// a result that is read
+    ZF_ERROR_PROGRAM_RESULT_READ = 533,
     /// a write to a block-wide stream in `chunks`
     ZF_ERROR_PROGRAM_BLOCK_WIDE_WRITE = 603,
     /// a stream or param that encode never writes
@@ -272,6 +280,8 @@ typedef enum zf_error_code {
     ZF_ERROR_V26 = 1326,
     /// lists whose ends do not fit each other or their values
     ZF_ERROR_V27 = 1327,
+    /// a second row that sets an element of a query's result
+    ZF_ERROR_V28 = 1328,
     /// no module and no compiler with code for the decode
     ZF_ERROR_NO_CODE = 1401,
     /// seek points at an interval that the code does not support

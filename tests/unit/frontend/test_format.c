@@ -68,6 +68,7 @@ static void insert_comments(const char *path, const char *text, size_t length) {
     parsed p = parse_bytes(text, length);
     char *copy = malloc(length + 16);
     for (const zf_ast_decl *decl = p.unit ? p.unit->decls : NULL; copy && decl; decl = decl->next) {
+        if (decl->kind == ZF_AD_TABLE) continue; // a comment before a column's `;` moves behind it, and ends a section there
         const char *from = text + decl->span.begin;
         size_t size = decl->span.end - decl->span.begin;
         // Every place of small declarations, some of large ones.
@@ -264,6 +265,81 @@ static void test_wrapping(void) {
                  "}\n");
 }
 
+static void test_queries(void) {
+    check_layout("query  q ( t ){param p:u8;param x:f64=1.5 ; input i:u8[ ];result r:i64[p+1,25 , 2]=sum;result s:u8=select;"
+                 "fn f(a)=2*a;each{r[ a-1,b,0 ]+=f( c );select s=d as u8;}}",
+                 "query q(t) {\n"
+                 "    param p: u8;\n"
+                 "    param x: f64 = 1.5;\n"
+                 "    input i: u8[];\n"
+                 "    result r: i64[p + 1, 25, 2] = sum;\n"
+                 "    result s: u8 = select;\n"
+                 "    fn f(a) = 2 * a;\n"
+                 "    each {\n"
+                 "        r[a - 1, b, 0] += f(c);\n"
+                 "        select s = d as u8;\n"
+                 "    }\n"
+                 "}\n");
+    check_layout("query q(t){}query r(t){each{}}query s(t){each{if a==\"x\\\"\\n\"{select b=1,c=d;}}}",
+                 "query q(t) {}\n"
+                 "query r(t) {\n"
+                 "    each {}\n"
+                 "}\n"
+                 "query s(t) {\n"
+                 "    each { if a == \"x\\\"\\n\" { select b = 1, c = d; } }\n"
+                 "}\n");
+    // Words of queries are names of columns, params and functions.
+    check_layout("table select{query:u8=a;input:u8=a;result:u8=a;each:u8=a;}fn query(input,result)=input+result;"
+                 "query each(select){param select:u8;each{let query=input+result;}}",
+                 "table select {\n"
+                 "    query:  u8 = a;\n"
+                 "    input:  u8 = a;\n"
+                 "    result: u8 = a;\n"
+                 "    each:   u8 = a;\n"
+                 "}\n"
+                 "fn query(input, result) = input + result;\n"
+                 "query each(select) {\n"
+                 "    param select: u8;\n"
+                 "    each { let query = input + result; }\n"
+                 "}\n");
+    check_layout(
+        "query q(t) { result r: i64[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + 1, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + 1, "
+        "ccccccccccccccccccccc] = sum; each {"
+        " select aaaaaaaaaaaaaaaaaaaaaaaaaaa = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, b = bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;"
+        " r[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, "
+        "cccccccccccccccccccccccc] += 1; } }",
+        "query q(t) {\n"
+        "    result r: i64[\n"
+        "        aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + 1, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + 1, ccccccccccccccccccccc\n"
+        "    ] = sum;\n"
+        "    each {\n"
+        "        select aaaaaaaaaaaaaaaaaaaaaaaaaaa = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n"
+        "            b = bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;\n"
+        "        r[\n"
+        "            aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n"
+        "            bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,\n"
+        "            cccccccccccccccccccccccc\n"
+        "        ] += 1;\n"
+        "    }\n"
+        "}\n");
+    check_layout("query q(t) { // opens\n\n\n  // a param\n param p: u8; // of p\n  // last\n each { // rows\n select a = 1, "
+                 "// one\n // two\n b = 2; // both\n r[a, // index\n b] += 1; } // end\n } // of q",
+                 "query q(t) { // opens\n"
+                 "    // a param\n"
+                 "    param p: u8; // of p\n"
+                 "    // last\n"
+                 "    each { // rows\n"
+                 "        select a = 1, // one\n"
+                 "            // two\n"
+                 "            b = 2; // both\n"
+                 "        r[\n"
+                 "            a, // index\n"
+                 "            b\n"
+                 "        ] += 1;\n"
+                 "    } // end\n"
+                 "}     // of q\n");
+}
+
 // Every part of a tree counts for equality: the property above is worth no more than that.
 static void test_equality(void) {
     static const char *const texts[] = {
@@ -402,6 +478,35 @@ static void test_equality(void) {
         "algorithm f() -> u8[] fully_parallel { state a: u8 = 1; }",
         "algorithm f() -> u8[] fully_parallel { fn a() = 1; }",
         "algorithm f() -> u8[] fully_parallel { fn a() = 2; }",
+        "fn f() = \"a\";",
+        "fn f() = \"b\";",
+        "fn f() = a[b, b];",
+        "fn f() = a[b, c];",
+        "query f(t) { }",
+        "query g(t) { }",
+        "query f(u) { }",
+        "query f(t) { param a: u8; }",
+        "query f(t) { param b: u8; }",
+        "query f(t) { param a: u16; }",
+        "query f(t) { param a: u8 = 1; }",
+        "query f(t) { param a: u8 = 2; }",
+        "query f(t) { input a: u8; }",
+        "query f(t) { input a: u8[]; }",
+        "query f(t) { result a: u8 = b; }",
+        "query f(t) { result a: u8 = c; }",
+        "query f(t) { result a: u8[1] = b; }",
+        "query f(t) { result a: u8[1, 1] = b; }",
+        "query f(t) { result a: u8[1, 2] = b; }",
+        "query f(t) { result a: u8[1, 1, 1] = b; }",
+        "query f(t) { fn a() = 1; }",
+        "query f(t) { fn a() = 2; }",
+        "query f(t) { each { } }",
+        "query f(t) { each { a(); } }",
+        "query f(t) { each { } each { } }",
+        "query f(t) { each { select a = 1; } }",
+        "query f(t) { each { select b = 1; } }",
+        "query f(t) { each { select a = 2; } }",
+        "query f(t) { each { select a = 1, b = 1; } }",
         "fn f() = 1; fn f() = 1;",
     };
     enum { COUNT = sizeof texts / sizeof *texts };
@@ -482,6 +587,7 @@ static void test_comments(void) {
 int main(void) {
     test_looks();
     test_wrapping();
+    test_queries();
     test_equality();
     test_comments();
     CHECK(for_each_library_file(check_file) >= 5, "the library was not found");

@@ -177,6 +177,75 @@ static void test_statements(void) {
                "    refuse \"no\"\n");
 }
 
+static void test_queries(void) {
+    check_tree("query q(t) { param p: u8 = 3; param x: f64; input i: bool[]; result r: i64[p, 25] = sum; result s: u8 = select;"
+               "  fn f(a) = a; each { r[a, b[c]] += f(1); if a == \"x\\n\" { select s = a, each = row; } } }",
+               "unit, version 1\n"
+               "  query q\n"
+               "    of t\n"
+               "    param p\n"
+               "      type u8\n"
+               "      value: int 3\n"
+               "    param x\n"
+               "      type f64\n"
+               "    input i\n"
+               "      type bool[]\n"
+               "    result r sum\n"
+               "      type i64[..]\n"
+               "        length: name p\n"
+               "        length: int 25\n"
+               "    result s select\n"
+               "      type u8\n"
+               "    fn f\n"
+               "      formal a\n"
+               "      value: name a\n"
+               "    each\n"
+               "      assign +=\n"
+               "        place: index\n"
+               "          a: name r\n"
+               "          b: name a\n"
+               "          b: index\n"
+               "            a: name b\n"
+               "            b: name c\n"
+               "        value: call\n"
+               "          a: name f\n"
+               "          argument: int 1\n"
+               "      if\n"
+               "        value: binary ==\n"
+               "          a: name a\n"
+               "          b: text \"x\\n\"\n"
+               "        select\n"
+               "          s: name a\n"
+               "          each: name row\n");
+    // A word of queries is one at the start of a declaration, a member or a statement only.
+    check_tree("table result { query: u8 = a; each: u8 = b; } fn select(input) { input(); }"
+               "query query(result) { param each: u8; each { result = input; each += select; } }",
+               "unit, version 1\n"
+               "  table result\n"
+               "    column query\n"
+               "      type u8\n"
+               "      codec: codec a\n"
+               "    column each\n"
+               "      type u8\n"
+               "      codec: codec b\n"
+               "  fn select\n"
+               "    formal input\n"
+               "    do\n"
+               "      value: call\n"
+               "        a: name input\n"
+               "  query query\n"
+               "    of result\n"
+               "    param each\n"
+               "      type u8\n"
+               "    each\n"
+               "      assign\n"
+               "        place: name result\n"
+               "        value: name input\n"
+               "      assign +=\n"
+               "        place: name each\n"
+               "        value: name select\n");
+}
+
 static void test_codecs(void) {
     check_tree("codec c: i64 = a | b(c, d: 5, e: u16?[] = g | h, i: -3, j: true) | k(); table t { x: date32 = a; }",
                "unit, version 1\n"
@@ -240,6 +309,16 @@ static void test_messages(void) {
                                              "     1 | fn f() = a < b < c;\n"
                                              "       |                ^\n"
                                              "       = hint: comparisons do not chain: write `a < b && b < c`\n");
+    check_diagnostics("const a: u8 = 1\nquery q(t) { each { } }",
+                      "t.zf:1:16: error[ZF0110]: expected `;` after the expression, found `query`\n"
+                      "     1 | const a: u8 = 1\n"
+                      "       |                ^\n"
+                      "       = hint: a `;` is missing at the end of this line\n");
+    check_diagnostics("query q(t) { reslt r: i64 = sum; each { } }",
+                      "t.zf:1:14: error[ZF0110]: expected `}` or a member of the query, found `reslt`\n"
+                      "     1 | query q(t) { reslt r: i64 = sum; each { } }\n"
+                      "       |              ^^^^^\n"
+                      "       = hint: did you mean `result`?\n");
     check_diagnostics("fn f() { retrun a; }", "t.zf:1:17: error[ZF0110]: expected `;` or `=`, found `a`\n"
                                               "     1 | fn f() { retrun a; }\n"
                                               "       |                 ^\n"
@@ -274,6 +353,14 @@ static void test_recovery(void) {
         {"fn a() = x[; fn b() = y(; fn c() = 1;", 2, 1},
         {"zf 1; zf 1; fn a() = 1;", 1, 1},
         {"zf; fn a() = 1;", 1, 1},
+        {"query a(t) { param b u8; result c: = sum; each { } } fn b() = 1;", 2, 2},
+        {"query a(t) { reslt b: i64 = sum; each { c d; e(); } }", 2, 1},
+        {"query a(t { each { } } query b(t) { each { } }", 1, 1},
+        {"query a(t) { each { select; select b = ; } fn b() = 1; }", 2, 1},
+        {"query a(t) {\nquery b(t) { each { } }", 1, 1},
+        {"query a(t) { each {\nquery b(t) { each { } }", 1, 2},
+        {"const a: u8 = 1\nquery b(t) { each { } }", 1, 1},
+        {"fn a() { query\nb(t); }", 1, 1},
         {"{ { } fn a() = 1;", 1, 0},
         {"{ } fn a() = 1;", 1, 1},
     };
@@ -338,6 +425,9 @@ static void test_depth(void) {
         {"fn f() = ", "a[", "1", "..]", ";", L - 1},
         {"fn f() = ", "a(k in 0..1:", "1", ")", ";", L - 1},
         {"fn f() = 1", " as u8", "", "", ";", (L - 1)},
+        {"fn f() = a[0, ", "(", "1", ")", "];", L - 2},
+        {"query q(t) { result r: u8[1, ", "(", "1", ")", "] = sum; }", L - 2},
+        {"query q(t) { each { select a = 1, b = ", "(", "1", ")", "; } }", L - 2},
         {"fn f() {", "loop {", "", "}", "}", L},
         {"fn f() {", "if a {} else ", "{}", "", "}", 0},
         {"const a: u8", "?", "", "", " = 1;", L - 1},
@@ -362,6 +452,12 @@ static void test_depth(void) {
     check_depth(&list, 100000, false);
     static const nested stmts = {"fn f() {", "a();", "", "", "}", 0};
     check_depth(&stmts, 100000, false);
+    static const nested indices = {"fn f() = a[", "1,", "1", "", "];", 0};
+    check_depth(&indices, 100000, false);
+    static const nested selects = {"query q(t) { each { select ", "a=1,", "a=1", "", "; } }", 0};
+    check_depth(&selects, 100000, false);
+    static const nested members = {"query q(t) {", "param a: u8;", "", "", "}", 0};
+    check_depth(&members, 100000, false);
     static const nested alts = {"codec a: u8 = ", "b|", "b", "", ";", 0};
     check_depth(&alts, 100000, false);
 }
@@ -435,6 +531,7 @@ int main(void) {
     test_trees();
     test_statements();
     test_codecs();
+    test_queries();
     test_messages();
     test_recovery();
     test_depth();
