@@ -1,7 +1,10 @@
 #include "zfc/output.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "runtime/base/error_codes.h"
 #include "zfc/driver_codes.h"
@@ -99,6 +102,21 @@ void zf_allow_many_files(void) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit); // where it is refused, a table of many columns tells when files run out
+}
+
+zf_status zf_output_directory(const char *directory, bool *made, zf_error *error) {
+    sigset_t before;
+    zf_signals_pause(&before);
+    *made = mkdir(directory, 0777) == 0;
+    int number = errno;
+    if (*made) zf_signals_remove_directory(directory);
+    zf_signals_resume(&before);
+    if (*made) return ZF_OK;
+    struct stat existing;
+    if (number == EEXIST && stat(directory, &existing) == 0 && !S_ISDIR(existing.st_mode))
+        return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "%s is a file: -o names a directory", directory);
+    if (number == EEXIST) return ZF_OK;
+    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", directory, strerror(number));
 }
 
 zf_status zf_write_file(const char *path, const void *bytes, size_t length, bool overwrite, zf_error *error) {

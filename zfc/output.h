@@ -34,6 +34,10 @@ void zf_outputs_free(zf_outputs *outputs);
 /// Raises the limit of open files as far as the system allows: a file of a group holds two descriptors until it is parked.
 void zf_allow_many_files(void);
 
+/// Makes the directory of outputs if there is none. *made: it was made, and until zf_signals_remove_directory(NULL) a signal
+/// removes it if it is empty.
+zf_status zf_output_directory(const char *directory, bool *made, zf_error *error);
+
 /// Writes a whole file.
 zf_status zf_write_file(const char *path, const void *bytes, size_t length, bool overwrite, zf_error *error);
 

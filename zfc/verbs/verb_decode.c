@@ -1,8 +1,6 @@
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "measure/measure_decoded.h"
@@ -299,19 +297,8 @@ int zf_run_decode(zf_arguments *arguments) {
         if (!selected) status = error.status;
         j.columns = selected;
     }
-    sigset_t before;
-    zf_signals_pause(&before);
-    bool made = status == ZF_OK && mkdir(j.directory, 0777) == 0;
-    int number = errno;
-    if (made) zf_signals_remove_directory(j.directory);
-    zf_signals_resume(&before);
-    struct stat existing;
-    if (status == ZF_OK && !made && number == EEXIST && stat(j.directory, &existing) == 0 && !S_ISDIR(existing.st_mode)) {
-        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "%s is a file: -o names a directory", j.directory);
-    }
-    if (status == ZF_OK && !made && number != EEXIST) {
-        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(number));
-    }
+    bool made = false;
+    if (status == ZF_OK) status = zf_output_directory(j.directory, &made, &error);
     if (status == ZF_OK)
         status = zf_before_columns(j.context, j.container, j.columns, j.count, j.device, &options, &j.before, &error);
     if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
