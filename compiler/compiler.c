@@ -12,6 +12,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/codegen_encode.h"
+#include "codegen/codegen_query.h"
 #include "compiler/compile_sized.h"
 #include "compiler/decoder/decoder_cache.h"
 #include "runtime/base/cache.h"
@@ -37,7 +38,7 @@ static void add_symbol(void *user, const zf_device_symbol *symbol) {
 
 /// Lists the functions that generated code may call. The caller frees `s->table`.
 static zf_status list_symbols(const zf_context *context, symbols *s, zf_error *error) {
-    size_t own = zf_codegen_encode_symbols(NULL);
+    size_t own = zf_codegen_encode_symbols(NULL) + zf_codegen_query_symbols(NULL);
     *s = (symbols){.count = own};
     zf_context_each_symbol(context, add_symbol, s);
     while (s->count > s->room) { // again where another thread has added a device meanwhile
@@ -46,6 +47,7 @@ static zf_status list_symbols(const zf_context *context, symbols *s, zf_error *e
         s->table = calloc(s->room, sizeof(*s->table));
         if (s->table == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
         s->count = zf_codegen_encode_symbols(s->table);
+        s->count += zf_codegen_query_symbols(s->table + s->count);
         zf_context_each_symbol(context, add_symbol, s);
     }
     return ZF_OK;

@@ -67,13 +67,18 @@ zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
     return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
 }
 
-zf_status zf_json_print(const json_t *report, zf_error *error) {
+static zf_status print_json(const json_t *report, size_t digits, zf_error *error) {
     if (!report)
         return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
-    if (json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF && fflush(stdout) == 0)
+    if (json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) == 0 && putchar('\n') != EOF &&
+        fflush(stdout) == 0)
         return ZF_OK;
     return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the report cannot be written");
 }
+
+zf_status zf_json_print(const json_t *report, zf_error *error) { return print_json(report, 9, error); }
+
+zf_status zf_json_print_exact(const json_t *report, zf_error *error) { return print_json(report, 17, error); }
 
 int zf_report_exists(const char *verb, const char *path) {
     zf_error error;

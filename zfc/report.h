@@ -44,5 +44,7 @@ const char *zf_rows_text(uint64_t rows, char out[32]);
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error);
 /// Prints a report to standard output. NULL is a report that could not be made: an error.
 zf_status zf_json_print(const json_t *report, zf_error *error);
+/// The same with every bit of floats.
+zf_status zf_json_print_exact(const json_t *report, zf_error *error);
 
 #endif

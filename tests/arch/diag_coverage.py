@@ -63,7 +63,7 @@ def main():
     codes = codes_of((root / "frontend/diag/diag_codes.def").read_text())
     assert len(codes) > 50, "hardly any codes were seen"
     programs = read(root.glob("tests/lang/**/*.zf"))
-    sources = read([*root.glob("tests/unit/*/*.c"), *root.glob("tests/cli/*.py")])
+    sources = read([*root.glob("tests/unit/*/*.c"), *root.glob("tests/cli/**/*.py")])
     found = list(complaints(codes, covered(codes, programs, sources), UNREACHABLE))
     print("\n".join(found) or f"{len(codes)} codes, {len(UNREACHABLE)} of them out of reach")
     return 1 if found else 0

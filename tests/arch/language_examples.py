@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = {"docs/language.md": 15, "docs/types.md": 1}  # and how many examples each has at least
+PAGES = {"docs/language.md": 15, "docs/types.md": 1, "docs/queries.md": 2}  # and how many examples each has at least
 ROWS = 9000
 # Data that the example with this algorithm must encode, and the most part of the plain size: words alone do not show that it
 # works.

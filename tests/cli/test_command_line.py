@@ -42,7 +42,8 @@ class Case(zfc_case.Case):
         self.file("chunks.sizes", "3 3\n")
         chunked = self.file("chunked.zf", "algorithm kept(src: u8[] per chunk) -> u8[] non_parallel(chunk = 9) {\n"
                             "    decode { for v in src { emit v; } }\n    encode extern \"kept\";\n}\ntable t { a: u8 = kept; }\n")
-        return {"wrap": ["-f", "-c", chunked, "-o", self.dir / "w.zfd", f"a={chunks}"], "check": [self.program], "fmt": [self.program], "explain": [self.program], "encode": ["-f", "-c", self.program, "-o", self.dir / "x.zfd", self.text],
+        asked = self.file("query.zf", "table t { a: i32 = bitpack; }\nquery q(t) { result r: i64 = sum; each { r += a; } }\n")
+        return {"query": [asked, self.container], "wrap": ["-f", "-c", chunked, "-o", self.dir / "w.zfd", f"a={chunks}"], "check": [self.program], "fmt": [self.program], "explain": [self.program], "encode": ["-f", "-c", self.program, "-o", self.dir / "x.zfd", self.text],
                 "compile": ["-f", "-o", self.dir / "x.zfm", "--target", "host", self.program], "decode": ["-f", "-o", out, self.container], "verify": [self.container], "pipeline": [self.container],
                 "bench": ["--bytes", "1", "--repeats", "5", "--device", "cpu", self.container], "tune": ["--device", "cpu", self.container], "inspect": [self.container], "devices": [],
                 "completion": ["bash"], "manual": []}[verb]
@@ -120,7 +121,7 @@ class Useless(Case):
         for words, says in [
                 (["fmt", "-q", program], "--quiet goes with --in-place"), (["inspect", "--program", "--json", container], "--program goes without --json"),
                 (["inspect", "--program", "--columns", "a", container], "--program goes without --columns"), (["inspect", "-v", "--program", container], "--program goes without --verbose"),
-                (["pipeline", "-f", container], "--force goes with --trace or --svg"), (["tune", "-f", container], "--force goes with --output"),
+                (["pipeline", "-f", container], "--force goes with --trace or --svg"), (["tune", "-f", container], "--force goes with --output"), (["query", "-f", program, container], "--force goes with --output"),
                 (["compile", "--target", "nvptx", "--cpu", "x86-64-v2", "-o", self.dir / "x", program], "--cpu is for native code"),
                 *(([verb, "--module", module, *option, *more, container], f"--module goes without {option[0]}") for verb, more in
                   [("decode", ["-o", out]), ("verify", []), ("pipeline", []), ("bench", [])] for option in (["--untuned"], ["--shaping-tuples", "9"], ["--chunk-threads", "1"]) if verb != "verify" or option != ["--chunk-threads", "1"]),

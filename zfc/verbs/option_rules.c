@@ -12,6 +12,7 @@ static const struct rule {
     {"fmt", "quiet", {"in-place"}, {0}, "the program is printed otherwise"},
     {"pipeline", "force", {"trace", "svg"}, {0}, "nothing else is written"},
     {"tune", "force", {"output"}, {0}, "nothing else is written"},
+    {"query", "force", {"output"}, {0}, "nothing else is written"},
     {"inspect", "program", {0}, {"json", "columns", "verbose", "programs", "html"}, "the program is text, of all columns"},
     {"inspect", "html", {0}, {"json", "verbose"}, "the page has all of it"},
     {"bench", "general", {0}, {"shaping-tuples"}, "no tuple gets code of its own"},

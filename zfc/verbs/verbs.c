@@ -140,6 +140,10 @@ static const zf_option
          "programs that the file may bring: any, or only those of the library; others are refused before they are compiled "
          "(default: all)"},
     known = {"tuned", 0, "FILE", NULL, "start searches at the results in this file, too"},
+    param = {"param", 0, "NAME=VALUE", NULL, "set a param of the query; once for each param"},
+    input = {"input", 0, "NAME=FILE", NULL,
+             "take an input of the query from a file of its elements, little-endian; bools are a bitmap; once for each input"},
+    query_output = {"output", 'o', "DIR", NULL, "write each result to a file"},
     no_cache = {"no-cache", 0, NULL, NULL, "do not read or write the cache of compiled kernels and measured rates"};
 
 const zf_verb zf_verbs[] = {
@@ -278,6 +282,19 @@ const zf_verb zf_verbs[] = {
      zf_run_verify,
      {&columns, &device, &module, &programs, &tuples, &tuned, &untuned, &repeat, &threads, &json, &quiet, &verbose,
       &compile_budget, &time_passes, &no_cache, NULL}},
+    {"query",
+     "FILE[:QUERY] IN.zfd",
+     "run a query over the rows of a table",
+     "Takes a query of the program (docs/queries.md); the name may be omitted if the program has one query. The "
+     "columns "
+     "that it reads are looked up in the container by their names, and must have the types of the program's table. The container "
+     "brings their codecs. Rows are decoded and run on the CPU. It prints values, elements that a row gave a value, and up to "
+     "1,000 of the rows that were selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes "
+     "them, which may be an input of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
+     2,
+     2,
+     zf_run_query,
+     {&param, &input, &rows, &query_output, &programs, &force, &threads, &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
     {"pipeline",
      "IN.zfd...",
      "read, copy and decode columns of several containers, overlapped",

@@ -78,6 +78,7 @@ int zf_run_wrap(zf_arguments *arguments);
 int zf_run_compile(zf_arguments *arguments);
 int zf_run_decode(zf_arguments *arguments);
 int zf_run_verify(zf_arguments *arguments);
+int zf_run_query(zf_arguments *arguments);
 int zf_run_pipeline(zf_arguments *arguments);
 int zf_run_tune(zf_arguments *arguments);
 int zf_run_inspect(zf_arguments *arguments);

@@ -1,0 +1,62 @@
+// A query over the rows of a container.
+#ifndef ZF_COMPILER_QUERY_H
+#define ZF_COMPILER_QUERY_H
+
+#include "frontend/spec/spec.h"
+#include "runtime/base/private.h"
+#include "zipflow/compile.h"
+
+/// Elements that all arrays of results of a query have together, at most; and those of a sum of floats.
+enum { ZF_QUERY_ELEMENTS = 1 << 27, ZF_QUERY_FLOAT_SUMS = 64 };
+
+/// A param's value as text: an integer, a float, or `true` and `false`.
+typedef struct zf_query_param {
+    const char *name, *text;
+} zf_query_param;
+
+/// An input's elements, side by side in little-endian order; bools are bits, the lowest of a byte first.
+typedef struct zf_query_array {
+    const char *name;
+    const void *values; ///< aligned to an element
+    size_t bytes;
+} zf_query_array;
+
+typedef struct zf_query_request {
+    const zf_query_param *params;
+    size_t param_count;
+    const zf_query_array *arrays;
+    size_t array_count;
+    bool some_rows; ///< only rows row_begin .. row_begin + row_count - 1
+    uint64_t row_begin, row_count;
+    unsigned threads; ///< that decode; 0: the context's number
+} zf_query_request;
+
+/// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
+typedef struct zf_query_answer {
+    const char *name; ///< lives as long as the program
+    zf_column_type type;
+    zf_result_kind kind;
+    uint32_t dimensions; ///< 0: one element; of `mask` and `select` the elements follow each other
+    uint64_t lengths[ZF_QUERY_DIMENSIONS];
+    uint64_t count;   ///< elements
+    uint64_t *words;  ///< `count` of them
+    uint8_t *touched; ///< of each element: a row gave it a value; NULL: of `mask` and `select`
+} zf_query_answer;
+
+typedef struct zf_query_answers {
+    zf_query_answer *items;
+    size_t count;
+    uint64_t rows; ///< that the query ran over
+} zf_query_answers;
+
+/// Runs query `name` of a program (NULL: its only one) over the rows of a container, on the CPU.
+///
+/// Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query, params, inputs or rows that do
+/// not fit (ZF1101, ZF1106), and columns that the container lacks or has with another type (ZF1105); ZF_ERR_INPUT with the row
+/// and the place in the text where a check of the query fails (ZF13nn); those of zf_decode. Any thread; one at a time for a
+/// program.
+ZF_PRIVATE_API zf_status zf_query_run(zf_program *program, const char *name, zf_container *container,
+                                      const zf_query_request *request, zf_query_answers *out, zf_error *error);
+ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);
+
+#endif

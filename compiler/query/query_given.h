@@ -1,0 +1,33 @@
+// The params and inputs of a query, and its results while rows run.
+#ifndef ZF_COMPILER_QUERY_GIVEN_H
+#define ZF_COMPILER_QUERY_GIVEN_H
+
+#include "codegen/codegen_query.h"
+#include "compiler/query/query.h"
+
+/// Reads all params of a query, those that the request names or their defaults, by slot.
+zf_status zf_query_params(const zf_query *query, const zf_query_request *request, uint64_t *out, zf_error *error);
+/// Finds all inputs of a query, by slot.
+zf_status zf_query_inputs(const zf_query *query, const zf_query_request *request, zf_query_stream *out, zf_error *error);
+
+// ---- Results (query_answer.c) ----
+/// Results of a query while rows run. `answers` owns their memory.
+typedef struct zf_query_holding {
+    const zf_query *query;
+    zf_query_answers *answers;
+    zf_query_held *held;
+    zf_query_selected selected;
+    bool sums_floats;
+} zf_query_holding;
+
+/// Makes room for all results over `rows` rows. Call zf_query_hold_end in any case.
+zf_status zf_query_hold(const zf_query *query, const uint64_t *params, uint64_t rows, zf_query_answers *answers,
+                        zf_query_holding *out, zf_error *error);
+/// Moves the bytes of masks to the rows of the next batch: row 0 of the streams is row `row` of all.
+void zf_query_hold_rows(zf_query_holding *holding, uint64_t row);
+/// Adds the lanes of a tile to the sums.
+void zf_query_hold_tile(zf_query_holding *holding);
+/// Frees what only rows needed; `good`: results take their final form.
+zf_status zf_query_hold_end(zf_query_holding *holding, bool good, zf_error *error);
+
+#endif

@@ -1,0 +1,224 @@
+// A query over a container: its columns are decoded in batches of rows, and its function runs over each.
+#include "compiler/query/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compiler/container_spec.h"
+#include "compiler/program.h"
+#include "compiler/query/query_given.h"
+#include "frontend/check/walk.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container.h"
+
+typedef unsigned long long ull;
+
+enum { BATCH = 1 << 17, ALIGNMENT = 64 }; // rows decoded at a time: whole tiles
+
+// A column in memory, of the rows of a batch.
+typedef struct column {
+    size_t index; ///< in the container
+    void *values, *workspace;
+    int64_t *offsets;
+    uint8_t *validity;
+    zf_decode_sizes sizes; ///< of the buffers
+} column;
+
+typedef struct running {
+    const zf_query *query;
+    zf_container *container;
+    const zf_query_request *request;
+    column *columns;
+    zf_query_stream *streams;
+    uint64_t *params;
+    zf_query_fn function;
+    zf_query_holding holding;
+    uint64_t first, end; ///< rows of the table
+} running;
+
+// ---- Columns --------------------------------------------------------------------------------------------------
+
+static zf_status refuse_type(const zf_query *query, const zf_column *wanted, const zf_column_info *info, zf_error *error) {
+    zf_arena *arena = zf_arena_create();
+    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a message");
+    zf_status status = zf_raise(error, ZF_E_UNKNOWN_COLUMN, "`%s` reads the column `%s` as %s, and the container has it as %s",
+                                query->name, wanted->name, zf_type_name(arena, wanted->type), info->type_name);
+    zf_arena_destroy(arena);
+    return status;
+}
+
+static zf_status find_columns(running *r, uint64_t *rows, zf_error *error) {
+    const zf_query *query = r->query;
+    for (uint32_t k = 0; k < query->column_count; k++) {
+        const zf_column *wanted = query->columns[k];
+        zf_column_info info = {ZF_INIT(zf_column_info)};
+        zf_error none;
+        if (zf_container_find(r->container, wanted->name, &r->columns[k].index, &none) != ZF_OK)
+            return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "`%s` reads a column `%s`, which the container does not have",
+                            query->name, wanted->name);
+        ZF_TRY(zf_container_column(r->container, r->columns[k].index, &info, error));
+        if (info.part != ZF_LIST_NONE || !zf_column_type_same(info.type, zf_column_type_of(wanted->type)))
+            return refuse_type(query, wanted, &info, error);
+        *rows = info.rows;
+    }
+    for (size_t k = 0; query->column_count == 0 && k < zf_container_columns(r->container); k++) {
+        zf_column_info info = {ZF_INIT(zf_column_info)};
+        ZF_TRY(zf_container_column(r->container, k, &info, error));
+        if (info.part == ZF_LIST_VALUES) continue;
+        *rows = info.rows;
+        break;
+    }
+    return ZF_OK;
+}
+
+static bool grow(void *pointer, size_t *have, size_t need) {
+    void **at = pointer;
+    if (need <= *have && *at != NULL) return true;
+    free(*at);
+    size_t bytes = (need + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    *at = aligned_alloc(ALIGNMENT, bytes);
+    *have = *at != NULL ? bytes : 0;
+    return *at != NULL;
+}
+
+static zf_status decode_column(running *r, uint32_t k, uint64_t begin, uint64_t count, zf_error *error) {
+    column *c = &r->columns[k];
+    zf_decode_options options = {ZF_INIT(zf_decode_options), .some_rows = true, .row_begin = begin, .row_count = count,
+                                 .threads = r->request->threads};
+    zf_decode_sizes sizes = {ZF_INIT(zf_decode_sizes)};
+    ZF_TRY(zf_decode_size(r->container, c->index, &options, &sizes, error));
+    bool room = grow(&c->values, &c->sizes.values, sizes.values) && grow(&c->workspace, &c->sizes.workspace, sizes.workspace) &&
+                grow(&c->offsets, &c->sizes.offsets, sizes.offsets) && grow(&c->validity, &c->sizes.validity, sizes.validity);
+    if (!room) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the rows of a query");
+    zf_decode_buffers buffers = {ZF_INIT(zf_decode_buffers), .values = c->values,       .offsets = c->offsets,
+                                 .validity = c->validity,    .workspace = c->workspace, ZF_DECODE_BYTES(c->sizes)};
+    ZF_TRY(zf_decode(r->container, c->index, "cpu", &options, &buffers, NULL, error));
+    r->streams[r->query->input_count + k] =
+        (zf_query_stream){.values = c->values, .validity = c->validity, .offsets = c->offsets, .length = count};
+    return ZF_OK;
+}
+
+// ---- Rows -----------------------------------------------------------------------------------------------------
+
+typedef struct place {
+    uint64_t wanted;
+    zf_span found;
+} place;
+
+static bool look_at_expr(zf_visitor *visitor, zf_expr *expr) {
+    place *p = visitor->user;
+    if (zf_codegen_query_place(expr->span) == p->wanted) p->found = expr->span;
+    return p->found.source == NULL;
+}
+
+static bool look_at_stmt(zf_visitor *visitor, zf_stmt *stmt) {
+    place *p = visitor->user;
+    if (zf_codegen_query_place(stmt->span) == p->wanted) p->found = stmt->span;
+    return p->found.source == NULL;
+}
+
+static zf_status report(const running *r, const zf_query_frame *frame, zf_error *error) {
+    if (frame->violation == ZF_QUERY_NO_MEMORY)
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the rows that a query selects");
+    place p = {.wanted = frame->place};
+    zf_visitor visitor = {.user = &p, .expr = look_at_expr, .stmt = look_at_stmt};
+    zf_visit_body(&visitor, &r->query->inst->decode);
+    unsigned violation = (unsigned)frame->violation;
+    zf_runtime_code code = zf_violation_code(violation);
+    zf_status status = zf_raise(error, code, "V%02u in the query `%s`", violation, r->query->name);
+    if (p.found.source == NULL) return zf_fail_place(error, status, "row %llu", (ull)frame->row);
+    zf_position at = zf_source_position(p.found.source, p.found.begin);
+    return zf_fail_place(error, status, "row %llu, %s:%u:%u", (ull)frame->row, p.found.source->path, at.line, at.column);
+}
+
+static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *error) {
+    zf_query_frame frame = {.streams = r->streams,
+                            .params = r->params,
+                            .held = r->holding.held,
+                            .selected = &r->holding.selected,
+                            .first_row = begin};
+    zf_query_hold_rows(&r->holding, begin - r->first);
+    uint64_t row = begin;
+    while (row < end) {
+        uint64_t tile_end = (row / ZF_QUERY_TILE + 1) * ZF_QUERY_TILE;
+        uint64_t stop = r->holding.sums_floats && tile_end < end ? tile_end : end;
+        frame.begin = row - begin;
+        frame.end = stop - begin;
+        r->function(&frame);
+        if (frame.violation != 0) return report(r, &frame, error);
+        if (r->holding.sums_floats) zf_query_hold_tile(&r->holding);
+        row = stop;
+    }
+    return ZF_OK;
+}
+
+static zf_status run_rows(running *r, zf_error *error) {
+    for (uint64_t row = r->first; row < r->end;) {
+        uint64_t next = (row / BATCH + 1) * BATCH;
+        uint64_t end = next < r->end ? next : r->end;
+        for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, row, end - row, error));
+        ZF_TRY(run_batch(r, row, end, error));
+        row = end;
+    }
+    return ZF_OK;
+}
+
+// ---- The whole ------------------------------------------------------------------------------------------------
+
+static zf_status choose_rows(running *r, uint64_t rows, zf_error *error) {
+    const zf_query_request *request = r->request;
+    r->end = rows;
+    if (!request->some_rows) return ZF_OK;
+    if (request->row_begin > rows || (request->row_count != UINT64_MAX && request->row_count > rows - request->row_begin))
+        return zf_raise(error, ZF_E_ROW_RANGE, "rows from %llu on are beyond the %llu of the table", (ull)request->row_begin,
+                        (ull)rows);
+    r->first = request->row_begin;
+    if (request->row_count != UINT64_MAX) r->end = r->first + request->row_count;
+    return ZF_OK;
+}
+
+static zf_status run(running *r, zf_program *program, zf_query_answers *out, zf_error *error) {
+    uint64_t rows = 0;
+    ZF_TRY(zf_query_params(r->query, r->request, r->params, error));
+    ZF_TRY(zf_query_inputs(r->query, r->request, r->streams, error));
+    ZF_TRY(find_columns(r, &rows, error));
+    ZF_TRY(choose_rows(r, rows, error));
+    zf_jit_code *code = NULL;
+    zf_jit *jit = zf_compiler_jit(program->compiler);
+    ZF_TRY(zf_codegen_query_build(jit, r->query, NULL, &r->function, &code, error));
+    zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
+    if (status == ZF_OK) status = run_rows(r, error);
+    zf_status ended = zf_query_hold_end(&r->holding, status == ZF_OK, error);
+    zf_jit_unload(jit, code);
+    return status != ZF_OK ? status : ended;
+}
+
+static void free_columns(running *r) {
+    for (uint32_t k = 0; r->columns != NULL && k < r->query->column_count; k++) {
+        free(r->columns[k].values);
+        free(r->columns[k].workspace);
+        free(r->columns[k].offsets);
+        free(r->columns[k].validity);
+    }
+    free(r->columns);
+    free(r->streams);
+    free(r->params);
+}
+
+zf_status zf_query_run(zf_program *program, const char *name, zf_container *container, const zf_query_request *request,
+                       zf_query_answers *out, zf_error *error) {
+    *out = (zf_query_answers){0};
+    const zf_query *query = program->checked ? zf_spec_find_query(program->spec, name) : NULL;
+    if (query == NULL && name == NULL) return zf_raise(error, ZF_E_ARGUMENT, "name a query: the program has none, or several");
+    if (query == NULL) return zf_raise(error, ZF_E_ARGUMENT, "the program has no query `%s`", name);
+    running r = {.query = query, .container = container, .request = request};
+    r.columns = calloc(query->column_count + 1, sizeof *r.columns);
+    r.streams = calloc((size_t)query->inst->stream_count + 1, sizeof *r.streams);
+    r.params = calloc(query->inst->param_count + 1, sizeof *r.params);
+    bool room = r.columns != NULL && r.streams != NULL && r.params != NULL;
+    zf_status status = room ? run(&r, program, out, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query");
+    free_columns(&r);
+    if (status != ZF_OK) zf_query_answers_free(out);
+    return status;
+}
