@@ -8,11 +8,7 @@
 static void add_function(zf_cg *cg, void *user) { zf_cg_encode(cg, user); }
 
 static zf_status build_module(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
-    zf_arena *arena = zf_arena_create();
-    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code");
-    zf_status status = zf_cg_build(module, arena, compact, add_function, user, error);
-    zf_arena_destroy(arena);
-    return status;
+    return zf_cg_build_alone(module, compact, add_function, user, error);
 }
 
 // ---- The cache key: the algorithm's canonical text, its types, and where everything stands ---------------------

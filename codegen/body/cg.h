@@ -239,6 +239,9 @@ void zf_cg_dispose(zf_cg *cg);
 /// diagnostic where `add` sets cg->failed, ZF_ERR_MEMORY where the arena has no memory; the context is disposed in any case.
 zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, unsigned compact, void (*add)(zf_cg *cg, void *user), void *user,
                       zf_error *error);
+/// As zf_cg_build, with an arena of its own.
+zf_status zf_cg_build_alone(LLVMModuleRef module, unsigned compact, void (*add)(zf_cg *cg, void *user), void *user,
+                            zf_error *error);
 /// Makes the code that is built from now on a part of `v_function`.
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);
 /// Reports ZF0804 and sets cg->failed.

@@ -60,6 +60,15 @@ zf_status zf_cg_build(LLVMModuleRef module, zf_arena *arena, unsigned compact, v
     return cg.failed ? zf_diag_status(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
 }
 
+zf_status zf_cg_build_alone(LLVMModuleRef module, unsigned compact, void (*add)(zf_cg *cg, void *user), void *user,
+                            zf_error *error) {
+    zf_arena *arena = zf_arena_create();
+    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code");
+    zf_status status = zf_cg_build(module, arena, compact, add, user, error);
+    zf_arena_destroy(arena);
+    return status;
+}
+
 void zf_cg_unsupported(zf_cg *cg, zf_span span, const char *format, ...) {
     cg->failed = true;
     if (cg->diags == NULL) return;
