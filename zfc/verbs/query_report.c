@@ -26,11 +26,15 @@ static void element_of(const zf_query_answer *answer, uint64_t at, uint8_t out[8
     memcpy(out, &word, sizeof word);
 }
 
+// No row gave the element a value, and its kind has none of its own.
+static bool is_nothing(const zf_query_answer *answer, uint64_t at) {
+    return answer->touched != NULL && !answer->touched[at] && (answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX);
+}
+
 static void put_element(const zf_query_answer *answer, uint64_t at, zf_text *text) {
-    bool nothing = answer->touched != NULL && !answer->touched[at];
     uint8_t bytes[8];
     element_of(answer, at, bytes);
-    if (nothing && (answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX))
+    if (is_nothing(answer, at))
         zf_text_puts(text, "null");
     else if (answer->type.element == ZF_BOOL)
         zf_text_puts(text, answer->words[at] != 0 ? "true" : "false");
@@ -114,9 +118,8 @@ zf_status zf_print_answers(const zf_query_answers *answers, zf_error *error) {
 // ---- JSON -----------------------------------------------------------------------------------------------------
 
 static json_t *element_json(const zf_query_answer *answer, uint64_t at) {
-    bool nothing = answer->touched != NULL && !answer->touched[at] && (answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX);
     uint64_t word = answer->words[at];
-    if (nothing) return json_null();
+    if (is_nothing(answer, at)) return json_null();
     if (answer->type.element == ZF_BOOL) return json_boolean(word != 0);
     if (answer->type.element == ZF_F32 || answer->type.element == ZF_F64) {
         double value;
