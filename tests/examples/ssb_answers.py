@@ -1,0 +1,95 @@
+"""bench/ssb/ssb_run.py at scale factor 0.01: the 13 queries with each program of codecs give DuckDB's answers, and a wrong answer is
+noticed; ssb_fused.zf is decoded on the CPU and the emulated GPU. 77: there is no numpy, pyarrow or duckdb.
+
+    ssb_answers.py ROOT ZFC
+"""
+
+import contextlib
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT, ZFC = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+BENCH = ROOT / "bench/ssb"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(BENCH))
+try:
+    import duckdb  # noqa: F401
+    import numpy as np
+    import pyarrow  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+import roundtrip  # noqa: E402
+import ssb_queries  # noqa: E402
+import ssb_run  # noqa: E402
+
+SCALE = 0.01
+failures = []
+
+
+def check(what, *said):
+    if not what:
+        failures.append(said)
+        print("FAILED:", *said, flush=True)
+
+
+def ran(tree, *words):
+    """The exit status of a run, and its report."""
+    report = tree / "report.json"
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = ssb_run.main([str(tree / "run"), str(ZFC), "--scale", str(SCALE), "--json", str(report), *words])
+    return status, json.loads(report.read_text())
+
+
+def answered(tree):
+    status, report = ran(tree)
+    rows = report["queries"]
+    wrong = [f"{row['codecs']} {row['query']}" for row in rows if not row["right"]]
+    check(status == 0 and not wrong, "other answers than DuckDB's:", wrong)
+    check([row["query"] for row in rows] == [*ssb_queries.QUERIES] * len(ssb_run.CODECS), "queries are missing")
+    check(sum(row["groups"] > 1 for row in rows) >= 6 * len(ssb_run.CODECS), "too few queries have groups")
+    stored = {row["codecs"]: row["stored_bytes"] for row in rows if row["query"] == "q4.1"}
+    check(stored["ssb"] < stored["ssb_fused"] < stored["ssb_plain"] // 2, "stored bytes:", stored)
+    check(all(len(ssb_run.read_by(plan.query)) in (4, 6) for plan in ssb_run.PLANS.values()), "columns that a query reads")
+
+
+def wrong_answer(tree):
+    """A sum that differs by one, and a group too many."""
+    file = tree / "run/answers.json"
+    kept = json.loads(file.read_text())
+    for name, change in (("q1.1", lambda rows: rows[0].__setitem__(-1, rows[0][-1] + 1)), ("q2.1", lambda rows: rows.pop())):
+        changed = json.loads(json.dumps(kept))
+        change(changed["queries"][name]["answer"])
+        (tree / "changed.json").write_text(json.dumps(changed))
+        status, report = ran(tree, "--codecs", "ssb_fused", "--only", f"{name},q4.1", "--answers", str(tree / "changed.json"))
+        check(status == 1 and [row["right"] for row in report["queries"]] == [False, True], name, "is changed, which is not noticed")
+
+
+def decoded(tree):
+    data = tree / "run/data"
+    columns = {table: {name: None for name in names} for table, names in ssb_run.columns_read().items()}
+    for device in ("cpu", "emu"):
+        differ, _ = roundtrip.trip(data, ZFC, tree / device, "lineorder", columns["lineorder"], device, BENCH / "ssb_fused.zf")
+        check(not differ, device, differ)
+
+
+def refused(tree):
+    """Numbers that `calendar` cannot hold: day 32, month 16, year 128 after the first, a negative one."""
+    program = tree / "days.zf"
+    text = (BENCH / "ssb_fused.zf").read_text()
+    program.write_text(text[: text.index("table ")] + "table t { day: i32 = calendar(bitpack); }\n")
+    for day, fits in ((21191531, True), (19920132, False), (19921601, False), (21200101, False), (-101, False)):
+        np.save(tree / "day.npy", np.array([19920101, day], np.int32))
+        result = subprocess.run([str(ZFC), "encode", "-q", "-f", "-c", str(program), "-o", str(tree / "t.zfd"), f"day={tree}/day.npy"], capture_output=True)
+        check((result.returncode == 0) == fits, day, result.stderr)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for step in (answered, wrong_answer, decoded, refused):
+        step(pathlib.Path(scratch))
+print("failed" if failures else "good")
+sys.exit(bool(failures))
