@@ -1,12 +1,14 @@
-// Code generation for queries on a CPU, as other rooms see it: a function that runs rows, and the frame that it runs on.
+// Code generation for queries, as other rooms see it: a function that runs rows on a CPU and the frame that it runs on, and
+// kernels for accelerators.
 #ifndef ZF_CODEGEN_CODEGEN_QUERY_H
 #define ZF_CODEGEN_CODEGEN_QUERY_H
 
-#include "codegen/llvm/jit.h"
+#include "codegen/codegen.h"
 #include "frontend/spec/spec.h"
 
-/// Lanes of a sum of floats, and rows of the table whose sums are added together (docs/queries.md).
-enum { ZF_QUERY_LANES = 32, ZF_QUERY_TILE = 1024 };
+/// Lanes of a sum of floats, rows of the table whose sums are added together (docs/queries.md), and elements of an array of such
+/// sums, at most.
+enum { ZF_QUERY_LANES = 32, ZF_QUERY_TILE = 1024, ZF_QUERY_FLOAT_SUMS = 64 };
 
 /// A stream of a query in memory: numbers side by side, bools as bits, strings as bytes and where they begin and end.
 typedef struct zf_query_stream {
@@ -51,6 +53,79 @@ typedef void (*zf_query_fn)(zf_query_frame *frame);
 /// ZF_ERR_UNSUPPORTED with the diagnostic where a form is not lowered. Any thread.
 zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_compile_budget *budget, zf_query_fn *out,
                                  zf_jit_code **code, zf_error *error);
+// ---- Kernels of accelerators ----------------------------------------------------------------------------------
+//
+// A launch runs rows of a table in tiles of ZF_QUERY_TILE. Within a launch all blocks of a fused column have the same rows, whole
+// tiles, but for the last one, and the same code. Arguments are those of all kernels (runtime/base/abi.h): `base` is where
+// offsets begin, `blocks` the frame, `out` where offsets of results begin, `failure` the two words below, `even` the thread
+// blocks.
+
+/// A column as a query's kernel reads it.
+typedef struct zf_query_source {
+    const zf_plan *plan;     ///< the kernel makes its elements itself (fused); NULL: they lie decoded in memory
+    const uint64_t *shaping; ///< as zf_codegen_request has it
+} zf_query_source;
+
+/// Words of the frame, from these on: params, inputs, columns and results, a struct of words each, in their order.
+typedef struct zf_query_launch {
+    uint64_t first_tile, tiles;  ///< first_tile: of the table
+    uint64_t row_begin, row_end; ///< rows of the table that count
+    uint64_t first_row;          ///< that masks begin with, and decoded columns
+    uint64_t counts, prefix;     ///< select: offsets, from `out`, of a u64 for each tile: its rows, and those before
+} zf_query_launch;
+
+/// Offsets are from `base`, in bytes, modulo 2^64.
+typedef struct zf_query_device_input {
+    uint64_t values, length;
+} zf_query_device_input;
+
+typedef struct zf_query_device_column {
+    uint64_t values;      ///< decoded: the elements, or the bytes of strings; fused: the unit's blocks
+    uint64_t validity;    ///< decoded: bits; fused: descriptors of the launch's first block
+    uint64_t offsets;     ///< decoded: i64; fused: work buffers
+    uint64_t skip;        ///< decoded: elements before those of first_row; fused: the table's tile with which that block begins
+    uint64_t block_tiles; ///< decoded: bits of validity before that of first_row; fused: tiles of a block
+} zf_query_device_column;
+
+/// Offsets are from `out`. Elements of 64 bits; those of min and max of floats are ordered as numbers (zf_query_float_key).
+typedef struct zf_query_device_result {
+    uint64_t words;   ///< sums of floats: for each tile of the launch its elements; select: its column; mask: unused
+    uint64_t touched; ///< u32 for each element; mask: a byte for each row
+    uint64_t lengths[ZF_QUERY_DIMENSIONS];
+} zf_query_device_result;
+
+enum {
+    ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed, if it is not the next one
+    ZF_QUERY_FAILED_SET, ///< 0: a second value for an element of `set`
+    ZF_QUERY_FAILURES
+};
+enum { ZF_QUERY_BLOCK_TILES = 8 };                                      ///< tiles of a thread block at a time: its warps
+enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNELS }; ///< COUNT: only of a query with select, and before
+
+/// A double's bits as a number that is ordered as they are, with -0.0 below 0.0; and back.
+static inline uint64_t zf_query_float_key(uint64_t bits) { return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63; }
+static inline uint64_t zf_query_float_bits(uint64_t key) { return key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key; }
+
+/// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values.
+bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
+
+typedef struct zf_query_kernels_request {
+    const zf_query *query;
+    zf_abi_target target;
+    const zf_query_source *sources; ///< by column
+    zf_compile_budget *budget;      ///< NULL: no limit
+} zf_query_kernels_request;
+
+/// Code of a query's kernels. `plan` says no more than loading them needs.
+typedef struct zf_query_kernels {
+    zf_codegen_code code;
+    zf_abi_plan plan;
+} zf_query_kernels;
+
+/// Builds, or finds in the disk cache, the kernels of a query. Free `*out` with zf_codegen_free(jit, &out->code), also after an
+/// error. ZF_ERR_UNSUPPORTED with the diagnostic where a form is not lowered. Any thread.
+zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *request, zf_query_kernels *out, zf_error *error);
+
 /// Fills `out` (may be NULL) with the C functions that queries call, for zf_jit_options.symbols, and returns their number.
 size_t zf_codegen_query_symbols(zf_jit_symbol *out);
 /// A place in a text as a frame has it.

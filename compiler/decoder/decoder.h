@@ -39,6 +39,9 @@ void zf_decoder_free(zf_decoder *decoder);
 /// again, but for ZF1411: the budget may be renewed. After that and other failures the next call tries again. Any thread.
 zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
 
+/// Returns the shaping values of code that zf_decoder_code_for gave; NULL: the general form. They live as long as the decoder.
+const uint64_t *zf_decoder_shaping(zf_decoder *decoder, const zf_abi_code *code);
+
 /// Appends the text of that code at a stage: LLVM IR or assembly.
 /// `lines`: kernels of accelerators name the lines of the `.zf` text. Any thread.
 zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,

@@ -137,6 +137,16 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
     return ZF_OK;
 }
 
+const uint64_t *zf_decoder_shaping(zf_decoder *base, const zf_abi_code *code) {
+    decoder *d = (decoder *)base;
+    const uint64_t *shaping = NULL;
+    pthread_mutex_lock(&d->lock);
+    for (const struct zf_decoder_code *at = d->base.codes; at != NULL; at = at->next)
+        if (&at->made.abi == code) shaping = at->shaping;
+    pthread_mutex_unlock(&d->lock);
+    return shaping;
+}
+
 zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const char *cpu, zf_exported_code *out, zf_error *error) {
     decoder *d = (decoder *)base;
     zf_compile_budget own;

@@ -6,8 +6,8 @@
 #include "runtime/base/private.h"
 #include "zipflow/compile.h"
 
-/// Elements that all arrays of results of a query have together, at most; and those of a sum of floats.
-enum { ZF_QUERY_ELEMENTS = 1 << 27, ZF_QUERY_FLOAT_SUMS = 64 };
+/// Elements that all arrays of results of a query have together, at most.
+enum { ZF_QUERY_ELEMENTS = 1 << 27 };
 
 /// A param's value as text: an integer, a float, or `true` and `false`.
 typedef struct zf_query_param {
@@ -28,7 +28,10 @@ typedef struct zf_query_request {
     size_t array_count;
     bool some_rows; ///< only rows row_begin .. row_begin + row_count - 1
     uint64_t row_begin, row_count;
-    unsigned threads; ///< that decode; 0: the context's number
+    unsigned threads;   ///< that decode; 0: the context's number
+    const char *device; ///< that runs it; NULL: the CPU
+    bool decode_first;  ///< on an accelerator: its kernels read decoded columns alone
+    unsigned repeat;    ///< on an accelerator: runs whose time is taken, with columns and inputs in its memory
 } zf_query_request;
 
 /// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
@@ -43,18 +46,29 @@ typedef struct zf_query_answer {
     uint8_t *touched; ///< of each element: a row gave it a value; NULL: of `mask` and `select`
 } zf_query_answer;
 
+/// How an accelerator ran a query.
+typedef struct zf_query_device_use {
+    uint32_t fused, decoded;  ///< columns whose elements its kernels make, and others
+    uint64_t launches, codes; ///< of the query's kernels for all rows, and different codes among them
+    uint64_t stored_bytes;    ///< of the columns' blocks
+    double *seconds;          ///< of each repetition, by the device's clock: all kernels, those of decoded columns included
+    unsigned repeated;
+} zf_query_device_use;
+
 typedef struct zf_query_answers {
     zf_query_answer *items;
     size_t count;
     uint64_t rows; ///< that the query ran over
+    zf_query_device_use device;
 } zf_query_answers;
 
-/// Runs query `name` of a program (NULL: its only one) over the rows of a container, on the CPU.
+/// Runs query `name` of a program (NULL: its only one) over the rows of a container.
 ///
-/// Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query, params, inputs or rows that do
-/// not fit (ZF1101, ZF1106), and columns that the container lacks or has with another type (ZF1105); ZF_ERR_INPUT with the row
-/// and the place in the text where a check of the query fails (ZF13nn); those of zf_decode. Any thread; one at a time for a
-/// program.
+/// On an accelerator all rows wanted of the columns that it reads are in the device's memory at once. Where a check fails there,
+/// a CPU runs the rows again to say which. Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for
+/// a query, params, inputs or rows that do not fit (ZF1101, ZF1106), and columns that the container lacks or has with another
+/// type (ZF1105); ZF_ERR_INPUT with the row and the place in the text where a check of the query fails (ZF13nn); those of
+/// zf_decode, and of devices. Any thread; one at a time for a program.
 ZF_PRIVATE_API zf_status zf_query_run(zf_program *program, const char *name, zf_container *container,
                                       const zf_query_request *request, zf_query_answers *out, zf_error *error);
 ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);

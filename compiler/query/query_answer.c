@@ -12,6 +12,7 @@ void zf_query_answers_free(zf_query_answers *answers) {
         free(answers->items[k].touched);
     }
     free(answers->items);
+    free(answers->device.seconds);
     *answers = (zf_query_answers){0};
 }
 

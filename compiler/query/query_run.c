@@ -7,7 +7,7 @@
 #include "compiler/compiler.h"
 #include "compiler/container_spec.h"
 #include "compiler/program.h"
-#include "compiler/query/query_given.h"
+#include "compiler/query/query_running.h"
 #include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container.h"
@@ -16,26 +16,8 @@ typedef unsigned long long ull;
 
 enum { BATCH = 1 << 17, ALIGNMENT = 64 }; // rows decoded at a time: whole tiles
 
-// A column in memory, of the rows of a batch.
-typedef struct column {
-    size_t index; ///< in the container
-    void *values, *workspace;
-    int64_t *offsets;
-    uint8_t *validity;
-    zf_decode_sizes sizes; ///< of the buffers
-} column;
-
-typedef struct running {
-    const zf_query *query;
-    zf_container *container;
-    const zf_query_request *request;
-    column *columns;
-    zf_query_stream *streams;
-    uint64_t *params;
-    zf_query_fn function;
-    zf_query_holding holding;
-    uint64_t first, end; ///< rows of the table
-} running;
+typedef zf_query_batch_column column;
+typedef zf_query_running running;
 
 // ---- Columns --------------------------------------------------------------------------------------------------
 
@@ -178,19 +160,57 @@ static zf_status choose_rows(running *r, uint64_t rows, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status run(running *r, zf_program *program, zf_query_answers *out, zf_error *error) {
+static zf_status run_on_cpu(running *r, zf_error *error) {
+    zf_jit_code *code = NULL;
+    zf_jit *jit = zf_compiler_jit(r->program->compiler);
+    ZF_TRY(zf_codegen_query_build(jit, r->query, NULL, &r->function, &code, error));
+    zf_status status = run_rows(r, error);
+    zf_jit_unload(jit, code);
+    return status;
+}
+
+// Runs the rows again of which one failed on a device, from the batch of that row on, for the error that a CPU gives.
+static zf_status explain_failure(running *r, uint64_t row, zf_error *error) {
+    if (row / BATCH * BATCH > r->first) r->first = row / BATCH * BATCH;
+    zf_query_answers none = {0};
+    zf_query_hold_end(&r->holding, false, error);
+    zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, &none, &r->holding, error);
+    if (status == ZF_OK) status = run_on_cpu(r, error);
+    zf_query_hold_end(&r->holding, false, error);
+    r->holding = (zf_query_holding){0};
+    zf_query_answers_free(&none);
+    if (status != ZF_OK) return status;
+    return zf_raise(error, ZF_E_INTERNAL, "a device reported a failure of `%s` that a CPU does not find", r->query->name);
+}
+
+static zf_status run_held(running *r, zf_accelerator *accelerator, zf_error *error) {
+    zf_query_failure failure = {0};
+    if (accelerator == NULL) return run_on_cpu(r, error);
+    ZF_TRY(zf_query_run_device(r, accelerator, &failure, error));
+    return failure.failed ? explain_failure(r, failure.row, error) : ZF_OK;
+}
+
+// The accelerator that the request names; NULL: it names the CPU.
+static zf_status find_accelerator(const running *r, zf_accelerator **out, zf_error *error) {
+    zf_context *context = zf_compiler_context(r->program->compiler);
+    zf_device device;
+    *out = NULL;
+    if (r->request->device == NULL) return ZF_OK;
+    ZF_TRY(zf_device_find(context, r->request->device, &device, error));
+    return device.ops->start == NULL ? ZF_OK : zf_device_accelerator(context, &device, out, error);
+}
+
+static zf_status run(running *r, zf_query_answers *out, zf_error *error) {
     uint64_t rows = 0;
+    zf_accelerator *accelerator = NULL;
+    ZF_TRY(find_accelerator(r, &accelerator, error));
     ZF_TRY(zf_query_params(r->query, r->request, r->params, error));
     ZF_TRY(zf_query_inputs(r->query, r->request, r->streams, error));
     ZF_TRY(find_columns(r, &rows, error));
     ZF_TRY(choose_rows(r, rows, error));
-    zf_jit_code *code = NULL;
-    zf_jit *jit = zf_compiler_jit(program->compiler);
-    ZF_TRY(zf_codegen_query_build(jit, r->query, NULL, &r->function, &code, error));
     zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
-    if (status == ZF_OK) status = run_rows(r, error);
+    if (status == ZF_OK) status = run_held(r, accelerator, error);
     zf_status ended = zf_query_hold_end(&r->holding, status == ZF_OK, error);
-    zf_jit_unload(jit, code);
     return status != ZF_OK ? status : ended;
 }
 
@@ -212,12 +232,12 @@ zf_status zf_query_run(zf_program *program, const char *name, zf_container *cont
     const zf_query *query = program->checked ? zf_spec_find_query(program->spec, name) : NULL;
     if (query == NULL && name == NULL) return zf_raise(error, ZF_E_ARGUMENT, "name a query: the program has none, or several");
     if (query == NULL) return zf_raise(error, ZF_E_ARGUMENT, "the program has no query `%s`", name);
-    running r = {.query = query, .container = container, .request = request};
+    running r = {.program = program, .query = query, .container = container, .request = request};
     r.columns = calloc(query->column_count + 1, sizeof *r.columns);
     r.streams = calloc((size_t)query->inst->stream_count + 1, sizeof *r.streams);
     r.params = calloc(query->inst->param_count + 1, sizeof *r.params);
     bool room = r.columns != NULL && r.streams != NULL && r.params != NULL;
-    zf_status status = room ? run(&r, program, out, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query");
+    zf_status status = room ? run(&r, out, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query");
     free_columns(&r);
     if (status != ZF_OK) zf_query_answers_free(out);
     return status;

@@ -633,3 +633,20 @@ zf_units_sizes zf_units_sizes_of(const zf_units *units) { return units->sizes; }
 uint32_t zf_units_count(const zf_units *units) { return units->unit_count; }
 uint32_t zf_units_words(const zf_units *units) { return units->words; }
 zf_decode_stats zf_units_stats(const zf_units *units) { return units->stats; }
+
+zf_unit_view zf_units_view(const zf_units *units, uint32_t unit) {
+    const zf_unit *u = &units->units[unit];
+    return (zf_unit_view){.plan = u->plan,
+                          .code = u->code,
+                          .block_count = u->block_count,
+                          .stored = u->at_stored,
+                          .work = u->at_work,
+                          .tables = u->at_tables,
+                          .row_bytes = zf_unit_words(u->plan) * sizeof(uint64_t)};
+}
+
+zf_unit_rows zf_units_rows(const zf_units *units, uint32_t unit, uint32_t block) {
+    const zf_unit_block *b = &units->blocks[units->units[unit].blocks[block]];
+    uint64_t number = units->first_block + units->units[unit].blocks[block] % units->block_count;
+    return (zf_unit_rows){b->first_row, units->column->selection.column->blocks[number].rows};
+}

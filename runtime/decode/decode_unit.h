@@ -129,6 +129,21 @@ ZF_PRIVATE_API void zf_units_retire(zf_units *units);
 
 ZF_PRIVATE_API zf_units_sizes zf_units_sizes_of(const zf_units *units);
 ZF_PRIVATE_API uint32_t zf_units_count(const zf_units *units);
+/// A unit as kernels of others read it, once it was uploaded. Offsets are from the start of the workspace.
+typedef struct zf_unit_view {
+    const zf_abi_plan *plan;
+    const zf_abi_code *code;
+    uint32_t block_count;
+    uint64_t stored, work; ///< of its blocks' bytes, and of its work buffers
+    uint64_t tables;       ///< of its descriptors, one after the other
+    uint64_t row_bytes;    ///< of a descriptor
+} zf_unit_view;
+ZF_PRIVATE_API zf_unit_view zf_units_view(const zf_units *units, uint32_t unit);
+/// Rows of block `block` of a unit.
+typedef struct zf_unit_rows {
+    uint64_t first_row, rows;
+} zf_unit_rows;
+ZF_PRIVATE_API zf_unit_rows zf_units_rows(const zf_units *units, uint32_t unit, uint32_t block);
 /// Returns statistics. Launches count when they are enqueued.
 ZF_PRIVATE_API zf_decode_stats zf_units_stats(const zf_units *units);
 

@@ -13,6 +13,8 @@ static const struct rule {
     {"pipeline", "force", {"trace", "svg"}, {0}, "nothing else is written"},
     {"tune", "force", {"output"}, {0}, "nothing else is written"},
     {"query", "force", {"output"}, {0}, "nothing else is written"},
+    {"query", "repeat", {"device"}, {0}, "times are those of a device"},
+    {"query", "decode-first", {"device"}, {0}, "the CPU always does"},
     {"inspect", "program", {0}, {"json", "columns", "verbose", "programs", "html"}, "the program is text, of all columns"},
     {"inspect", "html", {0}, {"json", "verbose"}, "the page has all of it"},
     {"bench", "general", {0}, {"shaping-tuples"}, "no tuple gets code of its own"},

@@ -17,6 +17,8 @@
 #include "zfc/signals.h"
 #include "zfc/verbs/query_report.h"
 
+enum { MOST_REPEATS = 10000 };
+
 // The request that the options make.
 typedef struct given {
     zf_query_request request;
@@ -112,7 +114,8 @@ static zf_status print(const zf_query_answers *answers, const zf_arguments *argu
     if (zf_argument(arguments, "json") != NULL) {
         json_t *results = zf_answers_json(answers);
         if (results == NULL) return zf_fail_no_memory(error);
-        json_t *report = json_pack("{s:I, s:f, s:o}", "rows", (json_int_t)answers->rows, "seconds", seconds, "results", results);
+        json_t *report = json_pack("{s:I, s:f, s:o, s:o*}", "rows", (json_int_t)answers->rows, "seconds", seconds, "results",
+                                   results, "device", zf_query_device_json(answers));
         zf_status status = zf_json_print_exact(report, error);
         json_decref(report);
         return status;
@@ -158,12 +161,18 @@ int zf_run_query(zf_arguments *arguments) {
     zf_decode_options rows = {0};
     const char *text = zf_argument(arguments, "rows"), *wrong = text != NULL ? zf_rows_option(text, &rows) : NULL;
     if (wrong != NULL) return zf_report_usage("query", "%s, not `%s`", wrong, text);
+    uint64_t repeat;
+    if (!zf_argument_number(arguments, "repeat", 1, MOST_REPEATS, 0, &repeat)) return EXIT_BAD_USAGE;
     zf_session session;
     int exit_status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;
-    given g = {
-        .request = {
-            .some_rows = rows.some_rows, .row_begin = rows.row_begin, .row_count = rows.row_count, .threads = session.threads}};
+    given g = {.request = {.some_rows = rows.some_rows,
+                           .row_begin = rows.row_begin,
+                           .row_count = rows.row_count,
+                           .threads = session.threads,
+                           .device = zf_argument(arguments, "device"),
+                           .decode_first = zf_argument(arguments, "decode-first") != NULL,
+                           .repeat = (unsigned)repeat}};
     zf_error error;
     if (read_given(arguments, &g, &error) != ZF_OK)
         exit_status = zf_report("query", &error);

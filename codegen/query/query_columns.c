@@ -1,0 +1,225 @@
+// Columns and inputs in a query's kernel: elements of fused columns are made where they are pulled, others are loaded.
+#include "codegen/query/query_kernel.h"
+
+#include <stddef.h>
+
+#include "frontend/check/walk.h"
+
+// ---- The frame ------------------------------------------------------------------------------------------------
+
+enum { WORD = sizeof(uint64_t), INPUT = sizeof(zf_query_device_input) / WORD, COLUMN = sizeof(zf_query_device_column) / WORD };
+
+static uint32_t first_input(const zf_query *query) { return sizeof(zf_query_launch) / WORD + query->inst->param_count; }
+
+static uint32_t first_column(const zf_query *query) { return first_input(query) + INPUT * query->input_count; }
+
+#define COLUMN_WORD(member) zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_column, member) / WORD))
+
+static LLVMValueRef place(zf_query_build *b, LLVMValueRef v_offset) {
+    return zf_cg_at_sink(b->cg, b->cg->ty_i8, b->v_base, v_offset);
+}
+
+static void begin_column(zf_query_build *b, uint32_t c) {
+    zf_query_column_build *column = &b->columns[c];
+    uint32_t at = first_column(b->query) + COLUMN * c;
+    column->fused = b->sources[c].plan != NULL;
+    column->v_base = place(b, COLUMN_WORD(values));
+    column->v_blocks = place(b, COLUMN_WORD(validity));
+    column->v_work = place(b, COLUMN_WORD(offsets));
+    if (column->fused) {
+        column->v_first_tile = COLUMN_WORD(skip);
+        column->v_block_tiles = COLUMN_WORD(block_tiles);
+    } else {
+        column->v_skip = COLUMN_WORD(skip);
+        column->v_validity_skip = COLUMN_WORD(block_tiles);
+    }
+}
+
+void zf_query_columns_begin(zf_query_build *b) {
+    const zf_query *query = b->query;
+    b->inputs = ZF_NEW_ARRAY(b->cg->arena, zf_query_input_build, query->input_count + 1);
+    b->columns = ZF_NEW_ARRAY(b->cg->arena, zf_query_column_build, query->column_count + 1);
+    for (uint32_t k = 0; k < query->input_count; k++) {
+        uint32_t at = first_input(query) + INPUT * k;
+        b->inputs[k].v_values = place(b, zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, values) / WORD)));
+        b->inputs[k].v_length = zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, length) / WORD));
+    }
+    for (uint32_t c = 0; c < query->column_count; c++) begin_column(b, c);
+}
+
+// ---- Tiles ----------------------------------------------------------------------------------------------------
+
+static const zf_kernel *last_kernel(const zf_plan *plan) {
+    const zf_kernel *last = NULL;
+    for (uint32_t k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].sink < 0) last = &plan->kernels[k];
+    return last;
+}
+
+// The block of a fused column in which the tile lies, as a kernel of the column finds it.
+static void open_block(zf_query_build *b, zf_query_column_build *column, const zf_query_source *source) {
+    zf_cg *cg = b->cg;
+    const zf_plan *plan = source->plan;
+    column->input = (zf_kernel_input){.plan = plan, .shaping = source->shaping};
+    zf_kernel_build *lower = &column->lower;
+    zf_lower_init(lower, cg, &column->input, last_kernel(plan));
+    column->simt = b->simt;
+    lower->simt = &column->simt;
+    lower->ops = &zf_simt_kernel_ops;
+    lower->type = zf_simt_type_of(plan, lower->kernel);
+    lower->one_by_one = true;
+    lower->v_body = cg->function;
+    lower->v_any = b->v_any;
+    lower->v_failure = b->v_failure;
+    LLVMValueRef v_tile = zf_cg_sub(cg, zf_cg_add(cg, b->v_first_tile, b->v_tile), column->v_first_tile);
+    LLVMValueRef v_narrow = zf_cg_low_half(cg, v_tile), v_each = zf_cg_low_half(cg, column->v_block_tiles);
+    LLVMValueRef v_block = zf_cg_wide(cg, LLVMBuildUDiv(cg->builder, v_narrow, v_each, ""));
+    v_tile = zf_cg_sub(cg, v_tile, zf_cg_mul(cg, v_block, column->v_block_tiles));
+    column->v_begin = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, ZF_QUERY_TILE));
+    uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
+    LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, column->v_blocks, zf_cg_mul(cg, v_block, zf_cg_i64(cg, words)));
+    LLVMValueRef v_base = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_BASE), WORD);
+    lower->v_base = zf_cg_at(cg, cg->ty_i8, column->v_base, LLVMBuildShl(cg->builder, v_base, zf_cg_i64(cg, 8), ""));
+    lower->v_slots = zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_HEAD);
+    lower->v_works = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, plan->work_count + 1);
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        LLVMValueRef v_at = zf_cg_byte_at(cg, v_head, WORD * (ZF_SIMT_HEAD + (uint64_t)plan->slot_count + w));
+        lower->v_works[w] = zf_cg_at(cg, cg->ty_i8, column->v_work, zf_cg_load(cg, cg->ty_i64, v_at, WORD));
+    }
+}
+
+void zf_query_columns_tile(zf_query_build *b, LLVMBasicBlockRef *bb_setups) {
+    for (uint32_t c = 0; c < b->query->column_count; c++) {
+        zf_query_column_build *column = &b->columns[c];
+        bb_setups[c] = zf_cg_block(b->cg, "column");
+        zf_cg_enter(b->cg, bb_setups[c]);
+        if (column->fused)
+            open_block(b, column, &b->sources[c]);
+        else
+            column->v_begin = zf_cg_sub(b->cg, b->v_row0, b->v_first_row);
+        column->lower.bb_setup = zf_cg_here(b->cg); // where the block's values go from now on
+    }
+}
+
+void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, LLVMBasicBlockRef bb_body) {
+    uint32_t count = b->query->column_count;
+    for (uint32_t c = 0; c < count; c++) {
+        zf_cg_enter(b->cg, b->columns[c].lower.bb_setup);
+        zf_cg_br(b->cg, c + 1 < count ? bb_setups[c + 1] : bb_body);
+    }
+}
+
+// ---- Elements -------------------------------------------------------------------------------------------------
+
+static LLVMValueRef bit_of(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
+    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
+    LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
+    LLVMValueRef v_byte = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i8, v_at, 1), v_shift, "");
+    return LLVMBuildTrunc(cg->builder, v_byte, cg->ty_i1, "");
+}
+
+static LLVMValueRef number_at(zf_cg *cg, zf_type type, LLVMValueRef v_values, LLVMValueRef v_index) {
+    if (type.kind == ZF_K_BOOL) return bit_of(cg, v_values, v_index);
+    LLVMTypeRef ty = zf_cg_memory_type(cg, type);
+    return zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_values, v_index), zf_kind_size(type.kind));
+}
+
+static zf_cg_value load_decoded(zf_query_build *b, const zf_query_column_build *column, zf_type type, LLVMValueRef v_index) {
+    zf_cg *cg = b->cg;
+    zf_cg_value value = {.type = type};
+    if (type.kind == ZF_K_STRING) {
+        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i64, column->v_work, v_index);
+        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
+        value.seq.v_data = zf_lower_generic_pointer(&b->lower, column->v_base);
+        value.seq.v_start = zf_cg_load(cg, cg->ty_i64, v_at, WORD);
+        value.seq.v_length = zf_cg_sub(cg, zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_at, WORD), WORD), value.seq.v_start);
+    } else {
+        value.v = number_at(cg, type, column->v_base, zf_cg_add(cg, column->v_skip, v_index));
+    }
+    if (type.nullable) value.v_valid = bit_of(cg, column->v_blocks, zf_cg_add(cg, column->v_validity_skip, v_index));
+    return value;
+}
+
+static zf_cg_value make_one(zf_query_build *b, zf_query_column_build *column, zf_type type, LLVMValueRef v_row) {
+    LLVMValueRef v_index = zf_cg_add(b->cg, column->v_begin, zf_cg_sub(b->cg, v_row, b->v_row0));
+    if (!column->fused) return load_decoded(b, column, type, v_index);
+    zf_kernel_env env = zf_lower_env_make(&column->lower, column->lower.kernel->root);
+    env.v_i = v_index;
+    return zf_cg_eval_body(b->cg, &env.env, &env.env.inst->decode);
+}
+
+static void make_lanes(zf_query_build *b, zf_query_column_build *column) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_near = zf_cg_sub(cg, b->rows[0].v_row, b->v_row0);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(&column->lower, zf_cg_add(cg, column->v_begin, v_near), b->count);
+    for (unsigned k = 0; k < b->count; k++) {
+        zf_kernel_env env = zf_simt_lane_env(&column->lower, column->lower.kernel->root, &lanes, k);
+        column->values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+    }
+    zf_simt_lanes_end(&column->lower, &lanes);
+}
+
+// All rows that are being built exist, so their elements do. One that cannot be decoded fails also where no row asks for it, as
+// on a CPU, which decodes whole batches.
+static void pull(zf_query_build *b, uint32_t c) {
+    zf_query_column_build *column = &b->columns[c];
+    if (column->depth != 0) return;
+    LLVMValueRef v_saved = b->cg->v_guard;
+    b->cg->v_guard = NULL;
+    column->depth = b->depth;
+    zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
+    if (column->fused && b->contiguous) {
+        make_lanes(b, column);
+    } else {
+        for (unsigned k = 0; k < b->count; k++) {
+            column->values[k] = make_one(b, column, type, b->rows[k].v_row);
+            b->cg->v_guard = NULL;
+        }
+    }
+    b->cg->v_guard = v_saved;
+}
+
+static bool pull_named(zf_visitor *visitor, zf_expr *expr) {
+    zf_query_build *b = visitor->user;
+    const zf_expr *of = expr->kind == ZF_X_INDEX ? expr->a : NULL;
+    if (of != NULL && of->kind == ZF_X_STREAM && of->port->slot >= b->query->input_count)
+        pull(b, of->port->slot - b->query->input_count);
+    return true;
+}
+
+void zf_query_pull_expr(zf_query_build *b, zf_expr *expr) {
+    zf_visitor visitor = {.user = b, .expr = pull_named};
+    zf_visit_expr(&visitor, expr);
+}
+
+void zf_query_pull_stmt(zf_query_build *b, zf_stmt *stmt) {
+    zf_visitor visitor = {.user = b, .expr = pull_named};
+    zf_stmt alone = *stmt;
+    alone.next = NULL;
+    zf_visit_stmts(&visitor, &alone);
+}
+
+void zf_query_scope_begin(zf_query_build *b) { b->depth++; }
+
+void zf_query_scope_end(zf_query_build *b) {
+    for (uint32_t c = 0; c < b->query->column_count; c++)
+        if (b->columns[c].depth == b->depth) b->columns[c].depth = 0;
+    b->depth--;
+}
+
+zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index) {
+    if (port->slot < b->query->input_count)
+        return zf_cg_scalar(port->type, number_at(b->cg, port->type, b->inputs[port->slot].v_values, v_index));
+    zf_query_column_build *column = &b->columns[port->slot - b->query->input_count];
+    return column->depth != 0 ? column->values[k] : make_one(b, column, port->type, b->rows[k].v_row);
+}
+
+// ---- Which columns --------------------------------------------------------------------------------------------
+
+bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping) {
+    const zf_kernel *last = last_kernel(plan);
+    if (last == NULL || plan->target->wave == 0 || zf_simt_type_of(plan, last).kind == ZF_K_STRING) return false;
+    return zf_form_makes_elements(plan, last) && !zf_form_steps_of(plan, last).scans && !last->store_first &&
+           !zf_plan_leaves_out(plan, shaping, last->index);
+}

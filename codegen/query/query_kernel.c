@@ -1,0 +1,238 @@
+// The kernels of a query: which rows a warp has, tile by tile, and what it does with them.
+#include "codegen/query/query_kernel.h"
+
+#include <stddef.h>
+#include <string.h>
+
+// ---- The function ---------------------------------------------------------------------------------------------
+
+// Arguments behind the emulator's thread, as runtime/base/abi.h orders them; those that are named are used.
+enum { ARG_BASE, ARG_FRAME, ARG_OUT = 4, ARG_FAILURE = 7, ARG_POINTERS, ARG_GROUPS = 9, ARGS };
+
+static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
+}
+
+static LLVMValueRef make_function(zf_query_build *b, const char *name, LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = b->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    unsigned shift = ops->takes_thread ? 1 : 0;
+    LLVMTypeRef types[ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
+    types[0] = cg->ty_ptr;
+    for (unsigned k = 0; k < ARGS; k++) types[k + shift] = k < ARG_POINTERS ? ty_global : cg->ty_i32;
+    LLVMValueRef v_function = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, ARGS + shift, 0));
+    for (unsigned k = 0; k < ARG_POINTERS; k++) {
+        attribute(cg, v_function, k + shift, "noalias", 0);
+        if (k == ARG_BASE || k == ARG_FRAME) attribute(cg, v_function, k + shift, "readonly", 0);
+    }
+    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, 0);
+    return v_function;
+}
+
+#define LAUNCH_WORD(member) zf_query_word(b, offsetof(zf_query_launch, member) / sizeof(uint64_t))
+
+static void load_frame(zf_query_build *b) {
+    zf_cg *cg = b->cg;
+    const zf_inst *inst = b->query->inst;
+    b->v_first_tile = LAUNCH_WORD(first_tile);
+    b->v_tiles = LAUNCH_WORD(tiles);
+    b->v_row_begin = LAUNCH_WORD(row_begin);
+    b->v_row_end = LAUNCH_WORD(row_end);
+    b->v_first_row = LAUNCH_WORD(first_row);
+    b->v_counts = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(counts));
+    b->v_prefix = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(prefix));
+    b->v_params = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->param_count + 1);
+    for (uint32_t p = 0; p < inst->param_count; p++)
+        b->v_params[p] = zf_query_word(b, sizeof(zf_query_launch) / sizeof(uint64_t) + p);
+    zf_query_columns_begin(b);
+    zf_query_held_begin(b);
+}
+
+static void open_function(zf_query_build *b, const char *name) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_args[ARGS], v_function = make_function(b, name, v_args);
+    zf_cg_begin_function(cg, v_function);
+    zf_cg_enter(cg, zf_cg_block(cg, "entry"));
+    b->v_base = v_args[ARG_BASE];
+    b->v_frame = v_args[ARG_FRAME];
+    b->v_out = v_args[ARG_OUT];
+    b->v_failure = v_args[ARG_FAILURE];
+    b->v_thread = cg->target->simt->thread(cg);
+    b->simt = (zf_simt_state){.v_thread = b->v_thread, .bb_leave = zf_cg_block(cg, "leave")};
+    b->lower = (zf_kernel_build){.cg = cg, .simt = &b->simt, .ops = &zf_simt_kernel_ops, .v_body = v_function};
+    b->v_lane = zf_cg_and(cg, b->v_thread, zf_cg_i32(cg, ZF_QUERY_LANES - 1));
+    b->v_warp = LLVMBuildLShr(cg->builder, b->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+    b->v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), b->v_any);
+    b->v_selected = zf_cg_alloca(cg, cg->ty_i64, "selected");
+    load_frame(b);
+}
+
+// ---- Rows of a tile -------------------------------------------------------------------------------------------
+
+// All rows of a tile exist and count: each lane has several that follow each other.
+static void rows_together(zf_query_build *b) {
+    enum { STEP = ZF_QUERY_LANES * ZF_QUERY_TOGETHER };
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_lane), zf_cg_i64(cg, ZF_QUERY_TOGETHER));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_QUERY_TILE / STEP), "step");
+    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
+    v_first = zf_cg_add(cg, b->v_row0, v_first);
+    for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, true);
+    zf_cg_loop_end(cg, &loop);
+}
+
+// Builds `pass` for a row, if it is among those that count.
+static void row_alone(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_counts, zf_query_pass pass) {
+    zf_cg *cg = b->cg;
+    LLVMBasicBlockRef bb_row = zf_cg_block(cg, "row"), bb_end = zf_cg_block(cg, "row_end");
+    zf_cg_cond_br(cg, v_counts, bb_row, bb_end);
+    zf_cg_enter(cg, bb_row);
+    b->pass = pass;
+    zf_query_rows(b, &v_row, 1, false);
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}
+
+// Rows that `select` appends lie behind those of the lanes before, and those behind v_behind, which moves on.
+static void append_rows(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_counts, LLVMValueRef v_behind, bool count_only) {
+    zf_cg *cg = b->cg;
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), b->v_selected);
+    row_alone(b, v_row, v_counts, ZF_QUERY_COUNT);
+    LLVMValueRef v_mine = zf_cg_get(cg, b->v_selected), v_up = zf_simt_scan_warp(&b->lower, v_mine, b->v_lane);
+    LLVMValueRef v_all = zf_simt_shuffle(&b->lower, v_up, zf_cg_i32(cg, ZF_QUERY_LANES - 1)), v_before = zf_cg_get(cg, v_behind);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_before, v_all), v_behind);
+    if (count_only) return;
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_before, zf_cg_sub(cg, v_up, v_mine)), b->v_selected);
+    row_alone(b, v_row, v_counts, ZF_QUERY_GIVE);
+}
+
+// A lane has each 32nd row, one after the other, as sums of floats have them.
+static void rows_alone(zf_query_build *b, LLVMValueRef v_behind, bool count_only) {
+    zf_cg *cg = b->cg;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_QUERY_TILE / ZF_QUERY_LANES), "turn");
+    LLVMValueRef v_row = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, ZF_QUERY_LANES)), zf_cg_wide(cg, b->v_lane));
+    v_row = zf_cg_add(cg, b->v_row0, v_row);
+    LLVMValueRef v_counts =
+        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_row, b->v_row_begin), zf_cg_icmp(cg, LLVMIntULT, v_row, b->v_row_end));
+    if (v_behind != NULL)
+        append_rows(b, v_row, v_counts, v_behind, count_only);
+    else
+        row_alone(b, v_row, v_counts, ZF_QUERY_GIVE);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+}
+
+static LLVMValueRef is_whole(zf_query_build *b) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_end = zf_cg_add(cg, b->v_row0, zf_cg_i64(cg, ZF_QUERY_TILE));
+    return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, b->v_row0, b->v_row_begin), zf_cg_icmp(cg, LLVMIntULE, v_end, b->v_row_end));
+}
+
+static void plain_rows(zf_query_build *b) {
+    zf_cg *cg = b->cg;
+    b->pass = ZF_QUERY_GIVE;
+    if (!zf_query_rows_together(b->query)) {
+        rows_alone(b, NULL, false);
+        return;
+    }
+    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "whole"), bb_cut = zf_cg_block(cg, "cut"), bb_end = zf_cg_block(cg, "rows_done");
+    zf_cg_cond_br(cg, is_whole(b), bb_whole, bb_cut);
+    zf_cg_enter(cg, bb_whole);
+    rows_together(b);
+    zf_cg_br(cg, bb_end);
+    zf_cg_enter(cg, bb_cut);
+    rows_alone(b, NULL, false);
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}
+
+static void selecting_rows(zf_query_build *b, bool count_only) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_behind = zf_cg_alloca(cg, cg->ty_i64, "behind"), v_begin = zf_cg_i64(cg, 0);
+    if (!count_only) v_begin = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i64, b->v_prefix, b->v_tile), sizeof(uint64_t));
+    LLVMBuildStore(cg->builder, v_begin, v_behind);
+    rows_alone(b, v_behind, count_only);
+    if (!count_only) return;
+    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "count"), bb_end = zf_cg_block(cg, "counted");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, b->v_lane, zf_cg_i32(cg, 0)), bb_store, bb_end);
+    zf_cg_enter(cg, bb_store);
+    LLVMValueRef v_count = zf_cg_get(cg, v_behind);
+    zf_cg_store(cg, v_count, zf_cg_at(cg, cg->ty_i64, b->v_counts, b->v_tile), sizeof(uint64_t));
+    zf_cg_br(cg, bb_end);
+    zf_cg_enter(cg, bb_end);
+}
+
+// ---- Tiles ----------------------------------------------------------------------------------------------------
+
+static void report(zf_query_build *b) {
+    zf_cg *cg = b->cg;
+    LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "failed"), bb_well = zf_cg_block(cg, "well");
+    zf_cg_cond_br(cg, zf_cg_get(cg, b->v_any), bb_failed, bb_well);
+    zf_cg_enter(cg, bb_failed);
+    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpUMin, b->v_failure, b->v_row0, LLVMAtomicOrderingMonotonic, 0);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), b->v_any);
+    zf_cg_br(cg, bb_well);
+    zf_cg_enter(cg, bb_well);
+}
+
+static void build_tile(zf_query_build *b, bool count_only) {
+    zf_cg *cg = b->cg;
+    LLVMBasicBlockRef *bb_setups = ZF_NEW_ARRAY(cg->arena, LLVMBasicBlockRef, b->query->column_count + 1);
+    LLVMBasicBlockRef bb_body = zf_cg_block(cg, "tile_body"), bb_tile = zf_cg_here(cg);
+    b->v_row0 = zf_cg_mul(cg, zf_cg_add(cg, b->v_first_tile, b->v_tile), zf_cg_i64(cg, ZF_QUERY_TILE));
+    zf_query_columns_tile(b, bb_setups);
+    zf_cg_enter(cg, bb_tile);
+    zf_cg_br(cg, b->query->column_count > 0 ? bb_setups[0] : bb_body);
+    zf_cg_enter(cg, bb_body);
+    if (!count_only) zf_query_held_tile(b);
+    if (b->query->selected_count > 0)
+        selecting_rows(b, count_only);
+    else
+        plain_rows(b);
+    if (!count_only) zf_query_held_tile_end(b);
+    report(b);
+    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
+    zf_query_columns_tile_end(b, bb_setups, bb_body);
+    zf_cg_enter(cg, bb_last);
+}
+
+static void build_kernel(zf_query_build *b, uint32_t kernel) {
+    zf_cg *cg = b->cg;
+    char name[24];
+    zf_lower_kernel_name(kernel, name);
+    open_function(b, name);
+    unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
+    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS), v_groups = LLVMGetParam(cg->function, ARG_GROUPS + shift);
+    LLVMValueRef v_step = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_warps));
+    LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
+    LLVMValueRef v_left = zf_cg_sub(cg, b->v_tiles, zf_cg_umin(cg, v_from, b->v_tiles));
+    v_left = zf_cg_add(cg, v_left, zf_cg_sub(cg, v_step, zf_cg_i64(cg, 1)));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_left, v_step, ""), "tile");
+    b->v_tile = zf_cg_add(cg, v_from, zf_cg_mul(cg, loop.v_i, v_step));
+    build_tile(b, kernel == ZF_QUERY_KERNEL_COUNT);
+    zf_cg_loop_end(cg, &loop);
+    if (kernel == ZF_QUERY_KERNEL_GIVE) zf_query_held_end(b);
+    zf_cg_br(cg, b->simt.bb_leave);
+    LLVMMoveBasicBlockAfter(b->simt.bb_leave, LLVMGetLastBasicBlock(cg->function));
+    zf_cg_enter(cg, b->simt.bb_leave);
+    LLVMBuildRetVoid(cg->builder);
+    if (cg->target->simt->finish != NULL) cg->target->simt->finish(cg, cg->function);
+}
+
+void zf_cg_query_kernels(zf_cg *cg, const zf_query *query, const zf_query_source *sources) {
+    cg->wave = ZF_QUERY_LANES;
+    for (uint32_t k = 0; k < ZF_QUERY_KERNELS; k++) {
+        if (k == ZF_QUERY_KERNEL_COUNT && query->selected_count == 0) continue;
+        zf_query_build b = {.cg = cg, .query = query, .sources = sources};
+        build_kernel(&b, k);
+    }
+}

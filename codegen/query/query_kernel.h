@@ -1,0 +1,123 @@
+// A query as a kernel of an accelerator, inside: its columns (query_columns.c), rows (query_rows.c), results (query_results.c)
+// and the kernel around them (query_kernel.c).
+//
+// A warp makes tiles of ZF_QUERY_TILE rows of the table, one after the other. Where nothing depends on the order of rows, each
+// lane has ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their
+// loads are under way together. Else a lane has one row, and the warp 32 consecutive ones.
+#ifndef ZF_CODEGEN_QUERY_KERNEL_H
+#define ZF_CODEGEN_QUERY_KERNEL_H
+
+#include "codegen/body/cg_frame.h"
+#include "codegen/codegen_query.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/simt/simt.h"
+
+enum {
+    ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
+    ZF_QUERY_TOGETHER = 4,
+};
+
+typedef struct zf_query_build zf_query_build;
+
+/// A column. The kernel makes its elements itself (`lower`), or they lie decoded in memory.
+typedef struct zf_query_column_build {
+    bool fused;
+    zf_kernel_build lower;
+    zf_kernel_input input;
+    zf_simt_state simt;
+    LLVMValueRef v_base, v_blocks, v_work, v_first_tile, v_block_tiles, v_skip, v_validity_skip; ///< words of the frame
+    LLVMValueRef v_begin;                  ///< element of the tile's first row: in its block, or among those in memory
+    zf_cg_value values[ZF_QUERY_TOGETHER]; ///< of the rows that are being built
+    uint32_t depth;                        ///< of the scope that has them; 0: none has
+} zf_query_column_build;
+
+typedef struct zf_query_input_build {
+    LLVMValueRef v_values, v_length;
+} zf_query_input_build;
+
+typedef struct zf_query_held_build {
+    LLVMValueRef v_words, v_touched, v_lengths[ZF_QUERY_DIMENSIONS];
+    LLVMValueRef v_slot;  ///< one number: what this thread has so far. Sums of floats: an array of what its lane has
+    LLVMValueRef v_given; ///< slot (i1): it has something, of min and max
+} zf_query_held_build;
+
+/// The surroundings of one row.
+typedef struct zf_query_row_build {
+    zf_cg_env env; ///< first
+    zf_query_build *build;
+    unsigned k;          ///< among the rows that are built together
+    LLVMValueRef v_row;  ///< in the table
+    LLVMValueRef v_mask; ///< i1: the row counts here; NULL: it does
+} zf_query_row_build;
+
+/// The purpose for which statements are built.
+typedef enum zf_query_pass {
+    ZF_QUERY_COUNT, ///< they count what `select` will append, and do nothing else
+    ZF_QUERY_GIVE,
+} zf_query_pass;
+
+struct zf_query_build {
+    zf_cg *cg;
+    const zf_query *query;
+    const zf_query_source *sources;
+    zf_kernel_build lower; ///< of no column: for helpers that want one
+    zf_simt_state simt;
+    LLVMValueRef v_base, v_frame, v_out, v_failure; ///< arguments
+    LLVMValueRef v_thread, v_lane, v_warp;          ///< i32
+    LLVMValueRef v_first_tile, v_tiles, v_row_begin, v_row_end, v_first_row;
+    LLVMValueRef *v_params;
+    zf_query_input_build *inputs;
+    zf_query_column_build *columns;
+    zf_query_held_build *held;
+    LLVMValueRef v_counts, v_prefix; ///< select: of the tiles
+    LLVMValueRef v_any;              ///< slot (i1): a check failed in the tile
+    // ---- The tile
+    LLVMValueRef v_tile, v_row0; ///< in the launch; its first row
+    // ---- The rows that are being built
+    zf_query_row_build rows[ZF_QUERY_TOGETHER];
+    zf_cg_frame frames[ZF_QUERY_TOGETHER];
+    unsigned count;
+    bool contiguous; ///< they follow each other, and all of them exist
+    uint32_t depth;
+    zf_query_pass pass;
+    LLVMValueRef v_selected; ///< slot (i64): COUNT: what the row appends; GIVE: where its next row goes
+};
+
+// ---- Columns (query_columns.c) ----
+/// Loads what the frame says of columns and inputs.
+void zf_query_columns_begin(zf_query_build *b);
+/// Around a tile: what holds for it goes into blocks before bb_body, from bb_tile on, which are closed at the end.
+void zf_query_columns_tile(zf_query_build *b, LLVMBasicBlockRef *bb_setups);
+void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, LLVMBasicBlockRef bb_body);
+/// Makes the elements of columns that an expression or statement names, for all rows that are being built, unless a scope around
+/// has them.
+void zf_query_pull_expr(zf_query_build *b, zf_expr *expr);
+void zf_query_pull_stmt(zf_query_build *b, zf_stmt *stmt);
+void zf_query_scope_begin(zf_query_build *b);
+void zf_query_scope_end(zf_query_build *b);
+zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
+
+// ---- Rows (query_rows.c) ----
+/// Builds the statements of `each` for rows v_rows[0..count].
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, bool contiguous);
+/// Whether rows may be built together: nothing that they do depends on their order.
+bool zf_query_rows_together(const zf_query *query);
+
+// ---- Results (query_results.c) ----
+bool zf_query_sums_floats(const zf_query *query);
+void zf_query_held_begin(zf_query_build *b);
+/// A RESULT or SELECT statement of row k, which counts under cg->v_guard.
+void zf_query_give(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt);
+/// Around a tile: sums of floats.
+void zf_query_held_tile(zf_query_build *b);
+void zf_query_held_tile_end(zf_query_build *b);
+/// Joins what the threads have.
+void zf_query_held_end(zf_query_build *b);
+/// Notes that a check failed where v_ok (i1) does not hold.
+void zf_query_note(zf_query_build *b, LLVMValueRef v_ok);
+/// Word `at` of the frame.
+LLVMValueRef zf_query_word(zf_query_build *b, uint32_t at);
+
+void zf_cg_query_kernels(zf_cg *cg, const zf_query *query, const zf_query_source *sources);
+
+#endif

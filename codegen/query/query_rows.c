@@ -1,0 +1,238 @@
+// The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
+// built. The body of an `if` is skipped where no row of the thread wants it, and counts under the row's condition else.
+#include "codegen/query/query_kernel.h"
+#include "frontend/check/walk.h"
+
+static zf_query_row_build *row_of(zf_cg_env *env) { return (zf_query_row_build *)env; }
+
+// ---- The surroundings of a row --------------------------------------------------------------------------------
+
+static zf_cg_value param(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
+    LLVMValueRef v_word = row_of(env)->build->v_params[port->slot];
+    return zf_cg_scalar(port->type, zf_cg_from_word(cg, port->type, v_word));
+}
+
+static LLVMValueRef domain(zf_cg *cg, zf_cg_env *env, const zf_local *local) {
+    (void)cg, (void)local;
+    return row_of(env)->v_row;
+}
+
+static LLVMValueRef length(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
+    const zf_query_build *b = row_of(env)->build;
+    bool input = port != NULL && port->slot < b->query->input_count;
+    return input ? b->inputs[port->slot].v_length : zf_cg_i64(cg, UINT64_MAX); // rows have all columns
+}
+
+static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
+    (void)cg, (void)access;
+    return zf_query_element(row_of(env)->build, row_of(env)->k, port, v_index);
+}
+
+static LLVMValueRef check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
+    (void)cg, (void)violation, (void)span, (void)at;
+    zf_query_note(row_of(env)->build, v_ok);
+    return v_ok;
+}
+
+static bool gives(const zf_stmt *stmt) { return stmt->kind == ZF_S_RESULT || stmt->kind == ZF_S_SELECT; }
+
+static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    (void)cg;
+    if (!gives(stmt)) return false;
+    zf_query_give(row_of(frame->env)->build, row_of(frame->env), frame, stmt);
+    return true;
+}
+
+// ---- Conditions -----------------------------------------------------------------------------------------------
+
+enum { MOST_TERMS = 32 };
+
+// The terms of `a && b && c`, in their order.
+static uint32_t split(zf_expr *expr, zf_expr **terms) {
+    uint32_t count = 1;
+    for (const zf_expr *at = expr; count < MOST_TERMS && at->kind == ZF_X_BINARY && at->op == ZF_OP_ANDAND; at = at->a) count++;
+    for (uint32_t t = count; --t > 0; expr = expr->a) terms[t] = expr->b;
+    terms[0] = expr;
+    return count;
+}
+
+static bool is_dear(zf_visitor *visitor, zf_expr *expr) {
+    const zf_query_build *b = ((void **)visitor->user)[0];
+    bool *dear = ((void **)visitor->user)[1];
+    bool input = expr->kind == ZF_X_STREAM && expr->port->slot < b->query->input_count;
+    if (input || expr->kind == ZF_X_REDUCE || expr->type.kind == ZF_K_STRING) *dear = true;
+    return true;
+}
+
+// Whether a term reads more than columns of numbers: rows that a term before it excludes had better not evaluate it.
+static bool wants_branch(zf_query_build *b, zf_expr *term) {
+    bool dear = false;
+    void *user[2] = {b, &dear};
+    zf_visitor visitor = {.user = user, .expr = is_dear};
+    zf_visit_expr(&visitor, term);
+    return dear;
+}
+
+static LLVMValueRef both(zf_cg *cg, LLVMValueRef v_mask, LLVMValueRef v) {
+    return v_mask == NULL ? v : zf_cg_select(cg, v_mask, v, zf_cg_i1(cg, false));
+}
+
+// Goes on where a row has its condition, and to bb_none else.
+static void branch_if_any(zf_query_build *b, LLVMValueRef *v_masks, LLVMBasicBlockRef bb_none) {
+    LLVMValueRef v_any = NULL;
+    for (unsigned k = 0; k < b->count; k++)
+        v_any = v_any == NULL || v_masks[k] == NULL ? v_masks[k] : zf_cg_or(b->cg, v_any, v_masks[k]);
+    zf_query_scope_begin(b);
+    LLVMBasicBlockRef bb_some = zf_cg_block(b->cg, "some_rows");
+    zf_cg_cond_br(b->cg, v_any != NULL ? v_any : zf_cg_i1(b->cg, true), bb_some, bb_none);
+    zf_cg_enter(b->cg, bb_some);
+}
+
+static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_masks) {
+    zf_query_pull_expr(b, term);
+    for (unsigned k = 0; k < b->count; k++) {
+        b->cg->v_guard = v_masks[k];
+        LLVMValueRef v = zf_cg_expr(b->cg, &b->frames[k], term).v;
+        v_masks[k] = both(b->cg, v_masks[k], v);
+    }
+    b->cg->v_guard = NULL;
+}
+
+// ---- Statements -----------------------------------------------------------------------------------------------
+
+static void statements(zf_query_build *b, zf_stmt *stmts);
+
+static void under(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
+    LLVMValueRef v_saved[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < b->count; k++) {
+        v_saved[k] = b->rows[k].v_mask;
+        b->rows[k].v_mask = v_masks[k];
+    }
+    statements(b, stmts);
+    for (unsigned k = 0; k < b->count; k++) b->rows[k].v_mask = v_saved[k];
+}
+
+static void masked(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
+    if (stmts == NULL) return;
+    LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "rows_end");
+    branch_if_any(b, v_masks, bb_end);
+    under(b, v_masks, stmts);
+    zf_query_scope_end(b);
+    zf_cg_br(b->cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
+    zf_cg_enter(b->cg, bb_end);
+}
+
+// Without `else`, terms that are dear are evaluated only where the terms before left a row.
+static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
+    zf_expr *terms[MOST_TERMS];
+    uint32_t count = split(stmt->value, terms), scopes = 0;
+    LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "if_end");
+    for (uint32_t t = 0; t < count; t++) {
+        if (t > 0 && wants_branch(b, terms[t])) {
+            branch_if_any(b, v_masks, bb_end);
+            scopes++;
+        }
+        evaluate_term(b, terms[t], v_masks);
+    }
+    masked(b, v_masks, stmt->body);
+    while (scopes-- > 0) zf_query_scope_end(b);
+    zf_cg_br(b->cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
+    zf_cg_enter(b->cg, bb_end);
+}
+
+static void if_else(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
+    LLVMValueRef v_others[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < b->count; k++) v_others[k] = v_masks[k];
+    evaluate_term(b, stmt->value, v_masks);
+    for (unsigned k = 0; k < b->count; k++) v_others[k] = both(b->cg, v_others[k], zf_cg_not(b->cg, v_masks[k]));
+    masked(b, v_masks, stmt->body);
+    masked(b, v_others, stmt->else_part);
+}
+
+static bool sees_assignment(zf_visitor *visitor, zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_ASSIGN) *(bool *)visitor->user = true;
+    return true;
+}
+
+static bool leave_out(zf_visitor *visitor, zf_expr *expr) {
+    (void)visitor, (void)expr;
+    return false;
+}
+
+// Whether statements assign to variables, which may be those of rows that do not come here. Functions assign to their own alone.
+static bool assigns(zf_stmt *stmts) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = leave_out, .stmt = sees_assignment};
+    zf_visit_stmts(&visitor, stmts);
+    return found;
+}
+
+static void each_alone(zf_query_build *b, zf_stmt *stmt) {
+    zf_stmt alone = *stmt;
+    alone.next = NULL;
+    zf_query_pull_stmt(b, stmt);
+    for (unsigned k = 0; k < b->count; k++) {
+        b->cg->v_guard = b->rows[k].v_mask;
+        zf_cg_stmts(b->cg, &b->frames[k], &alone);
+        b->rows[k].v_mask = b->cg->v_guard; // a requirement that did not hold stops the row
+    }
+    b->cg->v_guard = NULL;
+}
+
+static void statements(zf_query_build *b, zf_stmt *stmts) {
+    for (zf_stmt *stmt = stmts; stmt != NULL && !b->cg->failed; stmt = stmt->next) {
+        if (b->pass == ZF_QUERY_COUNT && stmt->kind == ZF_S_RESULT) continue;
+        if (stmt->kind != ZF_S_IF || assigns(stmt->body) || assigns(stmt->else_part)) {
+            each_alone(b, stmt);
+            continue;
+        }
+        LLVMValueRef v_masks[ZF_QUERY_TOGETHER];
+        for (unsigned k = 0; k < b->count; k++) v_masks[k] = b->rows[k].v_mask;
+        if (stmt->else_part == NULL)
+            if_all(b, stmt, v_masks);
+        else
+            if_else(b, stmt, v_masks);
+    }
+}
+
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, bool contiguous) {
+    zf_inst *inst = b->query->inst;
+    b->count = count;
+    b->contiguous = contiguous;
+    zf_cg_arrays_begin(b->cg);
+    for (unsigned k = 0; k < count; k++) {
+        b->rows[k] = (zf_query_row_build){.env = {.inst = inst,
+                                                  .straight = true,
+                                                  .precedes = k + 1 < count,
+                                                  .param = param,
+                                                  .domain = domain,
+                                                  .element = element,
+                                                  .length = length,
+                                                  .check = check,
+                                                  .stmt = statement},
+                                          .build = b,
+                                          .k = k,
+                                          .v_row = v_rows[k]};
+        b->frames[k] = zf_cg_frame_make(b->cg, &b->rows[k].env, &inst->decode);
+    }
+    zf_query_scope_begin(b);
+    statements(b, inst->decode.stmts);
+    zf_query_scope_end(b);
+    zf_cg_arrays_end(b->cg);
+    b->cg->v_guard = NULL;
+}
+
+static bool sees_order(zf_visitor *visitor, zf_stmt *stmt) {
+    bool floats = stmt->kind == ZF_S_RESULT && stmt->result->kind == ZF_Q_SUM && stmt->result->type.kind == ZF_K_F64;
+    if (floats || stmt->kind == ZF_S_SELECT) *(bool *)visitor->user = true;
+    return true;
+}
+
+bool zf_query_rows_together(const zf_query *query) {
+    bool ordered = false;
+    zf_visitor visitor = {.user = &ordered, .stmt = sees_order};
+    zf_visit_body(&visitor, &query->inst->decode);
+    return !ordered;
+}

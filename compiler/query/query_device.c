@@ -1,0 +1,500 @@
+// A query on an accelerator: columns go to its memory, launches run over their rows, and results come back.
+#include "compiler/query/query_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compiler/container_spec.h"
+#include "compiler/program.h"
+#include "runtime/base/error_codes.h"
+
+enum { VECTORS = 8, LAUNCHES = 65536, GROUPS_UNKNOWN = 4 };
+
+// Code for one vector of the columns' codes.
+typedef struct built {
+    zf_query_source *sources;
+    zf_query_kernels kernels;
+    zf_accelerator_code *loaded;
+    uint32_t groups; ///< thread blocks that the device runs at once
+} built;
+
+// Where a result lies, from the results' start.
+typedef struct placed {
+    uint64_t words, touched, word_bytes, touched_bytes;
+} placed;
+
+typedef struct device_query {
+    zf_query_running *running;
+    zf_accelerator *accelerator;
+    const zf_accelerator_ops *ops;
+    void *stream;
+    bool has_stream;
+    zf_provider *provider;
+    zf_query_device_state *columns;
+    zf_query_memory read, results; ///< columns, inputs and frames; results
+    uint64_t *input_at;            ///< from read.address
+    uint64_t frames_at;
+    zf_query_segment *segments;
+    uint32_t *codes; ///< by segment: among `built`
+    size_t segment_count;
+    built built[VECTORS + 1];
+    size_t built_count;
+    uint64_t frame_words;
+    uint64_t *frames;
+    placed *placed;
+    uint64_t tiles;          ///< of all launches
+    uint64_t counts, prefix; ///< from the results' start
+    uint64_t *tile_counts;   ///< rows that `select` appends in each tile
+    uint64_t selected;
+    uint64_t failures[ZF_QUERY_FAILURES];
+} device_query;
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
+
+// ---- Columns and inputs ---------------------------------------------------------------------------------------
+
+static uint64_t frame_words(const zf_query *query) {
+    return (sizeof(zf_query_launch) + query->input_count * sizeof(zf_query_device_input) +
+            query->column_count * sizeof(zf_query_device_column) + query->result_count * sizeof(zf_query_device_result)) /
+               sizeof(uint64_t) +
+           query->inst->param_count;
+}
+
+static uint64_t input_bytes(const zf_query_running *r, uint32_t k) {
+    const zf_port *port = r->query->inst->streams[k];
+    uint64_t length = r->streams[k].length;
+    return port->type.kind == ZF_K_BOOL ? length / 8 : length * zf_kind_size(port->type.kind);
+}
+
+static zf_status make_columns(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    zf_compiler *compiler = r->program->compiler;
+    d->columns = calloc(r->query->column_count + 1, sizeof *d->columns);
+    d->input_at = calloc(r->query->input_count + 1, sizeof *d->input_at);
+    if (d->columns == NULL || d->input_at == NULL) return no_memory(error);
+    ZF_TRY(zf_provider_create(compiler, zf_compiler_request(compiler), &d->provider, error));
+    zf_abi_provider provider = zf_provider_abi(d->provider);
+    for (uint32_t c = 0; c < r->query->column_count; c++)
+        ZF_TRY(zf_query_column_make(r, c, &provider, d->accelerator, &d->columns[c], error));
+    return ZF_OK;
+}
+
+static zf_status cut_launches(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    d->segments = calloc(LAUNCHES, sizeof *d->segments);
+    d->codes = calloc(LAUNCHES, sizeof *d->codes);
+    if (d->segments == NULL || d->codes == NULL) return no_memory(error);
+    for (uint64_t row = r->first; row < r->end;) {
+        uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, r->end);
+        if (d->segment_count == LAUNCHES || end <= row)
+            return zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
+        d->segments[d->segment_count++] = (zf_query_segment){row, end};
+        d->tiles += (end + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE - row / ZF_QUERY_TILE;
+        row = end;
+    }
+    for (uint32_t c = 0; c < r->query->column_count; c++) d->columns[c].at = 0;
+    return ZF_OK;
+}
+
+static zf_status place_inputs(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    uint64_t next = 0;
+    for (uint32_t c = 0; c < r->query->column_count; c++) ZF_TRY(zf_query_column_place(&d->columns[c], &next, error));
+    for (uint32_t k = 0; k < r->query->input_count; k++) ZF_TRY(zf_query_place(&next, input_bytes(r, k), &d->input_at[k], error));
+    d->frame_words = frame_words(r->query);
+    ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
+    d->read.bytes = next;
+    return d->ops->allocate(d->accelerator, next + 1, &d->read.address, error);
+}
+
+static zf_status start_columns(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    for (uint32_t c = 0; c < r->query->column_count; c++)
+        ZF_TRY(zf_query_column_start(&d->columns[c], d->accelerator, d->stream, d->read.address, error));
+    for (uint32_t k = 0; k < r->query->input_count; k++) {
+        uint64_t at = d->read.address + d->input_at[k], bytes = input_bytes(r, k);
+        ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, sizeof(uint64_t), error)); // element 0 of an empty one
+        if (bytes > 0) ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
+    }
+    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
+    for (uint32_t c = 0; c < r->query->column_count; c++) ZF_TRY(zf_query_column_status(&d->columns[c], error));
+    return ZF_OK;
+}
+
+// ---- Code -----------------------------------------------------------------------------------------------------
+
+static bool same_sources(const device_query *d, const zf_query_source *a, const zf_query_source *b) {
+    for (uint32_t c = 0; c < d->running->query->column_count; c++)
+        if (a[c].plan != b[c].plan || a[c].shaping != b[c].shaping) return false;
+    return true;
+}
+
+static uint32_t groups_of(const device_query *d, const built *code) {
+    zf_multiprocessor_facts all = {0};
+    zf_kernel_facts facts = {0};
+    zf_error ignored;
+    bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
+                 d->ops->kernel_facts(d->accelerator, code->loaded, ZF_QUERY_KERNEL_GIVE, &facts, &ignored) == ZF_OK &&
+                 d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
+    return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
+}
+
+static zf_status build_code(device_query *d, zf_query_source *sources, zf_error *error) {
+    zf_query_running *r = d->running;
+    built *code = &d->built[d->built_count++];
+    code->sources = sources;
+    zf_query_kernels_request request = {.query = r->query, .target = d->ops->target(d->accelerator), .sources = sources};
+    ZF_TRY(zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error));
+    ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
+    code->groups = groups_of(d, code);
+    return ZF_OK;
+}
+
+// The code for the sources of a launch; `sources` is kept, or freed.
+static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
+    uint32_t count = d->running->query->column_count;
+    for (unsigned general = 0; general < 2; general++) {
+        for (size_t k = 0; k < d->built_count; k++) {
+            if (!same_sources(d, d->built[k].sources, sources)) continue;
+            free(sources);
+            *out = (uint32_t)k;
+            return ZF_OK;
+        }
+        if (d->built_count < VECTORS) break;
+        for (uint32_t c = 0; c < count; c++) sources[c].shaping = NULL;
+    }
+    *out = (uint32_t)d->built_count;
+    return build_code(d, sources, error);
+}
+
+static zf_status choose_code(device_query *d, size_t segment, zf_error *error) {
+    zf_query_running *r = d->running;
+    zf_query_source *sources = calloc(r->query->column_count + 1, sizeof *sources);
+    if (sources == NULL) return no_memory(error);
+    for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&d->columns[c]);
+    return find_code(d, sources, &d->codes[segment], error);
+}
+
+// ---- Frames ---------------------------------------------------------------------------------------------------
+
+static uint64_t first_tile_of(const zf_query_segment *segment) { return segment->begin / ZF_QUERY_TILE; }
+
+static uint64_t tiles_of(const zf_query_segment *segment) {
+    return (segment->end + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE - first_tile_of(segment);
+}
+
+static bool is_float_sum(const zf_query_result *result) { return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64; }
+
+// `tile`: those of the launches before.
+static void write_frame(device_query *d, const zf_query_segment *segment, uint64_t tile, uint64_t *to) {
+    const zf_query_running *r = d->running;
+    const zf_query *query = r->query;
+    zf_query_launch launch = {.first_tile = first_tile_of(segment),
+                              .tiles = tiles_of(segment),
+                              .row_begin = segment->begin,
+                              .row_end = segment->end,
+                              .first_row = r->first,
+                              .counts = d->counts + tile * sizeof(uint64_t),
+                              .prefix = d->prefix + tile * sizeof(uint64_t)};
+    uint8_t *at = mempcpy(to, &launch, sizeof launch);
+    at = mempcpy(at, r->params, query->inst->param_count * sizeof(uint64_t));
+    for (uint32_t k = 0; k < query->input_count; k++) {
+        zf_query_device_input input = {d->input_at[k], r->streams[k].length};
+        at = mempcpy(at, &input, sizeof input);
+    }
+    for (uint32_t c = 0; c < query->column_count; c++) {
+        zf_element element = zf_column_type_of(query->columns[c]->type).element;
+        zf_query_device_column column = zf_query_column_frame(&d->columns[c], element, d->read.address);
+        at = mempcpy(at, &column, sizeof column);
+    }
+    for (uint32_t k = 0; k < query->result_count; k++) {
+        zf_query_device_result result = {.words = d->placed[k].words, .touched = d->placed[k].touched};
+        if (is_float_sum(&query->results[k])) result.words += tile * r->holding.answers->items[k].count * sizeof(uint64_t);
+        memcpy(result.lengths, r->holding.answers->items[k].lengths, sizeof result.lengths);
+        at = mempcpy(at, &result, sizeof result);
+    }
+}
+
+// Columns go from block to block with the launches, so codes are chosen and frames are written in one walk.
+static zf_status write_frames(device_query *d, bool choose, zf_error *error) {
+    zf_query_running *r = d->running;
+    uint32_t columns = r->query->column_count;
+    uint64_t tile = 0;
+    for (uint32_t c = 0; c < columns; c++) d->columns[c].at = 0;
+    for (size_t s = 0; s < d->segment_count; s++) {
+        zf_query_segment_end(d->columns, columns, d->segments[s].begin, r->end);
+        if (choose) ZF_TRY(choose_code(d, s, error));
+        write_frame(d, &d->segments[s], tile, d->frames + s * d->frame_words);
+        tile += tiles_of(&d->segments[s]);
+    }
+    if (d->segment_count == 0) return ZF_OK;
+    ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->read.address + d->frames_at, d->frames,
+                           d->segment_count * d->frame_words * sizeof(uint64_t), error));
+    return d->ops->wait(d->accelerator, d->stream, error);
+}
+
+static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
+    for (size_t s = 0; s < d->segment_count; s++) {
+        const built *code = &d->built[d->codes[s]];
+        uint64_t groups = (tiles_of(&d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+        if (groups > code->groups) groups = code->groups;
+        uint64_t frame = d->frame_words * sizeof(uint64_t);
+        zf_simt_args args = {.base = d->read.address,
+                             .base_bytes = d->read.bytes,
+                             .blocks = d->read.address + d->frames_at + s * frame,
+                             .blocks_bytes = frame,
+                             .out = d->results.address,
+                             .out_bytes = d->results.bytes,
+                             .failure = d->results.address,
+                             .failures = d->results.address,
+                             .failures_bytes = sizeof d->failures,
+                             .block_count = 1,
+                             .even = (uint32_t)groups};
+        ZF_TRY(d->ops->launch(d->accelerator, d->stream, code->loaded, kernel, (uint32_t)groups, &args, error));
+    }
+    return ZF_OK;
+}
+
+// ---- Results --------------------------------------------------------------------------------------------------
+
+static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *error) {
+    const zf_query_answer *answer = &d->running->holding.answers->items[k];
+    const zf_query_result *result = &d->running->query->results[k];
+    placed *at = &d->placed[k];
+    bool selects = answer->kind == ZF_Q_SELECT, mask = answer->kind == ZF_Q_MASK;
+    uint64_t elements = selects ? d->selected : is_float_sum(result) ? answer->count * d->tiles : answer->count;
+    at->word_bytes = mask ? 0 : elements * sizeof(uint64_t);
+    at->touched_bytes = selects ? 0 : mask ? answer->count : answer->count * sizeof(uint32_t);
+    ZF_TRY(zf_query_place(next, at->word_bytes, &at->words, error));
+    return zf_query_place(next, at->touched_bytes, &at->touched, error);
+}
+
+// Elements that do not begin as 0.
+static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
+    const zf_query_answer *answer = &d->running->holding.answers->items[k];
+    bool is_signed = answer->type.element == ZF_I64, least = answer->kind == ZF_Q_MIN;
+    uint64_t word = answer->kind == ZF_Q_ALL ? 1 : is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
+    if (answer->kind == ZF_Q_MAX) word = is_signed ? (uint64_t)INT64_MIN : 0;
+    if (!least && answer->kind != ZF_Q_MAX && answer->kind != ZF_Q_ALL) return ZF_OK;
+    uint64_t *words = malloc(answer->count * sizeof *words + 1);
+    if (words == NULL) return no_memory(error);
+    for (uint64_t e = 0; e < answer->count; e++) words[e] = word;
+    zf_status status = d->ops->copy_in(d->accelerator, d->stream, d->results.address + d->placed[k].words, words,
+                                       answer->count * sizeof *words, error);
+    if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
+    free(words);
+    return status;
+}
+
+static zf_status clear_results(device_query *d, zf_error *error) {
+    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0, d->results.bytes, error));
+    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
+    for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(begin_words(d, k, error));
+    uint64_t bytes = d->running->query->selected_count > 0 ? d->tiles * sizeof(uint64_t) : 0;
+    if (bytes == 0) return ZF_OK;
+    ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->results.address + d->prefix, d->tile_counts, bytes, error));
+    return d->ops->wait(d->accelerator, d->stream, error);
+}
+
+static zf_status begin_results(device_query *d, zf_error *error) {
+    uint64_t next = sizeof d->failures, tile_bytes = d->tiles * sizeof(uint64_t);
+    size_t count = d->running->query->result_count;
+    for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
+    bool selects = d->running->query->selected_count > 0;
+    ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
+    d->results.bytes = next;
+    ZF_TRY(d->ops->allocate(d->accelerator, next, &d->results.address, error));
+    return clear_results(d, error);
+}
+
+static void end_results(device_query *d) {
+    if (d->results.address != 0) d->ops->release(d->accelerator, d->results.address);
+    d->results = (zf_query_memory){0};
+}
+
+// How many rows `select` appends in each tile, then in all tiles before.
+static zf_status count_selected(device_query *d, zf_error *error) {
+    uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
+    d->tile_counts = malloc(bytes + 1);
+    if (d->tile_counts == NULL) return no_memory(error);
+    ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
+    d->results.bytes = next;
+    ZF_TRY(d->ops->allocate(d->accelerator, next, &d->results.address, error));
+    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
+    ZF_TRY(write_frames(d, true, error));
+    ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
+    if (bytes > 0)
+        ZF_TRY(d->ops->copy_out(d->accelerator, d->stream, d->tile_counts, d->results.address + d->counts, bytes, error));
+    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
+    for (uint64_t t = 0; t < d->tiles; t++) {
+        uint64_t count = d->tile_counts[t];
+        d->tile_counts[t] = d->selected;
+        d->selected += count;
+    }
+    end_results(d);
+    return ZF_OK;
+}
+
+static zf_status fetch(device_query *d, uint64_t at, void *to, uint64_t bytes, zf_error *error) {
+    if (bytes == 0) return ZF_OK;
+    ZF_TRY(d->ops->copy_out(d->accelerator, d->stream, to, d->results.address + at, bytes, error));
+    return d->ops->wait(d->accelerator, d->stream, error);
+}
+
+static void add_tiles(const device_query *d, const double *tiles, zf_query_answer *answer) {
+    for (uint64_t e = 0; e < answer->count; e++) {
+        double sum = 0;
+        for (uint64_t t = 0; t < d->tiles; t++) sum += tiles[t * answer->count + e];
+        memcpy(&answer->words[e], &sum, sizeof sum);
+    }
+}
+
+static void take_extremes(zf_query_answer *answer, const uint32_t *touched) {
+    for (uint64_t e = 0; e < answer->count; e++) {
+        answer->touched[e] = touched[e] != 0;
+        if (answer->type.element == ZF_F64) answer->words[e] = zf_query_float_bits(answer->words[e]);
+        if (touched[e] == 0) answer->words[e] = 0;
+    }
+}
+
+static void take_column(device_query *d, const uint64_t *words, uint32_t column) {
+    zf_query_selected *selected = &d->running->holding.selected;
+    for (uint64_t r = 0; r < d->selected; r++) selected->words[r * selected->columns + column] = words[r];
+}
+
+static zf_status take_result(device_query *d, size_t k, zf_error *error) {
+    const zf_query_result *result = &d->running->query->results[k];
+    zf_query_answer *answer = &d->running->holding.answers->items[k];
+    const placed *at = &d->placed[k];
+    if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched, at->touched_bytes, error);
+    bool extreme = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX;
+    bool direct = answer->kind != ZF_Q_SELECT && !is_float_sum(result);
+    void *other = malloc((direct ? at->touched_bytes : at->word_bytes) + 1);
+    if (other == NULL) return no_memory(error);
+    zf_status status = fetch(d, at->words, direct ? answer->words : other, at->word_bytes, error);
+    if (status == ZF_OK && extreme) status = fetch(d, at->touched, other, at->touched_bytes, error);
+    if (status == ZF_OK && extreme) take_extremes(answer, other);
+    if (status == ZF_OK && is_float_sum(result)) add_tiles(d, other, answer);
+    if (status == ZF_OK && answer->kind == ZF_Q_SELECT) take_column(d, other, result->column);
+    free(other);
+    return status;
+}
+
+static zf_status take_results(device_query *d, zf_error *error) {
+    zf_query_selected *selected = &d->running->holding.selected;
+    if (selected->columns > 0) {
+        selected->words = malloc((d->selected * selected->columns + 1) * sizeof *selected->words);
+        if (selected->words == NULL) return no_memory(error);
+        selected->rows = selected->room = d->selected;
+    }
+    for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(take_result(d, k, error));
+    return ZF_OK;
+}
+
+// ---- Time -----------------------------------------------------------------------------------------------------
+
+static zf_status run_again(device_query *d, void *from, void *to, double *seconds, zf_error *error) {
+    ZF_TRY(clear_results(d, error));
+    ZF_TRY(d->ops->event_note(d->accelerator, d->stream, from, error));
+    for (uint32_t c = 0; c < d->running->query->column_count; c++)
+        ZF_TRY(zf_query_column_again(&d->columns[c], d->stream, error));
+    if (d->running->query->selected_count > 0) ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
+    ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
+    ZF_TRY(d->ops->event_note(d->accelerator, d->stream, to, error));
+    return d->ops->event_seconds(d->accelerator, from, to, seconds, error);
+}
+
+static zf_status take_time(device_query *d, zf_error *error) {
+    zf_query_device_use *use = &d->running->holding.answers->device;
+    unsigned repeat = d->running->request->repeat;
+    if (repeat == 0) return ZF_OK;
+    void *from = NULL, *to = NULL;
+    use->seconds = calloc(repeat, sizeof *use->seconds);
+    if (use->seconds == NULL) return no_memory(error);
+    zf_status status = d->ops->event_open(d->accelerator, true, &from, error);
+    if (status == ZF_OK) status = d->ops->event_open(d->accelerator, true, &to, error);
+    while (status == ZF_OK && use->repeated < repeat) status = run_again(d, from, to, &use->seconds[use->repeated++], error);
+    if (to != NULL) d->ops->event_close(d->accelerator, to);
+    if (from != NULL) d->ops->event_close(d->accelerator, from);
+    return status;
+}
+
+static void describe(device_query *d) {
+    zf_query_device_use *use = &d->running->holding.answers->device;
+    for (uint32_t c = 0; c < d->running->query->column_count; c++) {
+        use->fused += d->columns[c].fused;
+        use->decoded += !d->columns[c].fused;
+        use->stored_bytes += d->columns[c].sizes.stored;
+    }
+    use->launches = d->segment_count;
+    use->codes = d->built_count;
+}
+
+// ---- The whole ------------------------------------------------------------------------------------------------
+
+static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
+    ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
+    uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
+    bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
+    failure->failed = twice || row != UINT64_MAX;
+    failure->row = twice || row < d->running->first ? d->running->first : row; // which second value comes first is not known
+    return ZF_OK;
+}
+
+static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
+    bool selects = d->running->query->selected_count > 0;
+    if (d->ops->stream_open != NULL) {
+        ZF_TRY(d->ops->stream_open(d->accelerator, &d->stream, error));
+        d->has_stream = true;
+    }
+    d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
+    if (d->placed == NULL) return no_memory(error);
+    ZF_TRY(make_columns(d, error));
+    ZF_TRY(cut_launches(d, error));
+    ZF_TRY(place_inputs(d, error));
+    d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
+    if (d->frames == NULL) return no_memory(error);
+    ZF_TRY(start_columns(d, error));
+    if (selects) ZF_TRY(count_selected(d, error));
+    ZF_TRY(begin_results(d, error));
+    ZF_TRY(write_frames(d, !selects, error));
+    ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
+    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
+    ZF_TRY(take_failures(d, failure, error));
+    if (failure->failed) return ZF_OK;
+    describe(d);
+    ZF_TRY(take_results(d, error));
+    return take_time(d, error);
+}
+
+static void free_query(device_query *d) {
+    zf_jit *jit = zf_compiler_jit(d->running->program->compiler);
+    zf_error ignored;
+    if (d->has_stream) d->ops->wait(d->accelerator, d->stream, &ignored);
+    for (size_t k = 0; k < d->built_count; k++) {
+        if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
+        zf_codegen_free(jit, &d->built[k].kernels.code);
+        free(d->built[k].sources);
+    }
+    end_results(d);
+    for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
+    if (d->read.address != 0) d->ops->release(d->accelerator, d->read.address);
+    if (d->has_stream) d->ops->stream_close(d->accelerator, d->stream);
+    if (d->provider != NULL) zf_provider_free(d->provider);
+    free(d->columns);
+    free(d->input_at);
+    free(d->segments);
+    free(d->codes);
+    free(d->frames);
+    free(d->placed);
+    free(d->tile_counts);
+}
+
+zf_status zf_query_run_device(zf_query_running *running, zf_accelerator *accelerator, zf_query_failure *failure,
+                              zf_error *error) {
+    device_query d = {.running = running, .accelerator = accelerator, .ops = accelerator->ops};
+    zf_status status = run(&d, failure, error);
+    free_query(&d);
+    return status;
+}

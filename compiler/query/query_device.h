@@ -1,0 +1,59 @@
+// Columns of a query in an accelerator's memory, and the launches that its rows take.
+#ifndef ZF_COMPILER_QUERY_DEVICE_H
+#define ZF_COMPILER_QUERY_DEVICE_H
+
+#include "compiler/query/query_running.h"
+#include "runtime/decode/decode_unit.h"
+
+/// A block of a fused column.
+typedef struct zf_query_block {
+    uint64_t first_row, rows;
+    uint32_t unit, number; ///< its place in its unit
+} zf_query_block;
+
+/// A column in the memory of an accelerator: as it is stored, where the query's kernels make its elements (fused), or decoded.
+typedef struct zf_query_device_state {
+    zf_units *units;
+    zf_units_sizes sizes;
+    zf_units_memory memory;
+    uint64_t *words; ///< failures of its own kernels
+    bool fused;
+    zf_query_block *blocks; ///< fused: by rows
+    size_t block_count;
+    size_t at; ///< block at which the next launch begins
+} zf_query_device_state;
+
+/// Places in one piece of device memory.
+typedef struct zf_query_memory {
+    uint64_t address, bytes;
+} zf_query_memory;
+
+/// Gives `bytes` the next place behind `*next`, aligned to 256, with room to read behind it. ZF1404 where it cannot be addressed.
+zf_status zf_query_place(uint64_t *next, uint64_t bytes, uint64_t *at, zf_error *error);
+
+/// Makes the units of a column for some rows. `place`: gives all of its memory a place, from `*next` on.
+zf_status zf_query_column_make(zf_query_running *running, uint32_t column, const zf_abi_provider *provider,
+                               zf_accelerator *accelerator, zf_query_device_state *out, zf_error *error);
+zf_status zf_query_column_place(zf_query_device_state *state, uint64_t *next, zf_error *error);
+/// Enqueues the upload, and the kernels that the query's do not replace. `base` is where offsets of its places begin.
+zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, uint64_t base,
+                                zf_error *error);
+/// Enqueues its own kernels again, to take their time.
+zf_status zf_query_column_again(zf_query_device_state *state, void *stream, zf_error *error);
+/// The first failure of its own kernels. Wait for the stream before.
+zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *error);
+void zf_query_column_free(zf_query_device_state *state);
+
+/// Rows of one launch: within it no fused column changes its code or its blocks' length.
+typedef struct zf_query_segment {
+    uint64_t begin, end;
+} zf_query_segment;
+
+/// The end of a launch that begins at row `begin` (the first wanted one, or where a launch ended); sets `at` of the columns.
+uint64_t zf_query_segment_end(zf_query_device_state *columns, size_t count, uint64_t begin, uint64_t end);
+/// Describes a column for a launch's frame.
+zf_query_device_column zf_query_column_frame(const zf_query_device_state *state, zf_element element, uint64_t base);
+/// How the query's kernel reads it.
+zf_query_source zf_query_column_source(const zf_query_device_state *state);
+
+#endif

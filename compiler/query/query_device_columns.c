@@ -1,0 +1,192 @@
+// Columns of a query in an accelerator's memory.
+#include <stdlib.h>
+
+#include "compiler/decoder/decoder.h"
+#include "compiler/query/query_device.h"
+#include "runtime/base/bits.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/element.h"
+
+enum { ALIGNMENT = 256, BEHIND = 256 };
+
+zf_status zf_query_place(uint64_t *next, uint64_t bytes, uint64_t *at, zf_error *error) {
+    uint64_t end;
+    *at = *next;
+    if (!__builtin_add_overflow(*next, bytes, &end) && end < UINT64_MAX / 2) {
+        *next = (end + BEHIND + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        return ZF_OK;
+    }
+    return zf_raise(error, ZF_E_TOO_LARGE, "the columns of a query are larger than can be addressed");
+}
+
+// ---- Fused columns --------------------------------------------------------------------------------------------
+
+static const zf_decoder *decoder_of(const zf_unit_view *view) { return view->plan->provider_data; }
+
+static bool units_fuse(zf_query_device_state *state) {
+    for (uint32_t u = 0; u < zf_units_count(state->units); u++) {
+        zf_unit_view view = zf_units_view(state->units, u);
+        const uint64_t *shaping = zf_decoder_shaping(view.plan->provider_data, view.code);
+        if (!zf_codegen_query_fuses(decoder_of(&view)->plan, shaping)) return false;
+        state->block_count += view.block_count;
+    }
+    return state->block_count > 0;
+}
+
+static int by_row(const void *a, const void *b) {
+    uint64_t row_a = ((const zf_query_block *)a)->first_row, row_b = ((const zf_query_block *)b)->first_row;
+    return row_a < row_b ? -1 : row_a > row_b;
+}
+
+static bool list_blocks(zf_query_device_state *state) {
+    state->blocks = calloc(state->block_count, sizeof *state->blocks);
+    if (state->blocks == NULL) return false;
+    size_t count = 0;
+    for (uint32_t u = 0; u < zf_units_count(state->units); u++) {
+        zf_unit_view view = zf_units_view(state->units, u);
+        for (uint32_t b = 0; b < view.block_count; b++) {
+            zf_unit_rows rows = zf_units_rows(state->units, u, b);
+            state->blocks[count++] = (zf_query_block){rows.first_row, rows.rows, u, b};
+        }
+    }
+    qsort(state->blocks, count, sizeof *state->blocks, by_row);
+    return true;
+}
+
+// Tiles lie in one block: blocks begin at whole tiles. Those between the first and the last may be short, where launches are cut.
+static bool tiles_fit(const zf_query_device_state *state) {
+    for (size_t b = 0; b < state->block_count; b++)
+        if (state->blocks[b].first_row % ZF_QUERY_TILE != 0) return false;
+    return true;
+}
+
+static zf_status choose(zf_query_device_state *state, zf_error *error) {
+    if (!units_fuse(state)) return ZF_OK;
+    if (!list_blocks(state)) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the blocks of a query's column");
+    state->fused = tiles_fit(state);
+    return ZF_OK;
+}
+
+zf_status zf_query_column_make(zf_query_running *running, uint32_t column, const zf_abi_provider *provider,
+                               zf_accelerator *accelerator, zf_query_device_state *out, zf_error *error) {
+    zf_decode_options rows = {ZF_INIT(zf_decode_options), .some_rows = true, .row_begin = running->first,
+                              .row_count = running->end - running->first, .threads = running->request->threads};
+    zf_units_options options = {.resident = true, .unit_bytes = UINT64_C(1) << 60, .provider = provider};
+    ZF_TRY(zf_units_make(running->container, running->columns[column].index, &rows, &options, accelerator, &out->units, error));
+    out->sizes = zf_units_sizes_of(out->units);
+    return running->request->decode_first ? ZF_OK : choose(out, error);
+}
+
+zf_status zf_query_column_place(zf_query_device_state *state, uint64_t *next, zf_error *error) {
+    ZF_TRY(zf_query_place(next, state->sizes.workspace, &state->memory.workspace, error));
+    if (state->fused) return ZF_OK;
+    ZF_TRY(zf_query_place(next, state->sizes.values, &state->memory.values, error));
+    ZF_TRY(zf_query_place(next, state->sizes.offsets, &state->memory.offsets, error));
+    return zf_query_place(next, state->sizes.validity, &state->memory.validity, error);
+}
+
+// ---- Uploads --------------------------------------------------------------------------------------------------
+
+// The kernels before the last one of each unit: what it reads.
+static zf_status start_kernels(zf_query_device_state *state, void *stream, zf_error *error) {
+    uint32_t most = 0;
+    for (uint32_t u = 0; u < zf_units_count(state->units); u++) {
+        zf_unit_view view = zf_units_view(state->units, u);
+        if (view.plan->kernel_count > most) most = view.plan->kernel_count;
+    }
+    for (uint32_t k = 0; k + 1 < most; k++) ZF_TRY(zf_units_launch_kernel(state->units, k, stream, &state->memory, error));
+    return ZF_OK;
+}
+
+static zf_status start_fused(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, zf_error *error) {
+    uint64_t bytes = zf_units_words(state->units) * (uint64_t)sizeof(uint64_t);
+    ZF_TRY(accelerator->ops->fill(accelerator, stream, state->memory.workspace, 0xff, bytes, error));
+    ZF_TRY(zf_units_upload(state->units, stream, &state->memory, error));
+    return start_kernels(state, stream, error);
+}
+
+zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, uint64_t base,
+                                zf_error *error) {
+    state->memory.workspace += base;
+    state->words = calloc(zf_units_words(state->units) + 1, sizeof *state->words);
+    if (state->words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the words of a query's column");
+    if (state->fused) {
+        ZF_TRY(start_fused(state, accelerator, stream, error));
+    } else {
+        state->memory.values += base;
+        state->memory.offsets += base;
+        state->memory.validity += base;
+        ZF_TRY(zf_units_start(state->units, stream, &state->memory, error));
+        ZF_TRY(zf_units_upload(state->units, stream, &state->memory, error));
+        ZF_TRY(zf_units_launch(state->units, stream, &state->memory, error));
+    }
+    return zf_units_end(state->units, stream, &state->memory, state->words, error);
+}
+
+zf_status zf_query_column_again(zf_query_device_state *state, void *stream, zf_error *error) {
+    if (state->fused) return start_kernels(state, stream, error);
+    ZF_TRY(zf_units_start(state->units, stream, &state->memory, error));
+    return zf_units_launch(state->units, stream, &state->memory, error);
+}
+
+zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *error) {
+    zf_units_ended(state->units);
+    return zf_units_status(state->units, state->words, error);
+}
+
+void zf_query_column_free(zf_query_device_state *state) {
+    zf_units_free(state->units);
+    free(state->words);
+    free(state->blocks);
+}
+
+// ---- Launches -------------------------------------------------------------------------------------------------
+
+static uint64_t run_of(zf_query_device_state *state, uint64_t begin) {
+    const zf_query_block *blocks = state->blocks;
+    while (state->at + 1 < state->block_count && blocks[state->at + 1].first_row <= begin) state->at++;
+    size_t last = state->at;
+    while (last + 1 < state->block_count) {
+        const zf_query_block *now = &blocks[last], *next = now + 1;
+        if (next->unit != now->unit || next->number != now->number + 1 || now->rows != blocks[state->at].rows) break;
+        if (next->rows > now->rows || now->rows % ZF_QUERY_TILE != 0) break;
+        last++;
+    }
+    return blocks[last].first_row + blocks[last].rows;
+}
+
+uint64_t zf_query_segment_end(zf_query_device_state *columns, size_t count, uint64_t begin, uint64_t end) {
+    for (size_t c = 0; c < count; c++) {
+        uint64_t run = columns[c].fused ? run_of(&columns[c], begin) : end;
+        if (run < end) end = run;
+    }
+    return end;
+}
+
+zf_query_device_column zf_query_column_frame(const zf_query_device_state *state, zf_element element, uint64_t base) {
+    const zf_units_memory *memory = &state->memory;
+    zf_query_device_column frame = {.values = memory->values - base,
+                                    .validity = memory->validity - base,
+                                    .offsets = memory->offsets - base,
+                                    .skip = state->sizes.skip,
+                                    .block_tiles = state->sizes.validity_skip};
+    if (!state->fused) {
+        unsigned bits = zf_element_bits(element);
+        if (bits >= 8) frame.skip /= bits / 8;
+        return frame;
+    }
+    const zf_query_block *block = &state->blocks[state->at];
+    zf_unit_view view = zf_units_view(state->units, block->unit);
+    uint64_t tiles = (block->rows + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE;
+    return (zf_query_device_column){.values = memory->workspace + view.stored - base,
+                                    .validity = memory->workspace + view.tables + block->number * view.row_bytes - base,
+                                    .offsets = memory->workspace + view.work - base,
+                                    .skip = block->first_row / ZF_QUERY_TILE,
+                                    .block_tiles = tiles};
+}
+
+zf_query_source zf_query_column_source(const zf_query_device_state *state) {
+    if (!state->fused) return (zf_query_source){0};
+    zf_unit_view view = zf_units_view(state->units, state->blocks[state->at].unit);
+    return (zf_query_source){decoder_of(&view)->plan, zf_decoder_shaping(view.plan->provider_data, view.code)};
+}
