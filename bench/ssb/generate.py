@@ -214,14 +214,16 @@ def date(draws, scale, first, last):
 MAKERS = {"lineorder": lineorder, "customer": customer, "supplier": supplier, "part": part, "date": date}
 
 
-def chunk_of(table, seed, scale, first, last):
-    return MAKERS[table](Draws(seed), scale, first, last)
+def chunk_of(table, wanted, seed, scale, first, last):
+    """The columns of a chunk that are written: others would only be copied from one process to another."""
+    made = MAKERS[table](Draws(seed), scale, first, last)
+    return {name: made[name] for name in dict.fromkeys(source for _, source in wanted.values())}
 
 
-def chunks(table, seed, scale, chunk=CHUNK, jobs=1):
+def chunks(table, wanted, seed, scale, chunk=CHUNK, jobs=1):
     """Yields the columns of each chunk, in order. At most two chunks a process are in memory."""
     units = schema.sizes(scale)["orders" if table == "lineorder" else table]
-    ranges = ((table, seed, scale, first, min(first + chunk, units)) for first in range(0, units, chunk))
+    ranges = ((table, wanted, seed, scale, first, min(first + chunk, units)) for first in range(0, units, chunk))
     if jobs == 1:
         yield from (chunk_of(*one) for one in ranges)
         return
@@ -251,7 +253,7 @@ def generate(out, scale=1.0, form="parquet", tables=(), columns=(), coded=False,
         raise ValueError(f"no such columns: {', '.join(sorted(unknown))}")
     for table, wanted in chosen.items():
         with WRITERS[form](out, table, wanted) as writer:
-            for made in chunks(table, seed, scale, chunk, jobs):
+            for made in chunks(table, wanted, seed, scale, chunk, jobs):
                 writer.write(made)
         rows[table] = writer.rows
     describe(out, {"scale": scale, "seed": seed, "format": form, "rows": rows}, chosen)
