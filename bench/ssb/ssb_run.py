@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Makes the tables, encodes them, runs the 13 queries by `zfc query`, and compares each answer with DuckDB's.
 
-    ssb_run.py OUT ZFC [--scale 1] [--codecs ssb,ssb_fused,ssb_plain] [--only q1.1,q2.3] [--device D] [--option=--threads=8]
-               [--seed 1] [--jobs 1] [--answers FILE] [--json FILE]
+    ssb_run.py OUT ZFC [--scale 1] [--codecs ssb,ssb_fused,ssb_plain] [--ways fused,decoded] [--only q1.1,q2.3] [--device D]
+               [--repeat 7] [--option=--threads=8] [--seed 1] [--jobs 1] [--answers FILE] [--json FILE]
 
 OUT keeps tables (data/), containers (CODECS/TABLE.zfd), the arrays that queries look up (CODECS/arrays/) and answers.json for
-later calls with the same scale factor and seed. Seconds are those that zfc counts; `first` includes its start and compilation.
-`stored` is what the columns of lineorder that a query reads take. The exit status is 1 if an answer differs.
+later calls with the same scale factor and seed. `milliseconds` is the median of the --repeat runs on a device, with the columns
+in its memory; without --repeat it is the one run, reading the file included. `first` is a whole command with its start and
+compilation. `decoded` is --decode-first. The exit status is 1 if an answer differs.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -24,6 +27,7 @@ import schema
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = HERE / "ssb_queries.zf"
 CODECS = ["ssb", "ssb_fused", "ssb_plain"]
+WAYS = {"fused": [], "decoded": ["--decode-first"]}
 KEYS = {"customer": "c_custkey", "supplier": "s_suppkey", "part": "p_partkey"}
 
 
@@ -182,9 +186,9 @@ class Container:
             self.built[array.folder] = query(self.zfc, array.query, self.folder / f"{array.table}.zfd", params, {}, self.options, folder)
         return folder / array.result
 
-    def answer(self, plan):
+    def answer(self, plan, more):
         inputs = {array.result.split(".")[0]: self.array(array) for array in plan.arrays}
-        return query(self.zfc, plan.query, self.folder / "lineorder.zfd", plan.params, inputs, self.options)
+        return query(self.zfc, plan.query, self.folder / "lineorder.zfd", plan.params, inputs, [*self.options, *more])
 
 
 def groups(plan, result):
@@ -214,14 +218,25 @@ def answers(data, file, scale, seed):
     return found
 
 
-def measured(container, name, codecs, stored, wanted):
+def milliseconds(found):
+    repeated = found.get("device", {}).get("seconds") or [found["seconds"]]
+    return 1e3 * statistics.median(repeated)
+
+
+def measured(container, name, codecs, way, more, stored, wanted):
     """A row of the report."""
     plan = PLANS[name]
-    found = container.answer(plan)
+    found = container.answer(plan, more)
     (result,) = found.pop("results").values()
     right = groups(plan, result) == expected(wanted[name]["answer"])
-    return {"query": name, "codecs": codecs, "right": right, "groups": len(groups(plan, result)), "lines": wanted[name]["rows"],
-            "stored_bytes": sum(stored[column] for column in read_by(plan.query)), **found}
+    return {"query": name, "codecs": codecs, "way": way, "right": right, "groups": len(groups(plan, result)), "lines": wanted[name]["rows"],
+            "milliseconds": milliseconds(found), "stored_bytes": sum(stored[column] for column in read_by(plan.query)), **found}
+
+
+def shown(row):
+    rate = row["stored_bytes"] / row["milliseconds"] / 1e6
+    print(f"{row['query']:5} {row['codecs']:10} {row['way']:8} {'right' if row['right'] else 'WRONG':5} {row['groups']:5} groups {row['lines']:9} lines "
+          f"{row['stored_bytes'] / 1e6:9.2f} MB {row['milliseconds']:11.4f} ms {rate:9.2f} GB/s", flush=True)
 
 
 def options_of(arguments):
@@ -232,18 +247,17 @@ def run(options):
     data = options.out / "data"
     rows, made = make(data, options.scale, options.seed, options.jobs)
     wanted = answers(data, options.answers or options.out / "answers.json", options.scale, options.seed)
-    report = {"scale": options.scale, "seed": options.seed, "device": options.device or "cpu", "options": options.option, "rows": rows,
+    report = {"scale": options.scale, "seed": options.seed, "device": options.device or "cpu", "options": options.option, "repeat": options.repeat, "rows": rows,
               "encode_seconds": {}, "arrays": {}, "queries": []}
     for codecs in options.codecs:
         tables, seconds = encode(options.zfc, data, options.out / codecs, codecs, made)
         report["encode_seconds"][codecs] = seconds
         stored = {column["name"]: column["stored_bytes"] for column in tables["lineorder"]["columns"]}
         container = Container(options.zfc, options.out / codecs, rows, options_of(options))
-        for name in options.only:
-            row = measured(container, name, codecs, stored, wanted)
-            report["queries"].append(row)
-            print(f"{name:5} {codecs:10} {'right' if row['right'] else 'WRONG':5} {row['groups']:6} groups {row['lines']:10} lines "
-                  f"{row['stored_bytes'] / 1e6:9.2f} MB {1e3 * row['seconds']:10.3f} ms", flush=True)
+        more = ["--repeat", str(options.repeat)] if options.repeat else []
+        for way, name in itertools.product(options.ways, options.only):
+            report["queries"].append(measured(container, name, codecs, way, [*WAYS[way], *more], stored, wanted))
+            shown(report["queries"][-1])
         report["arrays"][codecs] = container.built
     if options.json:
         options.json.write_text(json.dumps(report) + "\n")
@@ -261,13 +275,15 @@ def main(words=None):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes that make the tables")
     parser.add_argument("--codecs", type=names, default=CODECS)
+    parser.add_argument("--ways", type=names, default=["fused"])
     parser.add_argument("--only", type=names, default=list(PLANS))
     parser.add_argument("--device", help="as `zfc query --device` has it")
+    parser.add_argument("--repeat", type=int, default=0, help="more runs of each query on a device")
     parser.add_argument("--option", action="append", default=[], help="another option of `zfc query`, as --option=--NAME=VALUE")
     parser.add_argument("--answers", type=pathlib.Path, help="answers of ssb_queries.py, where there is no DuckDB")
     parser.add_argument("--json", type=pathlib.Path, help="write the report")
     options = parser.parse_args(words)
-    if unknown := set(options.codecs) - set(CODECS) | set(options.only) - set(PLANS):
+    if unknown := set(options.codecs) - set(CODECS) | set(options.only) - set(PLANS) | set(options.ways) - set(WAYS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return not run(options)
 
