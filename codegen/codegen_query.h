@@ -55,9 +55,9 @@ zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_compile_
                                  zf_jit_code **code, zf_error *error);
 // ---- Kernels of accelerators ----------------------------------------------------------------------------------
 //
-// A launch runs rows of a table in tiles of ZF_QUERY_TILE. Within a launch all blocks of a fused column have the same rows, whole
-// tiles, but for the last one, and the same code. Arguments are those of all kernels (runtime/base/abi.h): `base` is where
-// offsets begin, `blocks` the frame, `out` where offsets of results begin, `failure` the two words below, `even` the thread
+// A launch runs rows of a table in tiles (zf_codegen_query_tile). Within a launch all blocks of a fused column have the same
+// rows, whole tiles, but for the last one, and the same code. Arguments are those of all kernels (runtime/base/abi.h): `base` is
+// where offsets begin, `blocks` the frame, `out` where offsets of results begin, `failure` the two words below, `even` the thread
 // blocks.
 
 /// A column as a query's kernel reads it.
@@ -75,6 +75,7 @@ typedef struct zf_query_launch {
 } zf_query_launch;
 
 /// Offsets are from `base`, in bytes, modulo 2^64.
+#define ZF_QUERY_INPUT_MOST (UINT64_C(1) << 31) ///< elements of an input
 typedef struct zf_query_device_input {
     uint64_t values, length;
 } zf_query_device_input;
@@ -91,8 +92,18 @@ typedef struct zf_query_device_column {
 typedef struct zf_query_device_result {
     uint64_t words;   ///< sums of floats: for each tile of the launch its elements; select: its column; mask: unused
     uint64_t touched; ///< u32 for each element; mask: a byte for each row
-    uint64_t lengths[ZF_QUERY_DIMENSIONS];
 } zf_query_device_result;
+
+/// A result as code knows it.
+typedef struct zf_query_shape {
+    uint64_t lengths[ZF_QUERY_DIMENSIONS];
+    /// A sum of integers whose elements each thread block adds in shared memory first: many rows may give to few elements. All of
+    /// a query's have ZF_QUERY_SHARED_MOST at most.
+    bool shared;
+} zf_query_shape;
+enum { ZF_QUERY_SHARED_MOST = 4608 };
+/// Bytes of inputs that each thread block copies to shared memory before the first row, at most, where all rows look into them.
+enum { ZF_QUERY_SHARED_INPUTS = 16384 };
 
 enum {
     ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed, if it is not the next one
@@ -106,6 +117,8 @@ enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNELS }; ///< COU
 static inline uint64_t zf_query_float_key(uint64_t bits) { return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63; }
 static inline uint64_t zf_query_float_bits(uint64_t key) { return key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key; }
 
+/// Rows of a tile, a multiple of ZF_QUERY_TILE: each warp makes one at a time.
+uint32_t zf_codegen_query_tile(const zf_query *query);
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
 
@@ -113,6 +126,8 @@ typedef struct zf_query_kernels_request {
     const zf_query *query;
     zf_abi_target target;
     const zf_query_source *sources; ///< by column
+    const zf_query_shape *shapes;   ///< by result
+    const uint32_t *shared_inputs;  ///< by input: its bytes, where it is copied to shared memory; 0: it is not
     zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
 

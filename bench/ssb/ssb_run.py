@@ -92,7 +92,7 @@ TO_1997, DECEMBER = {"first_day": 19920101, "last_day": 19971231}, {"first_day":
 
 
 def gain(first_day, last_day, least_discount, least_quantity, most_quantity):
-    return Plan("q1", [], first_day=first_day, last_day=last_day, least_discount=least_discount, least_quantity=least_quantity, most_quantity=most_quantity)
+    return Plan("q1", [], first_day=first_day, last_day=last_day, least_discount=least_discount, most_discount=least_discount + 2, least_quantity=least_quantity, most_quantity=most_quantity)
 
 
 def by_brand(first, count, region):

@@ -47,6 +47,23 @@ void zf_query_columns_begin(zf_query_build *b) {
     for (uint32_t c = 0; c < query->column_count; c++) begin_column(b, c);
 }
 
+uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset) {
+    zf_cg *cg = b->cg;
+    for (uint32_t k = 0; k < b->query->input_count; k++) {
+        uint32_t words = (b->shared_inputs[k] + 3) / 4;
+        if (words == 0) continue;
+        LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, (words + 3) / 4 * 16);
+        zf_query_turn turn;
+        zf_query_turn_begin(b, &turn, words);
+        LLVMValueRef v = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, b->inputs[k].v_values, turn.v_at), 4);
+        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i32, v_shared, turn.v_at), 4);
+        zf_query_turn_end(b, &turn);
+        b->inputs[k].v_values = v_shared;
+        offset += (words + 3) / 4 * 16;
+    }
+    return offset;
+}
+
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
 static const zf_kernel *last_kernel(const zf_plan *plan) {
@@ -75,7 +92,7 @@ static void open_block(zf_query_build *b, zf_query_column_build *column, const z
     LLVMValueRef v_narrow = zf_cg_low_half(cg, v_tile), v_each = zf_cg_low_half(cg, column->v_block_tiles);
     LLVMValueRef v_block = zf_cg_wide(cg, LLVMBuildUDiv(cg->builder, v_narrow, v_each, ""));
     v_tile = zf_cg_sub(cg, v_tile, zf_cg_mul(cg, v_block, column->v_block_tiles));
-    column->v_begin = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, ZF_QUERY_TILE));
+    column->v_begin = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, zf_codegen_query_tile(b->query)));
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
     LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, column->v_blocks, zf_cg_mul(cg, v_block, zf_cg_i64(cg, words)));
     LLVMValueRef v_base = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_BASE), WORD);
@@ -150,8 +167,10 @@ static zf_cg_value make_one(zf_query_build *b, zf_query_column_build *column, zf
 
 static void make_lanes(zf_query_build *b, zf_query_column_build *column) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_near = zf_cg_sub(cg, b->rows[0].v_row, b->v_row0);
-    zf_simt_lanes lanes = zf_simt_lanes_begin(&column->lower, zf_cg_add(cg, column->v_begin, v_near), b->count);
+    LLVMValueRef v_near = zf_cg_low_half(cg, b->v_near), v_first = zf_cg_add(cg, column->v_begin, b->v_near);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(&column->lower, v_first, b->count);
+    lanes.v_base = column->v_begin;
+    lanes.v_near = v_near;
     for (unsigned k = 0; k < b->count; k++) {
         zf_kernel_env env = zf_simt_lane_env(&column->lower, column->lower.kernel->root, &lanes, k);
         column->values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);

@@ -15,14 +15,12 @@ static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEM
 static void add_kernels(zf_cg *cg, void *user) {
     const building *b = user;
     zf_cg_aim(cg, b->target);
-    zf_cg_query_kernels(cg, b->request->query, b->request->sources);
+    zf_cg_query_kernels(cg, b->request);
 }
 
 static zf_status build_module(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
     return zf_cg_build_alone(module, compact, add_kernels, user, error);
 }
-
-static uint32_t shared_bytes(const zf_query *query) { return query->result_count * (uint32_t)sizeof(uint64_t) * ZF_QUERY_WARPS; }
 
 static zf_status load_here(building *b, zf_jit *jit, zf_query_kernels *out, zf_abi_simt_kernel *kernels, zf_error *error) {
     const char *symbols[ZF_QUERY_KERNELS];
@@ -74,7 +72,7 @@ zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *
                                           .threads = ZF_QUERY_WARPS * ZF_QUERY_LANES,
                                           .tiles = 1,
                                           .warp = ZF_QUERY_LANES,
-                                          .shared_bytes = shared_bytes(request->query),
+                                          .shared_bytes = zf_query_shared_bytes(request),
                                           .files = out->code.files};
     }
     return b.target->image == ZF_IMAGE_NONE ? load_here(&b, jit, out, kernels, error) : assemble(&b, jit, out, error);

@@ -14,6 +14,12 @@ static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, con
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
 }
 
+// Scans were fastest on an H200 with five thread blocks at once, queries that look into inputs with four, since they spill else.
+static unsigned registers(const zf_query *query) {
+    enum { SCANS = 48, OTHERS = 64 };
+    return query->input_count == 0 ? SCANS : OTHERS;
+}
+
 static LLVMValueRef make_function(zf_query_build *b, const char *name, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = b->cg;
     const zf_simt_ops *ops = cg->target->simt;
@@ -27,11 +33,21 @@ static LLVMValueRef make_function(zf_query_build *b, const char *name, LLVMValue
         if (k == ARG_BASE || k == ARG_FRAME) attribute(cg, v_function, k + shift, "readonly", 0);
     }
     for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
-    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, 0);
+    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, registers(b->query));
     return v_function;
 }
 
 #define LAUNCH_WORD(member) zf_query_word(b, offsetof(zf_query_launch, member) / sizeof(uint64_t))
+
+// Narrow integers are loaded as such: what is compared with them is then as narrow.
+static LLVMValueRef load_param(zf_query_build *b, uint32_t slot) {
+    zf_cg *cg = b->cg;
+    zf_type type = b->query->inst->params[slot]->type;
+    uint32_t at = sizeof(zf_query_launch) / sizeof(uint64_t) + slot;
+    if (!zf_kind_is_integer(type.kind)) return zf_cg_from_word(cg, type, zf_query_word(b, at));
+    LLVMValueRef v_at = zf_cg_byte_at(cg, b->v_frame, at * sizeof(uint64_t));
+    return zf_cg_load(cg, zf_cg_type(cg, type), v_at, zf_kind_size(type.kind));
+}
 
 static void load_frame(zf_query_build *b) {
     zf_cg *cg = b->cg;
@@ -44,8 +60,7 @@ static void load_frame(zf_query_build *b) {
     b->v_counts = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(counts));
     b->v_prefix = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(prefix));
     b->v_params = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->param_count + 1);
-    for (uint32_t p = 0; p < inst->param_count; p++)
-        b->v_params[p] = zf_query_word(b, sizeof(zf_query_launch) / sizeof(uint64_t) + p);
+    for (uint32_t p = 0; p < inst->param_count; p++) b->v_params[p] = load_param(b, p);
     zf_query_columns_begin(b);
     zf_query_held_begin(b);
 }
@@ -78,9 +93,9 @@ static void rows_together(zf_query_build *b) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_lane), zf_cg_i64(cg, ZF_QUERY_TOGETHER));
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_QUERY_TILE / STEP), "step");
-    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
-    v_first = zf_cg_add(cg, b->v_row0, v_first);
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / STEP), "step");
+    b->v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
+    LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, b->v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
     zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, true);
     zf_cg_loop_end(cg, &loop);
@@ -116,7 +131,7 @@ static void append_rows(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_co
 static void rows_alone(zf_query_build *b, LLVMValueRef v_behind, bool count_only) {
     zf_cg *cg = b->cg;
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_QUERY_TILE / ZF_QUERY_LANES), "turn");
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / ZF_QUERY_LANES), "turn");
     LLVMValueRef v_row = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, ZF_QUERY_LANES)), zf_cg_wide(cg, b->v_lane));
     v_row = zf_cg_add(cg, b->v_row0, v_row);
     LLVMValueRef v_counts =
@@ -131,7 +146,7 @@ static void rows_alone(zf_query_build *b, LLVMValueRef v_behind, bool count_only
 
 static LLVMValueRef is_whole(zf_query_build *b) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_end = zf_cg_add(cg, b->v_row0, zf_cg_i64(cg, ZF_QUERY_TILE));
+    LLVMValueRef v_end = zf_cg_add(cg, b->v_row0, zf_cg_i64(cg, zf_codegen_query_tile(b->query)));
     return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, b->v_row0, b->v_row_begin), zf_cg_icmp(cg, LLVMIntULE, v_end, b->v_row_end));
 }
 
@@ -187,7 +202,7 @@ static void build_tile(zf_query_build *b, bool count_only) {
     zf_cg *cg = b->cg;
     LLVMBasicBlockRef *bb_setups = ZF_NEW_ARRAY(cg->arena, LLVMBasicBlockRef, b->query->column_count + 1);
     LLVMBasicBlockRef bb_body = zf_cg_block(cg, "tile_body"), bb_tile = zf_cg_here(cg);
-    b->v_row0 = zf_cg_mul(cg, zf_cg_add(cg, b->v_first_tile, b->v_tile), zf_cg_i64(cg, ZF_QUERY_TILE));
+    b->v_row0 = zf_cg_mul(cg, zf_cg_add(cg, b->v_first_tile, b->v_tile), zf_cg_i64(cg, zf_codegen_query_tile(b->query)));
     zf_query_columns_tile(b, bb_setups);
     zf_cg_enter(cg, bb_tile);
     zf_cg_br(cg, b->query->column_count > 0 ? bb_setups[0] : bb_body);
@@ -204,6 +219,14 @@ static void build_tile(zf_query_build *b, bool count_only) {
     zf_cg_enter(cg, bb_last);
 }
 
+// Fills shared memory.
+static void make_ready(zf_query_build *b, uint32_t kernel) {
+    uint32_t offset = 0;
+    bool shared = kernel == ZF_QUERY_KERNEL_GIVE && zf_query_held_ready(b, &offset);
+    shared = zf_query_inputs_ready(b, offset) > offset || shared;
+    if (shared) zf_simt_barrier(&b->lower, "shared memory before the first row");
+}
+
 static void build_kernel(zf_query_build *b, uint32_t kernel) {
     zf_cg *cg = b->cg;
     char name[24];
@@ -215,6 +238,7 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
     LLVMValueRef v_left = zf_cg_sub(cg, b->v_tiles, zf_cg_umin(cg, v_from, b->v_tiles));
     v_left = zf_cg_add(cg, v_left, zf_cg_sub(cg, v_step, zf_cg_i64(cg, 1)));
+    make_ready(b, kernel);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_left, v_step, ""), "tile");
     b->v_tile = zf_cg_add(cg, v_from, zf_cg_mul(cg, loop.v_i, v_step));
@@ -228,11 +252,15 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     if (cg->target->simt->finish != NULL) cg->target->simt->finish(cg, cg->function);
 }
 
-void zf_cg_query_kernels(zf_cg *cg, const zf_query *query, const zf_query_source *sources) {
+void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request) {
     cg->wave = ZF_QUERY_LANES;
     for (uint32_t k = 0; k < ZF_QUERY_KERNELS; k++) {
-        if (k == ZF_QUERY_KERNEL_COUNT && query->selected_count == 0) continue;
-        zf_query_build b = {.cg = cg, .query = query, .sources = sources};
+        if (k == ZF_QUERY_KERNEL_COUNT && request->query->selected_count == 0) continue;
+        zf_query_build b = {.cg = cg,
+                            .query = request->query,
+                            .sources = request->sources,
+                            .shapes = request->shapes,
+                            .shared_inputs = request->shared_inputs};
         build_kernel(&b, k);
     }
 }

@@ -1,9 +1,9 @@
 // A query as a kernel of an accelerator, inside: its columns (query_columns.c), rows (query_rows.c), results (query_results.c)
 // and the kernel around them (query_kernel.c).
 //
-// A warp makes tiles of ZF_QUERY_TILE rows of the table, one after the other. Where nothing depends on the order of rows, each
-// lane has ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their
-// loads are under way together. Else a lane has one row, and the warp 32 consecutive ones.
+// A warp makes tiles of rows of the table, one after the other. Where nothing depends on the order of rows, each lane has
+// ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their loads are
+// under way together. Else a lane has one row, and the warp 32 consecutive ones.
 #ifndef ZF_CODEGEN_QUERY_KERNEL_H
 #define ZF_CODEGEN_QUERY_KERNEL_H
 
@@ -14,7 +14,7 @@
 
 enum {
     ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
-    ZF_QUERY_TOGETHER = 4,
+    ZF_QUERY_TOGETHER = 8,
 };
 
 typedef struct zf_query_build zf_query_build;
@@ -36,9 +36,11 @@ typedef struct zf_query_input_build {
 } zf_query_input_build;
 
 typedef struct zf_query_held_build {
-    LLVMValueRef v_words, v_touched, v_lengths[ZF_QUERY_DIMENSIONS];
-    LLVMValueRef v_slot;  ///< one number: what this thread has so far. Sums of floats: an array of what its lane has
-    LLVMValueRef v_given; ///< slot (i1): it has something, of min and max
+    LLVMValueRef v_words, v_touched;
+    LLVMValueRef v_low, v_high; ///< shared memory: the halves of all elements, i32 each; NULL: none
+    uint64_t count;             ///< elements
+    LLVMValueRef v_slot;        ///< one number: what this thread has so far. Sums of floats: an array of what its lane has
+    LLVMValueRef v_given;       ///< slot (i1): it has something, of min and max
 } zf_query_held_build;
 
 /// The surroundings of one row.
@@ -60,12 +62,14 @@ struct zf_query_build {
     zf_cg *cg;
     const zf_query *query;
     const zf_query_source *sources;
+    const zf_query_shape *shapes;
+    const uint32_t *shared_inputs;
     zf_kernel_build lower; ///< of no column: for helpers that want one
     zf_simt_state simt;
     LLVMValueRef v_base, v_frame, v_out, v_failure; ///< arguments
     LLVMValueRef v_thread, v_lane, v_warp;          ///< i32
     LLVMValueRef v_first_tile, v_tiles, v_row_begin, v_row_end, v_first_row;
-    LLVMValueRef *v_params;
+    LLVMValueRef *v_params; ///< of their own types
     zf_query_input_build *inputs;
     zf_query_column_build *columns;
     zf_query_held_build *held;
@@ -77,7 +81,8 @@ struct zf_query_build {
     zf_query_row_build rows[ZF_QUERY_TOGETHER];
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
-    bool contiguous; ///< they follow each other, and all of them exist
+    bool contiguous;     ///< they follow each other, and all of them exist
+    LLVMValueRef v_near; ///< contiguous: the first, counted from the tile's first
     uint32_t depth;
     zf_query_pass pass;
     LLVMValueRef v_selected; ///< slot (i64): COUNT: what the row appends; GIVE: where its next row goes
@@ -86,6 +91,9 @@ struct zf_query_build {
 // ---- Columns (query_columns.c) ----
 /// Loads what the frame says of columns and inputs.
 void zf_query_columns_begin(zf_query_build *b);
+/// Copies inputs to shared memory, from `offset` on, and returns the end. All threads of the block come to it; others see what it
+/// copies behind a barrier.
+uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset);
 /// Around a tile: what holds for it goes into blocks before bb_body, from bb_tile on, which are closed at the end.
 void zf_query_columns_tile(zf_query_build *b, LLVMBasicBlockRef *bb_setups);
 void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, LLVMBasicBlockRef bb_body);
@@ -106,6 +114,16 @@ bool zf_query_rows_together(const zf_query *query);
 // ---- Results (query_results.c) ----
 bool zf_query_sums_floats(const zf_query *query);
 void zf_query_held_begin(zf_query_build *b);
+/// All threads of the block come to it before the first row. Returns whether there must be a barrier behind it.
+bool zf_query_held_ready(zf_query_build *b, uint32_t *offset);
+/// An index among `count` that a thread of the block takes: all take turns. Ends with zf_query_turn_end.
+typedef struct zf_query_turn {
+    zf_cg_loop loop;
+    LLVMBasicBlockRef bb_end;
+    LLVMValueRef v_at;
+} zf_query_turn;
+void zf_query_turn_begin(zf_query_build *b, zf_query_turn *turn, uint64_t count);
+void zf_query_turn_end(zf_query_build *b, zf_query_turn *turn);
 /// A RESULT or SELECT statement of row k, which counts under cg->v_guard.
 void zf_query_give(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Around a tile: sums of floats.
@@ -118,6 +136,8 @@ void zf_query_note(zf_query_build *b, LLVMValueRef v_ok);
 /// Word `at` of the frame.
 LLVMValueRef zf_query_word(zf_query_build *b, uint32_t at);
 
-void zf_cg_query_kernels(zf_cg *cg, const zf_query *query, const zf_query_source *sources);
+void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
+/// Bytes of shared memory of a thread block.
+uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request);
 
 #endif

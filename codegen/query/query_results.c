@@ -89,11 +89,10 @@ static void begin_one(zf_query_build *b, uint32_t k, uint32_t at) {
     zf_query_held_build *h = &b->held[k];
     h->v_words = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, zf_query_word(b, at));
     h->v_touched = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, zf_query_word(b, at + 1));
-    uint32_t lengths = at + (uint32_t)(offsetof(zf_query_device_result, lengths) / WORD);
-    for (uint32_t d = 0; d < result->dimensions; d++) h->v_lengths[d] = zf_query_word(b, lengths + d);
+    h->count = 1;
+    for (uint32_t d = 0; d < result->dimensions; d++) h->count *= b->shapes[k].lengths[d];
     if (is_float_sum(result)) {
-        unsigned count = result->dimensions > 0 ? ZF_QUERY_FLOAT_SUMS : 1;
-        h->v_slot = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_f64, count), "lane_sums");
+        h->v_slot = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_f64, h->count), "lane_sums");
     }
     if (!is_single(result)) return;
     h->v_slot = zf_cg_alloca(cg, cg->ty_i64, result->name);
@@ -161,22 +160,74 @@ static void end_single(zf_query_build *b, uint32_t k, uint32_t offset) {
     end_if(cg, bb_joined);
 }
 
-void zf_query_held_end(zf_query_build *b) {
-    uint32_t offset = 0;
+// ---- Sums in shared memory ------------------------------------------------------------------------------------
+
+void zf_query_turn_begin(zf_query_build *b, zf_query_turn *turn, uint64_t count) {
+    enum { THREADS = ZF_QUERY_WARPS * ZF_QUERY_LANES };
+    zf_cg *cg = b->cg;
+    zf_cg_loop_begin(cg, &turn->loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, (count + THREADS - 1) / THREADS), "turn");
+    turn->v_at = zf_cg_mul(cg, turn->loop.v_i, zf_cg_i64(cg, THREADS));
+    turn->v_at = zf_cg_add(cg, turn->v_at, zf_cg_wide(cg, b->v_thread));
+    turn->bb_end = begin_if(cg, zf_cg_icmp(cg, LLVMIntULT, turn->v_at, zf_cg_i64(cg, count)), "mine");
+}
+
+void zf_query_turn_end(zf_query_build *b, zf_query_turn *turn) {
+    end_if(b->cg, turn->bb_end);
+    zf_cg_loop_end(b->cg, &turn->loop);
+}
+
+static void clear_shared(zf_query_build *b, zf_query_held_build *h) {
+    zf_cg *cg = b->cg;
+    zf_query_turn turn;
+    zf_query_turn_begin(b, &turn, h->count);
+    zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, h->v_low, turn.v_at), 4);
+    zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, h->v_high, turn.v_at), 4);
+    zf_query_turn_end(b, &turn);
+}
+
+// Shared memory adds 32 bits at once. The carry of each addition goes to the high half, which most sums leave alone.
+static void add_shared(zf_query_build *b, const zf_query_held_build *h, LLVMValueRef v_at, LLVMValueRef v) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_low = zf_cg_low_half(cg, v), v_high = zf_cg_high_half(cg, v);
+    LLVMValueRef v_old = change(cg, LLVMAtomicRMWBinOpAdd, zf_cg_at(cg, cg->ty_i32, h->v_low, v_at), v_low);
+    LLVMValueRef v_carry = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_old, v_low), v_low);
+    v_high = zf_cg_add(cg, v_high, zf_cg_resize(cg, v_carry, cg->ty_i32, false));
+    LLVMBasicBlockRef bb_end = begin_if(cg, zf_cg_icmp(cg, LLVMIntNE, v_high, zf_cg_i32(cg, 0)), "high_half");
+    change(cg, LLVMAtomicRMWBinOpAdd, zf_cg_at(cg, cg->ty_i32, h->v_high, v_at), v_high);
+    end_if(cg, bb_end);
+}
+
+static void end_shared(zf_query_build *b, uint32_t k) {
+    zf_cg *cg = b->cg;
+    const zf_query_held_build *h = &b->held[k];
+    zf_query_turn turn;
+    zf_query_turn_begin(b, &turn, h->count);
+    LLVMValueRef v_low = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, h->v_low, turn.v_at), 4);
+    LLVMValueRef v_high = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, h->v_high, turn.v_at), 4);
+    LLVMValueRef v = zf_cg_both_halves(cg, v_low, v_high);
+    LLVMBasicBlockRef bb_none = begin_if(cg, zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i64(cg, 0)), "given");
+    change(cg, LLVMAtomicRMWBinOpAdd, zf_cg_at(cg, cg->ty_i64, h->v_words, turn.v_at), v);
+    end_if(cg, bb_none);
+    zf_query_turn_end(b, &turn);
+}
+
+bool zf_query_held_ready(zf_query_build *b, uint32_t *offset) {
+    bool shared = false;
+    for (uint32_t k = 0; k < b->query->result_count; k++) *offset += is_single(&b->query->results[k]) ? WORD * ZF_QUERY_WARPS : 0;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
-        if (!is_single(&b->query->results[k])) continue;
-        end_single(b, k, offset);
-        offset += WORD * ZF_QUERY_WARPS;
+        zf_query_held_build *h = &b->held[k];
+        if (!b->shapes[k].shared) continue;
+        uint32_t bytes = (uint32_t)(h->count * WORD + 15) / 16 * 16;
+        h->v_low = b->cg->target->simt->shared(b->cg, *offset, bytes);
+        h->v_high = zf_cg_byte_at(b->cg, h->v_low, h->count * sizeof(uint32_t));
+        *offset += bytes;
+        clear_shared(b, h);
+        shared = true;
     }
+    return shared;
 }
 
 // ---- Sums of floats -------------------------------------------------------------------------------------------
-
-static LLVMValueRef elements_of(zf_query_build *b, uint32_t k) {
-    LLVMValueRef v = zf_cg_i64(b->cg, 1);
-    for (uint32_t d = 0; d < b->query->results[k].dimensions; d++) v = zf_cg_mul(b->cg, v, b->held[k].v_lengths[d]);
-    return v;
-}
 
 static LLVMValueRef lane_sum(zf_query_build *b, uint32_t k, LLVMValueRef v_at) {
     return zf_cg_at(b->cg, b->cg->ty_f64, b->held[k].v_slot, v_at);
@@ -187,7 +238,7 @@ void zf_query_held_tile(zf_query_build *b) {
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         if (!is_float_sum(&b->query->results[k])) continue;
         zf_cg_loop loop;
-        zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), elements_of(b, k), "clear");
+        zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(b->cg, b->held[k].count), "clear");
         zf_cg_store(cg, LLVMConstNull(cg->ty_f64), lane_sum(b, k, loop.v_i), WORD);
         zf_cg_loop_end(cg, &loop);
     }
@@ -204,7 +255,7 @@ void zf_query_held_tile_end(zf_query_build *b) {
     zf_cg *cg = b->cg;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         if (!is_float_sum(&b->query->results[k])) continue;
-        LLVMValueRef v_count = elements_of(b, k), v_first = zf_cg_mul(cg, b->v_tile, v_count);
+        LLVMValueRef v_count = zf_cg_i64(b->cg, b->held[k].count), v_first = zf_cg_mul(cg, b->v_tile, v_count);
         zf_cg_loop loop;
         zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "fold");
         LLVMValueRef v = zf_cg_load(cg, cg->ty_f64, lane_sum(b, k, loop.v_i), WORD);
@@ -214,6 +265,33 @@ void zf_query_held_tile_end(zf_query_build *b) {
         end_if(cg, bb_end);
         zf_cg_loop_end(cg, &loop);
     }
+}
+
+void zf_query_held_end(zf_query_build *b) {
+    uint32_t offset = 0;
+    for (uint32_t k = 0; k < b->query->result_count; k++) {
+        if (!is_single(&b->query->results[k])) continue;
+        end_single(b, k, offset);
+        offset += WORD * ZF_QUERY_WARPS;
+    }
+    bool shared = false;
+    for (uint32_t k = 0; k < b->query->result_count; k++) shared = shared || b->held[k].v_low != NULL;
+    if (shared) zf_simt_barrier(&b->lower, "sums of all warps");
+    for (uint32_t k = 0; k < b->query->result_count; k++)
+        if (b->held[k].v_low != NULL) end_shared(b, k);
+}
+
+uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
+    uint64_t words = 0;
+    for (uint32_t k = 0; k < request->query->result_count; k++) {
+        const zf_query_result *result = &request->query->results[k];
+        uint64_t count = request->shapes[k].shared;
+        for (uint32_t d = 0; d < result->dimensions; d++) count *= request->shapes[k].lengths[d];
+        words += is_single(result) ? ZF_QUERY_WARPS : count + 1; // aligned to 16
+    }
+    uint64_t bytes = words * WORD;
+    for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
+    return (uint32_t)bytes;
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------
@@ -259,6 +337,8 @@ static void give_element(zf_query_build *b, const zf_query_result *result, LLVMV
     LLVMBasicBlockRef bb_end = begin_if(cg, holds(cg, v_do), "give");
     if (result->kind == ZF_Q_SET)
         set_element(b, h, v_at, v_word);
+    else if (h->v_low != NULL)
+        add_shared(b, h, v_at, v_word);
     else
         change(cg, atomic_of(result), zf_cg_at(cg, cg->ty_i64, h->v_words, v_at), v_word);
     if (is_extreme(result)) zf_cg_store(cg, zf_cg_i32(cg, 1), zf_cg_at(cg, cg->ty_i32, h->v_touched, v_at), 4);
@@ -279,7 +359,8 @@ static void give_result(zf_query_build *b, zf_query_row_build *row, zf_cg_frame 
     const zf_query_result *result = stmt->result;
     LLVMValueRef v_at = zf_cg_i64(cg, 0), v_saved = cg->v_guard;
     for (uint32_t d = 0; d < stmt->value_count; d++) {
-        LLVMValueRef v_length = b->held[result->index].v_lengths[d], v_index = zf_cg_expr(cg, frame, stmt->values[d]).v;
+        LLVMValueRef v_length = zf_cg_i64(cg, b->shapes[result->index].lengths[d]),
+                     v_index = zf_cg_expr(cg, frame, stmt->values[d]).v;
         LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
         cg->v_guard = zf_cg_check(cg, frame->env, v_ok, 1, stmt->values[d]->span, NULL);
         v_at = d == 0 ? v_index : zf_cg_add(cg, zf_cg_mul(cg, v_at, v_length), v_index);

@@ -8,8 +8,8 @@ static zf_query_row_build *row_of(zf_cg_env *env) { return (zf_query_row_build *
 // ---- The surroundings of a row --------------------------------------------------------------------------------
 
 static zf_cg_value param(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
-    LLVMValueRef v_word = row_of(env)->build->v_params[port->slot];
-    return zf_cg_scalar(port->type, zf_cg_from_word(cg, port->type, v_word));
+    (void)cg;
+    return zf_cg_scalar(port->type, row_of(env)->build->v_params[port->slot]);
 }
 
 static LLVMValueRef domain(zf_cg *cg, zf_cg_env *env, const zf_local *local) {
@@ -21,6 +21,33 @@ static LLVMValueRef length(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
     const zf_query_build *b = row_of(env)->build;
     bool input = port != NULL && port->slot < b->query->input_count;
     return input ? b->inputs[port->slot].v_length : zf_cg_i64(cg, UINT64_MAX); // rows have all columns
+}
+
+// An index of 32 bits, where v (i64) extends one; else NULL.
+static LLVMValueRef narrow_index(zf_cg *cg, LLVMValueRef v) {
+    bool is_signed = LLVMIsASExtInst(v) != NULL;
+    if (!is_signed && LLVMIsAZExtInst(v) == NULL) return NULL;
+    LLVMValueRef v_small = LLVMGetOperand(v, 0);
+    return LLVMGetIntTypeWidth(LLVMTypeOf(v_small)) <= 32 ? zf_cg_resize(cg, v_small, cg->ty_i32, is_signed) : NULL;
+}
+
+// An element of an input, which has at most 2^31. Rows that do not count read element 0, which is one place for all of them.
+static bool look_up(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out) {
+    zf_query_build *b = row_of(env)->build;
+    if (access->a->kind != ZF_X_STREAM || access->a->port->slot >= b->query->input_count) return false;
+    const zf_port *port = access->a->port;
+    LLVMValueRef v_index = zf_cg_expr(cg, &b->frames[row_of(env)->k], access->b).v, v_length = b->inputs[port->slot].v_length;
+    LLVMValueRef v_small = narrow_index(cg, v_index), v_ok;
+    if (v_small != NULL) {
+        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_small, zf_cg_low_half(cg, v_length));
+    } else {
+        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
+        v_small = zf_cg_low_half(cg, v_index);
+    }
+    LLVMValueRef v_held = zf_cg_check(cg, env, v_ok, 1, access->span, access);
+    if (v_held != NULL) v_small = zf_cg_select(cg, v_held, v_small, zf_cg_i32(cg, 0));
+    *out = zf_query_element(b, row_of(env)->k, port, zf_cg_wide(cg, v_small));
+    return true;
 }
 
 static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
@@ -211,6 +238,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
                                                   .element = element,
                                                   .length = length,
                                                   .check = check,
+                                                  .look_up = look_up,
                                                   .stmt = statement},
                                           .build = b,
                                           .k = k,
@@ -228,6 +256,10 @@ static bool sees_order(zf_visitor *visitor, zf_stmt *stmt) {
     bool floats = stmt->kind == ZF_S_RESULT && stmt->result->kind == ZF_Q_SUM && stmt->result->type.kind == ZF_K_F64;
     if (floats || stmt->kind == ZF_S_SELECT) *(bool *)visitor->user = true;
     return true;
+}
+
+uint32_t zf_codegen_query_tile(const zf_query *query) {
+    return zf_query_rows_together(query) ? 2 * ZF_QUERY_TILE : ZF_QUERY_TILE;
 }
 
 bool zf_query_rows_together(const zf_query *query) {

@@ -43,6 +43,9 @@ typedef struct device_query {
     uint64_t frame_words;
     uint64_t *frames;
     placed *placed;
+    zf_query_shape *shapes;
+    uint32_t *shared_inputs;
+    uint64_t tile;           ///< rows of one
     uint64_t tiles;          ///< of all launches
     uint64_t counts, prefix; ///< from the results' start
     uint64_t *tile_counts;   ///< rows that `select` appends in each tile
@@ -67,6 +70,14 @@ static uint64_t input_bytes(const zf_query_running *r, uint32_t k) {
     return port->type.kind == ZF_K_BOOL ? length / 8 : length * zf_kind_size(port->type.kind);
 }
 
+static zf_status check_inputs(const zf_query_running *r, zf_error *error) {
+    for (uint32_t k = 0; k < r->query->input_count; k++)
+        if (r->streams[k].length > ZF_QUERY_INPUT_MOST)
+            return zf_raise(error, ZF_E_TOO_LARGE, "the input `%s` has %llu elements; on a device it may have 2^31",
+                            r->query->inst->streams[k]->name, (unsigned long long)r->streams[k].length);
+    return ZF_OK;
+}
+
 static zf_status make_columns(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     zf_compiler *compiler = r->program->compiler;
@@ -80,6 +91,12 @@ static zf_status make_columns(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
+static uint64_t first_tile_of(const device_query *d, const zf_query_segment *segment) { return segment->begin / d->tile; }
+
+static uint64_t tiles_of(const device_query *d, const zf_query_segment *segment) {
+    return (segment->end + d->tile - 1) / d->tile - first_tile_of(d, segment);
+}
+
 static zf_status cut_launches(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     d->segments = calloc(LAUNCHES, sizeof *d->segments);
@@ -90,7 +107,7 @@ static zf_status cut_launches(device_query *d, zf_error *error) {
         if (d->segment_count == LAUNCHES || end <= row)
             return zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
         d->segments[d->segment_count++] = (zf_query_segment){row, end};
-        d->tiles += (end + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE - row / ZF_QUERY_TILE;
+        d->tiles += tiles_of(d, &d->segments[d->segment_count - 1]);
         row = end;
     }
     for (uint32_t c = 0; c < r->query->column_count; c++) d->columns[c].at = 0;
@@ -124,6 +141,37 @@ static zf_status start_columns(device_query *d, zf_error *error) {
 
 // ---- Code -----------------------------------------------------------------------------------------------------
 
+// Small sums go to shared memory, as far as there is room.
+static zf_status choose_shapes(device_query *d, zf_error *error) {
+    const zf_query_answers *answers = d->running->holding.answers;
+    uint64_t left = ZF_QUERY_SHARED_MOST;
+    d->shapes = calloc(answers->count + 1, sizeof *d->shapes);
+    if (d->shapes == NULL) return no_memory(error);
+    for (size_t k = 0; k < answers->count; k++) {
+        const zf_query_answer *answer = &answers->items[k];
+        memcpy(d->shapes[k].lengths, answer->lengths, sizeof answer->lengths);
+        bool sum = answer->kind == ZF_Q_SUM && answer->type.element != ZF_F64 && answer->dimensions > 0;
+        d->shapes[k].shared = sum && answer->count <= left;
+        if (d->shapes[k].shared) left -= answer->count;
+    }
+    return ZF_OK;
+}
+
+// Inputs go to shared memory in their order, as far as there is room.
+static zf_status choose_inputs(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    uint64_t left = ZF_QUERY_SHARED_INPUTS;
+    d->shared_inputs = calloc(r->query->input_count + 1, sizeof *d->shared_inputs);
+    if (d->shared_inputs == NULL) return no_memory(error);
+    for (uint32_t k = 0; k < r->query->input_count; k++) {
+        uint64_t bytes = input_bytes(r, k);
+        if (bytes > left) continue;
+        d->shared_inputs[k] = (uint32_t)bytes;
+        left -= bytes;
+    }
+    return ZF_OK;
+}
+
 static bool same_sources(const device_query *d, const zf_query_source *a, const zf_query_source *b) {
     for (uint32_t c = 0; c < d->running->query->column_count; c++)
         if (a[c].plan != b[c].plan || a[c].shaping != b[c].shaping) return false;
@@ -144,7 +192,11 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
     zf_query_running *r = d->running;
     built *code = &d->built[d->built_count++];
     code->sources = sources;
-    zf_query_kernels_request request = {.query = r->query, .target = d->ops->target(d->accelerator), .sources = sources};
+    zf_query_kernels_request request = {.query = r->query,
+                                        .target = d->ops->target(d->accelerator),
+                                        .sources = sources,
+                                        .shapes = d->shapes,
+                                        .shared_inputs = d->shared_inputs};
     ZF_TRY(zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error));
     ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
     code->groups = groups_of(d, code);
@@ -178,20 +230,14 @@ static zf_status choose_code(device_query *d, size_t segment, zf_error *error) {
 
 // ---- Frames ---------------------------------------------------------------------------------------------------
 
-static uint64_t first_tile_of(const zf_query_segment *segment) { return segment->begin / ZF_QUERY_TILE; }
-
-static uint64_t tiles_of(const zf_query_segment *segment) {
-    return (segment->end + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE - first_tile_of(segment);
-}
-
 static bool is_float_sum(const zf_query_result *result) { return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64; }
 
 // `tile`: those of the launches before.
 static void write_frame(device_query *d, const zf_query_segment *segment, uint64_t tile, uint64_t *to) {
     const zf_query_running *r = d->running;
     const zf_query *query = r->query;
-    zf_query_launch launch = {.first_tile = first_tile_of(segment),
-                              .tiles = tiles_of(segment),
+    zf_query_launch launch = {.first_tile = first_tile_of(d, segment),
+                              .tiles = tiles_of(d, segment),
                               .row_begin = segment->begin,
                               .row_end = segment->end,
                               .first_row = r->first,
@@ -211,7 +257,6 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
     for (uint32_t k = 0; k < query->result_count; k++) {
         zf_query_device_result result = {.words = d->placed[k].words, .touched = d->placed[k].touched};
         if (is_float_sum(&query->results[k])) result.words += tile * r->holding.answers->items[k].count * sizeof(uint64_t);
-        memcpy(result.lengths, r->holding.answers->items[k].lengths, sizeof result.lengths);
         at = mempcpy(at, &result, sizeof result);
     }
 }
@@ -226,7 +271,7 @@ static zf_status write_frames(device_query *d, bool choose, zf_error *error) {
         zf_query_segment_end(d->columns, columns, d->segments[s].begin, r->end);
         if (choose) ZF_TRY(choose_code(d, s, error));
         write_frame(d, &d->segments[s], tile, d->frames + s * d->frame_words);
-        tile += tiles_of(&d->segments[s]);
+        tile += tiles_of(d, &d->segments[s]);
     }
     if (d->segment_count == 0) return ZF_OK;
     ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->read.address + d->frames_at, d->frames,
@@ -237,7 +282,7 @@ static zf_status write_frames(device_query *d, bool choose, zf_error *error) {
 static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
     for (size_t s = 0; s < d->segment_count; s++) {
         const built *code = &d->built[d->codes[s]];
-        uint64_t groups = (tiles_of(&d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+        uint64_t groups = (tiles_of(d, &d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
         if (groups > code->groups) groups = code->groups;
         uint64_t frame = d->frame_words * sizeof(uint64_t);
         zf_simt_args args = {.base = d->read.address,
@@ -450,6 +495,9 @@ static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error
     }
     d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
     if (d->placed == NULL) return no_memory(error);
+    ZF_TRY(check_inputs(d->running, error));
+    ZF_TRY(choose_shapes(d, error));
+    ZF_TRY(choose_inputs(d, error));
     ZF_TRY(make_columns(d, error));
     ZF_TRY(cut_launches(d, error));
     ZF_TRY(place_inputs(d, error));
@@ -488,12 +536,15 @@ static void free_query(device_query *d) {
     free(d->codes);
     free(d->frames);
     free(d->placed);
+    free(d->shapes);
+    free(d->shared_inputs);
     free(d->tile_counts);
 }
 
 zf_status zf_query_run_device(zf_query_running *running, zf_accelerator *accelerator, zf_query_failure *failure,
                               zf_error *error) {
-    device_query d = {.running = running, .accelerator = accelerator, .ops = accelerator->ops};
+    device_query d = {
+        .running = running, .accelerator = accelerator, .ops = accelerator->ops, .tile = zf_codegen_query_tile(running->query)};
     zf_status status = run(&d, failure, error);
     free_query(&d);
     return status;

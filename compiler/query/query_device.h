@@ -18,6 +18,7 @@ typedef struct zf_query_device_state {
     zf_units_memory memory;
     uint64_t *words; ///< failures of its own kernels
     bool fused;
+    uint64_t tile;          ///< rows
     zf_query_block *blocks; ///< fused: by rows
     size_t block_count;
     size_t at; ///< block at which the next launch begins

@@ -56,7 +56,7 @@ static bool list_blocks(zf_query_device_state *state) {
 // Tiles lie in one block: blocks begin at whole tiles. Those between the first and the last may be short, where launches are cut.
 static bool tiles_fit(const zf_query_device_state *state) {
     for (size_t b = 0; b < state->block_count; b++)
-        if (state->blocks[b].first_row % ZF_QUERY_TILE != 0) return false;
+        if (state->blocks[b].first_row % state->tile != 0) return false;
     return true;
 }
 
@@ -74,6 +74,7 @@ zf_status zf_query_column_make(zf_query_running *running, uint32_t column, const
     zf_units_options options = {.resident = true, .unit_bytes = UINT64_C(1) << 60, .provider = provider};
     ZF_TRY(zf_units_make(running->container, running->columns[column].index, &rows, &options, accelerator, &out->units, error));
     out->sizes = zf_units_sizes_of(out->units);
+    out->tile = zf_codegen_query_tile(running->query);
     return running->request->decode_first ? ZF_OK : choose(out, error);
 }
 
@@ -149,7 +150,7 @@ static uint64_t run_of(zf_query_device_state *state, uint64_t begin) {
     while (last + 1 < state->block_count) {
         const zf_query_block *now = &blocks[last], *next = now + 1;
         if (next->unit != now->unit || next->number != now->number + 1 || now->rows != blocks[state->at].rows) break;
-        if (next->rows > now->rows || now->rows % ZF_QUERY_TILE != 0) break;
+        if (next->rows > now->rows || now->rows % state->tile != 0) break;
         last++;
     }
     return blocks[last].first_row + blocks[last].rows;
@@ -177,11 +178,11 @@ zf_query_device_column zf_query_column_frame(const zf_query_device_state *state,
     }
     const zf_query_block *block = &state->blocks[state->at];
     zf_unit_view view = zf_units_view(state->units, block->unit);
-    uint64_t tiles = (block->rows + ZF_QUERY_TILE - 1) / ZF_QUERY_TILE;
+    uint64_t tiles = (block->rows + state->tile - 1) / state->tile;
     return (zf_query_device_column){.values = memory->workspace + view.stored - base,
                                     .validity = memory->workspace + view.tables + block->number * view.row_bytes - base,
                                     .offsets = memory->workspace + view.work - base,
-                                    .skip = block->first_row / ZF_QUERY_TILE,
+                                    .skip = block->first_row / state->tile,
                                     .block_tiles = tiles};
 }
 
