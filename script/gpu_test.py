@@ -526,6 +526,7 @@ STEPS = (
     ("hostile_strings", hostile("states,library", 5, "--ranges", 2)),
     ("states", gpu_program("gpu_states", (), ())),
     ("lies", gpu_program("gpu_lies", (), ())),
+    ("queries", gpu_program("gpu_queries", ("--count", 400), ("--count", 20))),
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),
     ("chunks", chunks),

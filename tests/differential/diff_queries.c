@@ -1,0 +1,318 @@
+#include "tests/differential/diff_queries.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/text.h"
+
+static uint64_t state;
+
+void diff_query_seed(uint64_t seed) { state = seed * UINT64_C(0x632be59bd9b4e019) + 1; }
+
+uint64_t diff_query_next(void) {
+    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+unsigned diff_query_below(unsigned count) { return (unsigned)(diff_query_next() % count); }
+
+static uint64_t next(void) { return diff_query_next(); }
+static unsigned below(unsigned count) { return diff_query_below(count); }
+static bool chance(unsigned of) { return below(of) == 0; }
+
+// ---- Programs -------------------------------------------------------------------------------------------------
+
+static const struct {
+    const char *name, *declared, *codecs[4]; // the first is the plainest
+} columns[DIFF_QUERY_COLUMNS] = {
+    {"a", "i32", {"plain", "bitpack", "delta(bitpack)", "dictionary(bitpack)"}},
+    {"b", "u8", {"plain", "bitpack", "rle(bitpack, bitpack)", "dictionary"}},
+    {"c", "i64?", {"nullable", "nullable(values: bitpack)", "nullable(values: dictionary(bitpack))", "nullable(validity: rle)"}},
+    {"d", "f64", {"plain", "byte_stream_split", "dictionary", "rle"}},
+    {"e", "f64?", {"nullable", "nullable(values: dictionary)", "nullable(values: rle)", "nullable"}},
+    {"f", "bool", {"plain", "rle", "plain", "rle(plain, bitpack)"}},
+    {"g", "bool?", {"nullable", "nullable(values: rle)", "nullable", "nullable"}},
+    {"s", "string", {"strings", "dictionary(bitpack, strings)", "strings(bitpack)", "dictionary(codes: rle, entries: strings)"}},
+    {"u",
+     "string?",
+     {"nullable(values: strings)", "nullable(values: dictionary(bitpack, strings))", "nullable(values: strings)",
+      "nullable(values: strings(bitpack))"}},
+    {"w", "u64", {"plain", "bitpack", "pfor", "split"}},
+    {"x", "i16?", {"nullable", "nullable(values: bitpack)", "nullable(values: rle)", "nullable"}},
+    {"h", "f32", {"plain", "dictionary(bitpack)", "byte_stream_split", "plain"}}};
+
+typedef struct writer {
+    zf_text text;
+    unsigned lets; ///< numbers named by `let` so far, in the innermost block and those around it
+} writer;
+
+static void put(writer *w, const char *text) { zf_text_puts(&w->text, text); }
+
+static void put_bool(writer *w, unsigned depth);
+
+// An integer; `nulls`: it may be null.
+static void put_int(writer *w, unsigned depth, bool nulls) {
+    static const char *const leaves[] = {"a", "b", "row", "p", "q", "c", "x"};
+    static const char *const operators[] = {" + ", " - ", " * ", " / ", " % ", " & ", " | ", " ^ "};
+    unsigned kind = depth == 0 ? below(2) : below(9);
+    switch (kind) {
+    case 0: zf_text_printf(&w->text, chance(3) ? "(-%u)" : "%u", below(20)); return;
+    case 1:
+        if (w->lets > 0 && !nulls && chance(3))
+            zf_text_printf(&w->text, "v%u", below(w->lets));
+        else
+            put(w, leaves[below(nulls ? 7 : 5)]);
+        return;
+    case 2:
+        put(w, "(");
+        put_bool(w, depth - 1);
+        put(w, " ? ");
+        put_int(w, depth - 1, false);
+        put(w, " : ");
+        put_int(w, depth - 1, false);
+        put(w, ")");
+        return;
+    case 3:
+        put(w, chance(2) ? "min(" : "max(");
+        put_int(w, depth - 1, false);
+        put(w, ", ");
+        put_int(w, depth - 1, false);
+        put(w, ")");
+        return;
+    case 4:
+        put(w, "bytes[");
+        put_int(w, depth - 1, nulls);
+        put(w, chance(8) ? "]" : " & 15]");
+        return;
+    default:
+        put(w, "(");
+        put_int(w, depth - 1, nulls);
+        put(w, operators[below(depth > 2 ? 8 : 3)]);
+        put_int(w, depth - 1, nulls);
+        put(w, ")");
+    }
+}
+
+static void put_float(writer *w, unsigned depth, bool nulls) {
+    static const char *const leaves[] = {"d", "h", "0.5", "1.25e3", "e", "(-0.0)"};
+    static const char *const operators[] = {" + ", " - ", " * ", " / "};
+    unsigned kind = depth == 0 ? 0 : below(4);
+    if (kind == 0) {
+        unsigned leaf = below(6);
+        put(w, leaves[leaf == 4 && !nulls ? 0 : leaf]);
+    } else if (kind == 1) {
+        put(w, "(");
+        put_int(w, depth - 1, false);
+        put(w, ") as f64");
+    } else {
+        put(w, "(");
+        put_float(w, depth - 1, nulls);
+        put(w, operators[below(4)]);
+        if (chance(4))
+            put(w, "b");
+        else
+            put_float(w, depth - 1, nulls);
+        put(w, ")");
+    }
+}
+
+static void put_bool(writer *w, unsigned depth) {
+    static const char *const leaves[] = {"f",      "g",           "c == null", "u != null", "s == \"ab\"",
+                                         "u == s", "bits[b & 7]", "true",      "w > 5"};
+    static const char *const comparisons[] = {" < ", " <= ", " == ", " != ", " > ", " >= "};
+    put(w, "(");
+    switch (depth == 0 ? 0 : below(5)) {
+    case 0: put(w, leaves[below(9)]); break;
+    case 1:
+        put_int(w, depth - 1, true);
+        put(w, comparisons[below(6)]);
+        put_int(w, depth - 1, true);
+        break;
+    case 2:
+        put_float(w, depth - 1, true);
+        put(w, comparisons[below(6)]);
+        put_float(w, depth - 1, true);
+        break;
+    case 3:
+        put(w, "!");
+        put_bool(w, depth - 1);
+        break;
+    default:
+        put_bool(w, depth - 1);
+        put(w, chance(2) ? " && " : " || ");
+        put_bool(w, depth - 1);
+    }
+    put(w, ")");
+}
+
+static void put_indices(writer *w, unsigned dimensions) {
+    for (unsigned k = 0; k < dimensions; k++) {
+        put(w, k == 0 ? "[" : ", ");
+        put(w, "(");
+        put_int(w, 1, true);
+        put(w, chance(12) ? " + 0 * a)" : k == 0 ? " + 0 * a & 3)" : " + 0 * a & 1)"); // no constant, which may never be inside
+    }
+    if (dimensions > 0) put(w, "]");
+}
+
+static const struct {
+    const char *name, *declared;
+    unsigned dimensions;
+} results[] = {{"n", "i64 = sum", 0},           {"total", "f64 = sum", 0},    {"low", "i64[4] = min", 1},
+               {"high", "f64[4, n2] = max", 2}, {"odd", "u64[4] = xor", 1},   {"some", "bool = any", 0},
+               {"every", "bool[4] = all", 1},   {"first", "i32[8] = set", 1}, {"hit", "bool = mask", 0},
+               {"id", "i64 = select", 0},       {"v", "f32 = select", 0},     {"by", "f64[4] = sum", 1},
+               {"least", "f64 = min", 0},       {"most", "u64 = max", 0}};
+_Static_assert(sizeof results / sizeof results[0] == DIFF_QUERY_RESULTS, "results");
+
+static void put_stmts(writer *w, unsigned depth);
+
+// A statement that changes a result. A place that stands twice in it is written twice alike.
+static void put_result(writer *w) {
+    unsigned k = below(DIFF_QUERY_RESULTS);
+    const char *kind = strrchr(results[k].declared, ' ') + 1, *declared = results[k].declared;
+    bool is_float = declared[0] == 'f', is_set = strcmp(kind, "set") == 0;
+    if (is_set && !chance(6)) return; // seldom good twice
+    if (strcmp(kind, "select") == 0) {
+        put(w, "select id = ");
+        put_int(w, 2, false);
+        put(w, ", v = (");
+        put_float(w, 2, false);
+        put(w, ") as f32;\n");
+        return;
+    }
+    writer place = {.lets = w->lets};
+    put(&place, results[k].name);
+    put_indices(&place, results[k].dimensions);
+    put(w, place.text.data);
+    bool extreme = strcmp(kind, "min") == 0 || strcmp(kind, "max") == 0;
+    bool logic = strcmp(kind, "any") == 0 || strcmp(kind, "all") == 0;
+    if (extreme)
+        zf_text_printf(&w->text, " = %s(%s, ", kind, place.text.data);
+    else if (logic)
+        zf_text_printf(&w->text, " = %s %s ", place.text.data, kind[1] == 'n' ? "||" : "&&");
+    else
+        put(w, strcmp(kind, "sum") == 0 ? (chance(4) ? " -= " : " += ") : strcmp(kind, "xor") == 0 ? " ^= " : " = ");
+    if (is_float)
+        put_float(w, 3, true);
+    else if (logic || strcmp(kind, "mask") == 0)
+        put_bool(w, 3);
+    else if (declared[0] == 'u' || is_set) {
+        put(w, "(");
+        put_int(w, 3, true);
+        put(w, is_set ? ") as i32" : ") as u64");
+    } else {
+        put_int(w, 3, true);
+    }
+    put(w, extreme ? ");\n" : ";\n");
+    zf_text_free(&place.text);
+}
+
+static void put_stmt(writer *w, unsigned depth) {
+    unsigned lets = w->lets;
+    switch (depth == 0 ? 9 : below(10)) {
+    case 0:
+    case 1:
+    case 2:
+        put(w, "if ");
+        put_bool(w, 3);
+        put(w, " {\n");
+        put_stmts(w, depth - 1);
+        put(w, "}");
+        w->lets = lets;
+        if (chance(2)) {
+            put(w, " else {\n");
+            put_stmts(w, depth - 1);
+            put(w, "}");
+        }
+        put(w, "\n");
+        w->lets = lets;
+        return;
+    case 3:
+        zf_text_printf(&w->text, "for k in 0..%u {\n if k != a { n += k; }\n", 1 + below(3));
+        put_stmts(w, depth - 1);
+        put(w, "}\n");
+        w->lets = lets;
+        return;
+    case 4:
+        zf_text_printf(&w->text, "let v%u = ", lets);
+        put_int(w, 3, false);
+        put(w, " + 0 * a;\n"); // i64, whatever the literals are
+        w->lets++;
+        return;
+    default: put_result(w);
+    }
+}
+
+static void put_stmts(writer *w, unsigned depth) {
+    for (unsigned count = 1 + below(3); count > 0; count--) put_stmt(w, depth);
+}
+
+char *diff_query_program(bool codecs) {
+    writer w = {0};
+    put(&w, "table t {\n");
+    for (unsigned c = 0; c < DIFF_QUERY_COLUMNS; c++)
+        zf_text_printf(&w.text, "    %s: %s = %s;\n", columns[c].name, columns[c].declared,
+                       columns[c].codecs[codecs ? below(4) : 0]);
+    put(&w, "}\nquery random(t) {\n param p: i64 = 3;\n param q: u8 = 200;\n param n2: u32 = 2;\n input bytes: u8[];\n input "
+            "bits: bool[];\n");
+    for (unsigned k = 0; k < DIFF_QUERY_RESULTS; k++) {
+        zf_text_printf(&w.text, " result %s: %s;\n", results[k].name, results[k].declared);
+    }
+    put(&w, " each {\n");
+    put_stmts(&w, 3);
+    put_stmts(&w, 2);
+    put(&w, " }\n}\n");
+    return w.text.data;
+}
+
+// ---- Rows -----------------------------------------------------------------------------------------------------
+
+static uint64_t float_bits(void) {
+    static const double odd[] = {0.0, -0.0, 1e300, -1e300, 0.1, 3};
+    double value = chance(5) ? odd[below(6)] : (double)(int64_t)below(2000) / 8 - 100;
+    if (chance(60)) value = chance(2) ? 1 / odd[0] : odd[0] / odd[0];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t number(zf_kind kind) {
+    if (kind == ZF_K_F64) return float_bits();
+    if (kind == ZF_K_F32) {
+        float value = (float)below(1000) / 4 - 50;
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
+    if (kind == ZF_K_BOOL) return below(2);
+    uint64_t value = chance(20) ? next() : (uint64_t)((int64_t)below(40) - (zf_kind_is_signed(kind) ? 10 : 0));
+    return zf_kind_bits(kind) == 64 ? value : value & ((UINT64_C(1) << zf_kind_bits(kind)) - 1);
+}
+
+void diff_query_make(diff_query_stream *stream, zf_type type, uint64_t count) {
+    memset(stream, 0, sizeof *stream);
+    uint64_t bytes = 0;
+    size_t size = zf_kind_size(type.kind);
+    for (uint64_t k = 0; k < count; k++) {
+        bool null = type.nullable && chance(4);
+        stream->valid[k / 8] |= (uint8_t)(!null << k % 8);
+        if (type.kind == ZF_K_STRING) {
+            uint64_t length = null ? 0 : below(4);
+            for (uint64_t b = 0; b < length; b++) stream->text[bytes + b] = (uint8_t)('a' + below(2));
+            stream->offsets[k + 1] = (int64_t)(bytes += length);
+            continue;
+        }
+        uint64_t value = null ? 0 : number(type.kind);
+        stream->bits[k / 8] |= (uint8_t)((value & 1) << k % 8);
+        stream->bytes[k] = (uint8_t)(value & 1);
+        memcpy((uint8_t *)stream->values + k * size, &value, size);
+    }
+}
+
+const void *diff_query_values(const diff_query_stream *stream, zf_type type) {
+    if (type.kind == ZF_K_STRING) return stream->text;
+    return type.kind == ZF_K_BOOL ? (const void *)stream->bits : stream->values;
+}

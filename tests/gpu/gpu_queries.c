@@ -1,0 +1,163 @@
+// Random queries over random tables, whose columns have random codecs: a device gives the results of a CPU bit for bit, or the
+// same error. Whole tables, ranges of rows, no rows; blocks of several lengths.
+//   gpu_queries [--device NAME] [--seed N] [--count N]
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/program.h"
+#include "compiler/query/query.h"
+#include "tests/differential/diff_queries.h"
+#include "tests/gpu/gpu_machine.h"
+#include "tests/unit/check.h"
+#include "zipflow/emulator.h"
+
+typedef unsigned long long ull;
+
+typedef struct machine {
+    zf_context *context;
+    zf_compiler *compiler;
+    const char *device;
+    char path[64]; ///< of the container
+} machine;
+
+typedef struct totals {
+    unsigned run, failed, refused, fused, launches;
+} totals;
+
+static diff_query_stream rows[DIFF_QUERY_COLUMNS], inputs[2];
+
+static const zf_column *column_of(const zf_spec *spec, uint32_t number) {
+    const zf_column *column = zf_spec_tables(spec)->columns;
+    while (number-- > 0) column = column->next;
+    return column;
+}
+
+static zf_status encode(const machine *m, zf_program *program, uint64_t count, zf_error *error) {
+    static const uint64_t lengths[] = {1024, 2048, 4096, 3000, 0};
+    zf_encode_column columns[DIFF_QUERY_COLUMNS];
+    const zf_spec *spec = zf_program_spec(program);
+    for (uint32_t c = 0; c < DIFF_QUERY_COLUMNS; c++) {
+        zf_type type = column_of(spec, c)->type;
+        const void *values = type.kind == ZF_K_STRING ? (const void *)rows[c].text
+                             : type.kind == ZF_K_BOOL ? (const void *)rows[c].bytes
+                                                      : rows[c].values;
+        columns[c] = (zf_encode_column){.name = column_of(spec, c)->name, .values = values};
+        if (type.kind == ZF_K_STRING) columns[c].offsets = rows[c].offsets;
+        if (type.nullable) columns[c].validity = rows[c].valid;
+    }
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = lengths[diff_query_below(5)], .overwrite = true,
+                                 .threads = 1};
+    return zf_encode(program, "t", columns, DIFF_QUERY_COLUMNS, count, &options, m->path, NULL, error);
+}
+
+static bool same_answer(const zf_query_answer *a, const zf_query_answer *b, const char *where) {
+    bool same = a->count == b->count && (a->touched == NULL) == (b->touched == NULL);
+    CHECK(same, "%s: %s has %llu elements, %llu on a CPU", where, a->name, (ull)a->count, (ull)b->count);
+    bool extreme = a->kind == ZF_Q_MIN || a->kind == ZF_Q_MAX;
+    for (uint64_t k = 0; same && k < a->count; k++) {
+        same = a->words[k] == b->words[k] && (!extreme || !a->touched[k] == !b->touched[k]);
+        CHECK(same, "%s: %s, element %llu: %llx, %llx on a CPU", where, a->name, (ull)k, (ull)a->words[k], (ull)b->words[k]);
+    }
+    return same;
+}
+
+static void compare(machine *m, zf_program *program, zf_container *container, zf_query_request *request, const char *where,
+                    totals *t) {
+    zf_query_answers cpu, device;
+    zf_error error, other;
+    request->device = NULL;
+    zf_status status = zf_query_run(program, "random", container, request, &cpu, &error);
+    request->device = m->device;
+    zf_status there = zf_query_run(program, "random", container, request, &device, &other);
+    t->run++;
+    t->failed += status != ZF_OK;
+    CHECK(status == there, "%s: status %d, %d on a CPU: %s", where, there, status,
+          there != ZF_OK ? other.message : error.message);
+    if (status != ZF_OK && there != ZF_OK)
+        CHECK(strcmp(error.message, other.message) == 0, "%s: \"%s\", on a CPU \"%s\"", where, other.message, error.message);
+    if (status == ZF_OK && there == ZF_OK) {
+        CHECK(cpu.count == device.count && cpu.rows == device.rows, "%s: other results", where);
+        for (size_t k = 0; k < cpu.count && k < device.count; k++)
+            if (!same_answer(&device.items[k], &cpu.items[k], where)) break;
+        t->fused += device.device.fused;
+        t->launches += (unsigned)device.device.launches;
+    }
+    zf_query_answers_free(&cpu);
+    zf_query_answers_free(&device);
+}
+
+static void try_table(machine *m, zf_program *program, uint64_t count, unsigned number, totals *t) {
+    const zf_spec *spec = zf_program_spec(program);
+    for (uint32_t c = 0; c < DIFF_QUERY_COLUMNS; c++) diff_query_make(&rows[c], column_of(spec, c)->type, count);
+    diff_query_make(&inputs[0], zf_type_of(ZF_K_U8), DIFF_QUERY_INPUT);
+    diff_query_make(&inputs[1], zf_type_of(ZF_K_BOOL), DIFF_QUERY_INPUT);
+    zf_error error;
+    zf_container *container = NULL;
+    zf_status status = encode(m, program, count, &error);
+    if (status == ZF_OK) status = zf_container_open_file(m->context, m->path, NULL, &container, &error);
+    CHECK(status == ZF_OK, "query %u: %s", number, error.message);
+    if (status != ZF_OK) return;
+    char p[24], q[24];
+    snprintf(p, sizeof p, "%u", diff_query_below(7));
+    snprintf(q, sizeof q, "%u", diff_query_below(256));
+    zf_query_param params[] = {{"p", p}, {"q", q}};
+    zf_query_array arrays[] = {{"bytes", inputs[0].values, DIFF_QUERY_INPUT}, {"bits", inputs[1].bits, DIFF_QUERY_INPUT / 8}};
+    zf_query_request request = {.params = params, .param_count = 2, .arrays = arrays, .array_count = 2, .threads = 1};
+    for (unsigned range = 0; range < 3; range++) {
+        request.some_rows = range > 0;
+        request.row_begin = range > 0 ? diff_query_next() % (count + 1) : 0;
+        request.row_count = range > 0 ? diff_query_next() % (count - request.row_begin + 1) : 0;
+        request.decode_first = range == 2;
+        char where[96];
+        snprintf(where, sizeof where, "query %u, %llu rows, range %u", number, (ull)count, range);
+        compare(m, program, container, &request, where, t);
+    }
+    zf_container_close(container);
+}
+
+static void try_query(machine *m, unsigned number, totals *t) {
+    static const uint64_t counts[] = {0, 1, 31, 1023, 1024, 1025, 2048, 4097, DIFF_QUERY_ROWS};
+    diff_query_seed(number);
+    char *text = diff_query_program(true);
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), &program, &error);
+    t->refused += status != ZF_OK;
+    int before = check_failures;
+    if (status == ZF_OK) try_table(m, program, counts[diff_query_below(9)], number, t);
+    if (check_failures != before) printf("%s\n", text);
+    zf_program_free(program);
+    free(text);
+}
+
+static bool open_machine(machine *m) {
+    zf_error error;
+    zf_context_options options = {ZF_INIT(zf_context_options), .threads = 2, .cache_dir = ""};
+    zf_status status = zf_context_create(&options, &m->context, &error);
+    if (status == ZF_OK) status = zf_emulator_register(m->context, &error);
+    zf_compiler_options compiling = {ZF_INIT(zf_compiler_options), .std_dir = ZF_SOURCE_DIR "/dsl/std", .optimise = 1};
+    if (status == ZF_OK) status = zf_compiler_create(m->context, &compiling, &m->compiler, &error);
+    CHECK(status == ZF_OK, "%s", error.message);
+    snprintf(m->path, sizeof m->path, "/tmp/gpu_queries.%d.zfd", (int)getpid());
+    return status == ZF_OK;
+}
+
+int main(int argc, char **argv) {
+    machine m = {.device = "emu"};
+    uint64_t first = 1, count = 50;
+    const gpu_option options[] = {
+        {"device", NULL, &m.device}, {"seed", &first, NULL}, {"count", &count, NULL}, {NULL, NULL, NULL}};
+    if (!gpu_options_read(argc, argv, options)) return 2;
+    totals t = {0};
+    if (open_machine(&m))
+        for (uint64_t k = 0; k < count && check_failures < 5; k++) try_query(&m, (unsigned)(first + k), &t);
+    printf("%u runs on %s, %u of them failed as on a CPU, %u fused columns, %u launches; %u programs were refused\n", t.run,
+           m.device, t.failed, t.fused, t.launches, t.refused);
+    CHECK(t.refused < count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
+    CHECK(count < 10 || t.fused > 0, "no column was fused");
+    unlink(m.path);
+    zf_compiler_free(m.compiler);
+    zf_context_free(m.context);
+    return check_result();
+}
