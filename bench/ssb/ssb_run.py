@@ -61,21 +61,26 @@ def suppliers(region):
     return Array("suppliers_of_region", "supplier", "suppliers.bool", region=code("region", region))
 
 
+def both(query, table, group, **params):
+    """The bits of the rows that are wanted, and their groups."""
+    return [Array(query, table, f"{table}s.bool", **params), Array(query, table, f"{group}_of_{table}.u8", **params)]
+
+
 def nations(person, region):
-    return Array(f"{person}_nations", person, f"nation_of_{person}.u8", region=code("region", region))
+    return both(f"{person}_nations", person, "nation", region=code("region", region))
 
 
 def cities(person, nation):
-    return Array(f"{person}_cities", person, f"city_of_{person}.u8", nation=code("nation", nation))
+    return both(f"{person}_cities", person, "city", nation=code("nation", nation))
 
 
 def two_cities(person):
     one, other = (code("city", word) for word in KINGDOM)
-    return Array(f"{person}s_of_two_cities", person, f"city_of_{person}.u8", one=one, other=other)
+    return both(f"{person}s_of_two_cities", person, "city", one=one, other=other)
 
 
 def brands(first, count):
-    return Array("part_brands", "part", "brand_of_part.u8", first=code("brand", first), count=count)
+    return both("part_brands", "part", "brand", first=code("brand", first), count=count)
 
 
 def counted(first, count):
@@ -96,7 +101,7 @@ def gain(first_day, last_day, least_discount, least_quantity, most_quantity):
 
 
 def by_brand(first, count, region):
-    return Plan("q2", [YEARS, counted(code("brand", first), 40)], [suppliers(region), brands(first, count)])
+    return Plan("q2", [YEARS, counted(code("brand", first), 40)], [suppliers(region), *brands(first, count)])
 
 
 def by_cities(axis, arrays, days):
@@ -110,15 +115,15 @@ PLANS = {
     "q2.1": by_brand("MFGR#121", 40, "AMERICA"),
     "q2.2": by_brand("MFGR#2221", 8, "ASIA"),
     "q2.3": by_brand("MFGR#2221", 1, "EUROPE"),
-    "q3.1": Plan("q3_nations", [NATIONS, NATIONS, YEARS], [nations("supplier", "ASIA"), nations("customer", "ASIA")], **TO_1997),
-    "q3.2": by_cities(STATES, [cities("supplier", "UNITED STATES"), cities("customer", "UNITED STATES")], TO_1997),
-    "q3.3": by_cities(CITIES, [two_cities("supplier"), two_cities("customer")], TO_1997),
-    "q3.4": by_cities(CITIES, [two_cities("supplier"), two_cities("customer")], DECEMBER),
-    "q4.1": Plan("q4_1", [YEARS, NATIONS], [suppliers("AMERICA"), nations("customer", "AMERICA"), Array("parts_of_makers", "part", "parts.bool", **MAKERS)]),
+    "q3.1": Plan("q3_nations", [NATIONS, NATIONS, YEARS], [*nations("supplier", "ASIA"), *nations("customer", "ASIA")], **TO_1997),
+    "q3.2": by_cities(STATES, [*cities("supplier", "UNITED STATES"), *cities("customer", "UNITED STATES")], TO_1997),
+    "q3.3": by_cities(CITIES, [*two_cities("supplier"), *two_cities("customer")], TO_1997),
+    "q3.4": by_cities(CITIES, [*two_cities("supplier"), *two_cities("customer")], DECEMBER),
+    "q4.1": Plan("q4_1", [YEARS, NATIONS], [suppliers("AMERICA"), *nations("customer", "AMERICA"), Array("parts_of_makers", "part", "parts.bool", **MAKERS)]),
     "q4.2": Plan("q4_2", [YEARS, NATIONS, CATEGORIES],
-                 [nations("supplier", "AMERICA"), customers("AMERICA"), Array("part_categories", "part", "category_of_part.u8", **MAKERS)]),
+                 [*nations("supplier", "AMERICA"), customers("AMERICA"), *both("part_categories", "part", "category", **MAKERS)]),
     "q4.3": Plan("q4_3", [YEARS, STATES, counted(code("brand", "MFGR#141"), 40)],
-                 [cities("supplier", "UNITED STATES"), customers("AMERICA"), brands("MFGR#141", 40)]),
+                 [*cities("supplier", "UNITED STATES"), customers("AMERICA"), *brands("MFGR#141", 40)]),
 }
 
 
