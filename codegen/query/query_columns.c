@@ -2,6 +2,7 @@
 #include "codegen/query/query_kernel.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "frontend/check/walk.h"
 
@@ -128,11 +129,12 @@ void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, 
 
 // ---- Elements -------------------------------------------------------------------------------------------------
 
+// By 32 bits: a narrower shift takes more instructions on a GPU.
 static LLVMValueRef bit_of(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
     LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
-    LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
-    LLVMValueRef v_byte = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i8, v_at, 1), v_shift, "");
-    return LLVMBuildTrunc(cg->builder, v_byte, cg->ty_i1, "");
+    LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, v_at, 1), cg->ty_i32, false);
+    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_low_half(cg, v_index), zf_cg_i32(cg, 7));
+    return LLVMBuildTrunc(cg->builder, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), cg->ty_i1, "");
 }
 
 static LLVMValueRef number_at(zf_cg *cg, zf_type type, LLVMValueRef v_values, LLVMValueRef v_index) {
@@ -188,7 +190,7 @@ static void pull(zf_query_build *b, uint32_t c) {
     b->cg->v_guard = NULL;
     column->depth = b->depth;
     zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
-    if (column->fused && b->contiguous) {
+    if (column->fused && b->v_near != NULL) {
         make_lanes(b, column);
     } else {
         for (unsigned k = 0; k < b->count; k++) {
@@ -225,6 +227,21 @@ void zf_query_scope_end(zf_query_build *b) {
     for (uint32_t c = 0; c < b->query->column_count; c++)
         if (b->columns[c].depth == b->depth) b->columns[c].depth = 0;
     b->depth--;
+}
+
+void zf_query_columns_save(zf_query_build *b, zf_query_saved *saved) {
+    saved->columns = ZF_NEW_ARRAY(b->cg->arena, zf_query_column_build, b->query->column_count + 1);
+    for (uint32_t c = 0; c < b->query->column_count; c++) {
+        saved->columns[c] = b->columns[c];
+        b->columns[c].depth = 0;
+    }
+}
+
+void zf_query_columns_restore(zf_query_build *b, const zf_query_saved *saved) {
+    for (uint32_t c = 0; c < b->query->column_count; c++) {
+        memcpy(b->columns[c].values, saved->columns[c].values, sizeof b->columns[c].values);
+        b->columns[c].depth = saved->columns[c].depth;
+    }
 }
 
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index) {

@@ -94,10 +94,10 @@ static void rows_together(zf_query_build *b) {
     LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_lane), zf_cg_i64(cg, ZF_QUERY_TOGETHER));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / STEP), "step");
-    b->v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
-    LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, b->v_near);
+    LLVMValueRef v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
+    LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, true);
+    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near);
     zf_cg_loop_end(cg, &loop);
 }
 
@@ -108,7 +108,7 @@ static void row_alone(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_coun
     zf_cg_cond_br(cg, v_counts, bb_row, bb_end);
     zf_cg_enter(cg, bb_row);
     b->pass = pass;
-    zf_query_rows(b, &v_row, 1, false);
+    zf_query_rows(b, &v_row, 1, NULL);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);

@@ -81,8 +81,8 @@ struct zf_query_build {
     zf_query_row_build rows[ZF_QUERY_TOGETHER];
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
-    bool contiguous;     ///< they follow each other, and all of them exist
-    LLVMValueRef v_near; ///< contiguous: the first, counted from the tile's first
+    LLVMValueRef v_near; ///< i64: the first, counted from the tile's first, where rows follow each other and exist; else NULL
+    bool loops;          ///< few rows of many that are built together may go on one by one
     uint32_t depth;
     zf_query_pass pass;
     LLVMValueRef v_selected; ///< slot (i64): COUNT: what the row appends; GIVE: where its next row goes
@@ -101,13 +101,19 @@ void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, 
 /// has them.
 void zf_query_pull_expr(zf_query_build *b, zf_expr *expr);
 void zf_query_pull_stmt(zf_query_build *b, zf_stmt *stmt);
+/// Between them other rows are built, which have none of the elements that were made.
+typedef struct zf_query_saved {
+    zf_query_column_build *columns;
+} zf_query_saved;
+void zf_query_columns_save(zf_query_build *b, zf_query_saved *saved);
+void zf_query_columns_restore(zf_query_build *b, const zf_query_saved *saved);
 void zf_query_scope_begin(zf_query_build *b);
 void zf_query_scope_end(zf_query_build *b);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----
-/// Builds the statements of `each` for rows v_rows[0..count].
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, bool contiguous);
+/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`: as zf_query_build has it.
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
 /// Whether rows may be built together: nothing that they do depends on their order.
 bool zf_query_rows_together(const zf_query *query);
 

@@ -1,6 +1,9 @@
 // The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
-// built. The body of an `if` is skipped where no row of the thread wants it, and counts under the row's condition else.
+// built. The body of an `if` is skipped where no row of the thread wants it. Where few rows do, a loop makes it for those alone;
+// else it is built for all of them, and counts under each row's condition.
 #include "codegen/query/query_kernel.h"
+#include <string.h>
+
 #include "frontend/check/walk.h"
 
 static zf_query_row_build *row_of(zf_cg_env *env) { return (zf_query_row_build *)env; }
@@ -150,13 +153,13 @@ static void masked(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
     zf_cg_enter(b->cg, bb_end);
 }
 
-// Without `else`, terms that are dear are evaluated only where the terms before left a row.
-static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
-    zf_expr *terms[MOST_TERMS];
-    uint32_t count = split(stmt->value, terms), scopes = 0;
+// The terms from number `from` on, and the body. Terms that are dear are evaluated only where those before left a row.
+static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count,
+                          LLVMValueRef *v_masks) {
+    uint32_t scopes = 0;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "if_end");
-    for (uint32_t t = 0; t < count; t++) {
-        if (t > 0 && wants_branch(b, terms[t])) {
+    for (uint32_t t = from; t < count; t++) {
+        if (wants_branch(b, terms[t])) {
             branch_if_any(b, v_masks, bb_end);
             scopes++;
         }
@@ -167,6 +170,84 @@ static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
     zf_cg_br(b->cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
     zf_cg_enter(b->cg, bb_end);
+}
+
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
+
+// The same for the rows whose bits are set, one after the other. What `let` named before is made again where they use it.
+static void rest_by_rows(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef v_bits) {
+    zf_cg *cg = b->cg;
+    zf_query_saved columns;
+    const zf_query_build saved = *b;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_row = zf_cg_block(cg, "row_of_few"), bb_end = zf_cg_block(cg, "few_end");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_bits, zf_cg_i32(cg, 0)), bb_row, bb_end);
+    zf_cg_enter(cg, bb_row);
+    LLVMValueRef v_left = LLVMBuildPhi(cg->builder, cg->ty_i32, "left"), v_args[2] = {v_left, zf_cg_i1(cg, true)};
+    LLVMAddIncoming(v_left, &v_bits, &bb_before, 1);
+    LLVMValueRef v_k = zf_cg_wide(cg, zf_cg_intrinsic(cg, "llvm.cttz", &cg->ty_i32, 1, v_args, 2));
+    LLVMValueRef v_row = zf_cg_add(cg, b->rows[0].v_row, v_k), v_mask = NULL;
+    zf_query_columns_save(b, &columns);
+    rows_begin(b, &v_row, 1, zf_cg_add(cg, b->v_near, v_k));
+    zf_query_scope_begin(b);
+    rest_together(b, stmt, terms, from, count, &v_mask);
+    zf_query_scope_end(b);
+    LLVMValueRef v_next = zf_cg_and(cg, v_left, zf_cg_sub(cg, v_left, zf_cg_i32(cg, 1)));
+    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
+    LLVMAddIncoming(v_left, &v_next, &bb_last, 1);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, 0)), bb_row, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, bb_last);
+    zf_cg_enter(cg, bb_end);
+    zf_query_columns_restore(b, &columns);
+    memcpy(b->rows, saved.rows, sizeof b->rows);
+    memcpy(b->frames, saved.frames, sizeof b->frames);
+    b->count = saved.count;
+    b->v_near = saved.v_near;
+    b->loops = saved.loops;
+}
+
+static LLVMValueRef bits_of(zf_query_build *b, LLVMValueRef *v_masks) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_bits = zf_cg_i32(cg, 0);
+    for (unsigned k = 0; k < b->count; k++)
+        v_bits = zf_cg_or(cg, v_bits, zf_cg_select(cg, v_masks[k], zf_cg_i32(cg, 1u << k), zf_cg_i32(cg, 0)));
+    return v_bits;
+}
+
+// A warp whose lanes have few rows left each goes on with those alone. All lanes are here.
+static void rest_of_some(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count,
+                         LLVMValueRef *v_masks) {
+    enum { FEW = 5 };
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_bits = bits_of(b, v_masks);
+    LLVMValueRef v_count = zf_cg_intrinsic(cg, "llvm.ctpop", &cg->ty_i32, 1, &v_bits, 1);
+    LLVMValueRef v_many = zf_simt_any(&b->lower, zf_cg_icmp(cg, LLVMIntUGT, v_count, zf_cg_i32(cg, FEW)));
+    LLVMBasicBlockRef bb_many = zf_cg_block(cg, "many"), bb_few = zf_cg_block(cg, "few"), bb_end = zf_cg_block(cg, "some_end");
+    zf_cg_cond_br(cg, v_many, bb_many, bb_few);
+    zf_cg_enter(cg, bb_many);
+    b->loops = false;
+    zf_query_scope_begin(b);
+    rest_together(b, stmt, terms, from, count, v_masks);
+    zf_query_scope_end(b);
+    b->loops = true;
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_few, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_few);
+    rest_by_rows(b, stmt, terms, from, count, v_bits);
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}
+
+// Terms are evaluated for all rows up to the first that is dear and has others before it.
+static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
+    zf_expr *terms[MOST_TERMS];
+    uint32_t count = split(stmt->value, terms), from = 0;
+    do evaluate_term(b, terms[from++], v_masks);
+    while (from < count && !wants_branch(b, terms[from]));
+    if (b->loops && b->count > 1 && b->depth == 1)
+        rest_of_some(b, stmt, terms, from, count, v_masks);
+    else
+        rest_together(b, stmt, terms, from, count, v_masks);
 }
 
 static void if_else(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
@@ -224,11 +305,11 @@ static void statements(zf_query_build *b, zf_stmt *stmts) {
     }
 }
 
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, bool contiguous) {
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near) {
     zf_inst *inst = b->query->inst;
     b->count = count;
-    b->contiguous = contiguous;
-    zf_cg_arrays_begin(b->cg);
+    b->v_near = v_near;
+    b->loops = false;
     for (unsigned k = 0; k < count; k++) {
         b->rows[k] = (zf_query_row_build){.env = {.inst = inst,
                                                   .straight = true,
@@ -245,8 +326,28 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
                                           .v_row = v_rows[k]};
         b->frames[k] = zf_cg_frame_make(b->cg, &b->rows[k].env, &inst->decode);
     }
+}
+
+// Whether a row has variables, or a `let` with effects: it cannot be left and begun anew.
+static bool keeps(zf_visitor *visitor, zf_stmt *stmt) {
+    bool effect = stmt->kind == ZF_S_LET && stmt->local->init != NULL && stmt->local->init->effect;
+    if (stmt->kind == ZF_S_VAR || stmt->kind == ZF_S_REQUIRE || effect) *(bool *)visitor->user = true;
+    return true;
+}
+
+static bool keeps_something(const zf_query *query) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = leave_out, .stmt = keeps};
+    zf_visit_body(&visitor, &query->inst->decode);
+    return found;
+}
+
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near) {
+    zf_cg_arrays_begin(b->cg);
+    rows_begin(b, v_rows, count, v_near);
+    b->loops = v_near != NULL && !keeps_something(b->query);
     zf_query_scope_begin(b);
-    statements(b, inst->decode.stmts);
+    statements(b, b->query->inst->decode.stmts);
     zf_query_scope_end(b);
     zf_cg_arrays_end(b->cg);
     b->cg->v_guard = NULL;
