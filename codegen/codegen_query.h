@@ -97,13 +97,12 @@ typedef struct zf_query_device_result {
 /// A result as code knows it.
 typedef struct zf_query_shape {
     uint64_t lengths[ZF_QUERY_DIMENSIONS];
-    /// A sum of integers whose elements each thread block adds in shared memory first: many rows may give to few elements. All of
-    /// a query's have ZF_QUERY_SHARED_MOST at most.
+    /// A sum of integers whose elements each thread block adds in shared memory first: many rows may give to few elements.
     bool shared;
 } zf_query_shape;
-enum { ZF_QUERY_SHARED_MOST = 4608 };
-/// Bytes of inputs that each thread block copies to shared memory before the first row, at most, where all rows look into them.
-enum { ZF_QUERY_SHARED_INPUTS = 16384 };
+/// Bytes of shared memory of a thread block: rows that wait take ZF_QUERY_SHARED_QUEUES, an element of a sum 8, and inputs that
+/// are copied there before the first row their length, each with up to 16 more.
+enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 14 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
     ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed, if it is not the next one

@@ -69,7 +69,9 @@ static void open_function(zf_query_build *b, const char *name) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_args[ARGS], v_function = make_function(b, name, v_args);
     zf_cg_begin_function(cg, v_function);
-    zf_cg_enter(cg, zf_cg_block(cg, "entry"));
+    b->bb_entry = zf_cg_block(cg, "entry");
+    b->bb_begin = zf_cg_block(cg, "begin");
+    zf_cg_enter(cg, b->bb_begin);
     b->v_base = v_args[ARG_BASE];
     b->v_frame = v_args[ARG_FRAME];
     b->v_out = v_args[ARG_OUT];
@@ -97,7 +99,8 @@ static void rows_together(zf_query_build *b) {
     LLVMValueRef v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
     LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near);
+    uint64_t last = zf_codegen_query_tile(b->query) / STEP - 1;
+    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, last)));
     zf_cg_loop_end(cg, &loop);
 }
 
@@ -108,7 +111,7 @@ static void row_alone(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_coun
     zf_cg_cond_br(cg, v_counts, bb_row, bb_end);
     zf_cg_enter(cg, bb_row);
     b->pass = pass;
-    zf_query_rows(b, &v_row, 1, NULL);
+    zf_query_rows(b, &v_row, 1, NULL, NULL);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
@@ -223,7 +226,8 @@ static void build_tile(zf_query_build *b, bool count_only) {
 static void make_ready(zf_query_build *b, uint32_t kernel) {
     uint32_t offset = 0;
     bool shared = kernel == ZF_QUERY_KERNEL_GIVE && zf_query_held_ready(b, &offset);
-    shared = zf_query_inputs_ready(b, offset) > offset || shared;
+    b->queues_at = zf_query_inputs_ready(b, offset);
+    shared = shared || b->queues_at > offset;
     if (shared) zf_simt_barrier(&b->lower, "shared memory before the first row");
 }
 
@@ -249,6 +253,8 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     LLVMMoveBasicBlockAfter(b->simt.bb_leave, LLVMGetLastBasicBlock(cg->function));
     zf_cg_enter(cg, b->simt.bb_leave);
     LLVMBuildRetVoid(cg->builder);
+    zf_cg_enter(cg, b->bb_entry);
+    zf_cg_br(cg, b->bb_begin);
     if (cg->target->simt->finish != NULL) cg->target->simt->finish(cg, cg->function);
 }
 

@@ -15,7 +15,12 @@
 enum {
     ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
     ZF_QUERY_TOGETHER = 8,
+    ZF_QUERY_QUEUES = 3,                                             ///< of a warp, at most
+    ZF_QUERY_QUEUE_ROWS = 288,                                       ///< what waits of 32 lanes, and what they add at once
+    ZF_QUERY_QUEUE_BYTES = ZF_QUERY_QUEUE_ROWS * 2 * ZF_QUERY_WARPS, ///< of all warps
 };
+
+_Static_assert(ZF_QUERY_QUEUES *ZF_QUERY_QUEUE_BYTES <= ZF_QUERY_SHARED_QUEUES, "queues");
 
 typedef struct zf_query_build zf_query_build;
 
@@ -73,8 +78,10 @@ struct zf_query_build {
     zf_query_input_build *inputs;
     zf_query_column_build *columns;
     zf_query_held_build *held;
-    LLVMValueRef v_counts, v_prefix; ///< select: of the tiles
-    LLVMValueRef v_any;              ///< slot (i1): a check failed in the tile
+    LLVMValueRef v_counts, v_prefix;      ///< select: of the tiles
+    LLVMBasicBlockRef bb_entry, bb_begin; ///< bb_entry: runs first, and is open until the end
+    uint32_t queue_count, queues_at;      ///< queues_at: of shared memory
+    LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile
     // ---- The tile
     LLVMValueRef v_tile, v_row0; ///< in the launch; its first row
     // ---- The rows that are being built
@@ -82,7 +89,8 @@ struct zf_query_build {
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
     LLVMValueRef v_near; ///< i64: the first, counted from the tile's first, where rows follow each other and exist; else NULL
-    bool loops;          ///< few rows of many that are built together may go on one by one
+    LLVMValueRef v_last; ///< i1: those of v_near are the tile's last
+    bool queues;         ///< rows that conditions leave may wait for others
     uint32_t depth;
     zf_query_pass pass;
     LLVMValueRef v_selected; ///< slot (i64): COUNT: what the row appends; GIVE: where its next row goes
@@ -112,10 +120,26 @@ void zf_query_scope_end(zf_query_build *b);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----
-/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`: as zf_query_build has it.
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
+/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`: as zf_query_build has them.
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last);
 /// Whether rows may be built together: nothing that they do depends on their order.
 bool zf_query_rows_together(const zf_query *query);
+
+// ---- Rows that wait (query_queues.c) ----
+/// Rows of a warp. All of its lanes come to these functions, at any place.
+typedef struct zf_query_queue {
+    LLVMValueRef v_rows, v_length; ///< shared memory; slot
+    LLVMBasicBlockRef bb_head, bb_end;
+    LLVMValueRef v_near, v_mask; ///< the row that the lane took, counted from the tile's first, if v_mask holds
+    LLVMValueRef v_last;         ///< i1: no others follow in the tile
+} zf_query_queue;
+/// False: there is no room for another.
+bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue);
+/// Appends the rows that are being built and have their bit in v_masks.
+void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks);
+/// Around what is done with the rows that are taken: those of all lanes, and at the tile's end (v_last, i1) all.
+void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last);
+void zf_query_queue_end(zf_query_build *b, const zf_query_queue *queue);
 
 // ---- Results (query_results.c) ----
 bool zf_query_sums_floats(const zf_query *query);

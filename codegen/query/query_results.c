@@ -291,7 +291,7 @@ uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
     }
     uint64_t bytes = words * WORD;
     for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
-    return (uint32_t)bytes;
+    return (uint32_t)bytes + ZF_QUERY_QUEUES * ZF_QUERY_QUEUE_BYTES;
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------

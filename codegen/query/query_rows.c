@@ -1,6 +1,6 @@
 // The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
-// built. The body of an `if` is skipped where no row of the thread wants it. Where few rows do, a loop makes it for those alone;
-// else it is built for all of them, and counts under each row's condition.
+// built. What the first terms of an `if` leave waits in a queue of the warp until all lanes have a row, and goes on one row a
+// lane; where there is an `else`, the body counts under each row's condition.
 #include "codegen/query/query_kernel.h"
 #include <string.h>
 
@@ -174,68 +174,54 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
 
 static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
 
-// The same for the rows whose bits are set, one after the other. What `let` named before is made again where they use it.
-static void rest_by_rows(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef v_bits) {
-    zf_cg *cg = b->cg;
+// What is kept of a build while other rows are built.
+typedef struct others {
+    zf_query_build build;
     zf_query_saved columns;
-    const zf_query_build saved = *b;
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_row = zf_cg_block(cg, "row_of_few"), bb_end = zf_cg_block(cg, "few_end");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_bits, zf_cg_i32(cg, 0)), bb_row, bb_end);
-    zf_cg_enter(cg, bb_row);
-    LLVMValueRef v_left = LLVMBuildPhi(cg->builder, cg->ty_i32, "left"), v_args[2] = {v_left, zf_cg_i1(cg, true)};
-    LLVMAddIncoming(v_left, &v_bits, &bb_before, 1);
-    LLVMValueRef v_k = zf_cg_wide(cg, zf_cg_intrinsic(cg, "llvm.cttz", &cg->ty_i32, 1, v_args, 2));
-    LLVMValueRef v_row = zf_cg_add(cg, b->rows[0].v_row, v_k), v_mask = NULL;
-    zf_query_columns_save(b, &columns);
-    rows_begin(b, &v_row, 1, zf_cg_add(cg, b->v_near, v_k));
+} others;
+
+static void others_begin(zf_query_build *b, others *o, LLVMValueRef v_near) {
+    LLVMValueRef v_row = zf_cg_add(b->cg, b->v_row0, v_near);
+    o->build = *b;
+    zf_query_columns_save(b, &o->columns);
+    rows_begin(b, &v_row, 1, v_near);
     zf_query_scope_begin(b);
-    rest_together(b, stmt, terms, from, count, &v_mask);
-    zf_query_scope_end(b);
-    LLVMValueRef v_next = zf_cg_and(cg, v_left, zf_cg_sub(cg, v_left, zf_cg_i32(cg, 1)));
-    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
-    LLVMAddIncoming(v_left, &v_next, &bb_last, 1);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_next, zf_cg_i32(cg, 0)), bb_row, bb_end);
-    LLVMMoveBasicBlockAfter(bb_end, bb_last);
-    zf_cg_enter(cg, bb_end);
-    zf_query_columns_restore(b, &columns);
-    memcpy(b->rows, saved.rows, sizeof b->rows);
-    memcpy(b->frames, saved.frames, sizeof b->frames);
-    b->count = saved.count;
-    b->v_near = saved.v_near;
-    b->loops = saved.loops;
 }
 
-static LLVMValueRef bits_of(zf_query_build *b, LLVMValueRef *v_masks) {
-    zf_cg *cg = b->cg;
-    LLVMValueRef v_bits = zf_cg_i32(cg, 0);
-    for (unsigned k = 0; k < b->count; k++)
-        v_bits = zf_cg_or(cg, v_bits, zf_cg_select(cg, v_masks[k], zf_cg_i32(cg, 1u << k), zf_cg_i32(cg, 0)));
-    return v_bits;
+static void others_end(zf_query_build *b, const others *o) {
+    zf_query_scope_end(b);
+    zf_query_columns_restore(b, &o->columns);
+    memcpy(b->rows, o->build.rows, sizeof b->rows);
+    memcpy(b->frames, o->build.frames, sizeof b->frames);
+    b->count = o->build.count;
+    b->v_near = o->build.v_near;
+    b->queues = o->build.queues;
 }
 
-// A warp whose lanes have few rows left each goes on with those alone. All lanes are here.
-static void rest_of_some(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count,
-                         LLVMValueRef *v_masks) {
-    enum { FEW = 5 };
-    zf_cg *cg = b->cg;
-    LLVMValueRef v_bits = bits_of(b, v_masks);
-    LLVMValueRef v_count = zf_cg_intrinsic(cg, "llvm.ctpop", &cg->ty_i32, 1, &v_bits, 1);
-    LLVMValueRef v_many = zf_simt_any(&b->lower, zf_cg_icmp(cg, LLVMIntUGT, v_count, zf_cg_i32(cg, FEW)));
-    LLVMBasicBlockRef bb_many = zf_cg_block(cg, "many"), bb_few = zf_cg_block(cg, "few"), bb_end = zf_cg_block(cg, "some_end");
-    zf_cg_cond_br(cg, v_many, bb_many, bb_few);
-    zf_cg_enter(cg, bb_many);
-    b->loops = false;
-    zf_query_scope_begin(b);
-    rest_together(b, stmt, terms, from, count, v_masks);
-    zf_query_scope_end(b);
-    b->loops = true;
-    zf_cg_br(cg, bb_end);
-    LLVMMoveBasicBlockAfter(bb_few, zf_cg_here(cg));
-    zf_cg_enter(cg, bb_few);
-    rest_by_rows(b, stmt, terms, from, count, v_bits);
-    zf_cg_br(cg, bb_end);
-    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
-    zf_cg_enter(cg, bb_end);
+// The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have one. What `let`
+// named before is made again where they use it. All lanes of the warp are here.
+static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks,
+                          LLVMValueRef v_last) {
+    zf_query_queue queue;
+    if (!zf_query_queue_open(b, &queue)) {
+        rest_together(b, stmt, terms, from, count, v_masks);
+        return;
+    }
+    others saved;
+    zf_query_queue_push(b, &queue, v_masks);
+    zf_query_queue_begin(b, &queue, v_last);
+    others_begin(b, &saved, queue.v_near);
+    LLVMValueRef v_mask = queue.v_mask;
+    bool ends = from == count;
+    if (!ends) {
+        do evaluate_term(b, terms[from++], &v_mask);
+        while (from < count && !wants_branch(b, terms[from]));
+        rest_of_queue(b, stmt, terms, from, count, &v_mask, queue.v_last);
+    } else {
+        masked(b, &v_mask, stmt->body);
+    }
+    others_end(b, &saved);
+    zf_query_queue_end(b, &queue);
 }
 
 // Terms are evaluated for all rows up to the first that is dear and has others before it.
@@ -244,8 +230,8 @@ static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
     uint32_t count = split(stmt->value, terms), from = 0;
     do evaluate_term(b, terms[from++], v_masks);
     while (from < count && !wants_branch(b, terms[from]));
-    if (b->loops && b->count > 1 && b->depth == 1)
-        rest_of_some(b, stmt, terms, from, count, v_masks);
+    if (b->queues && b->count > 1 && b->depth == 1)
+        rest_of_queue(b, stmt, terms, from, count, v_masks, b->v_last);
     else
         rest_together(b, stmt, terms, from, count, v_masks);
 }
@@ -309,7 +295,7 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
     zf_inst *inst = b->query->inst;
     b->count = count;
     b->v_near = v_near;
-    b->loops = false;
+    b->queues = false;
     for (unsigned k = 0; k < count; k++) {
         b->rows[k] = (zf_query_row_build){.env = {.inst = inst,
                                                   .straight = true,
@@ -342,10 +328,11 @@ static bool keeps_something(const zf_query *query) {
     return found;
 }
 
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near) {
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last) {
     zf_cg_arrays_begin(b->cg);
     rows_begin(b, v_rows, count, v_near);
-    b->loops = v_near != NULL && !keeps_something(b->query);
+    b->v_last = v_last;
+    b->queues = v_near != NULL && !keeps_something(b->query);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);
     zf_query_scope_end(b);

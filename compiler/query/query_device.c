@@ -45,6 +45,7 @@ typedef struct device_query {
     placed *placed;
     zf_query_shape *shapes;
     uint32_t *shared_inputs;
+    uint64_t shared_left;    ///< bytes of shared memory that results leave
     uint64_t tile;           ///< rows of one
     uint64_t tiles;          ///< of all launches
     uint64_t counts, prefix; ///< from the results' start
@@ -144,30 +145,33 @@ static zf_status start_columns(device_query *d, zf_error *error) {
 // Small sums go to shared memory, as far as there is room.
 static zf_status choose_shapes(device_query *d, zf_error *error) {
     const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left = ZF_QUERY_SHARED_MOST;
+    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES;
+    for (size_t k = 0; k < answers->count && left > ZF_QUERY_SHARED_SINGLE; k++) left -= ZF_QUERY_SHARED_SINGLE;
     d->shapes = calloc(answers->count + 1, sizeof *d->shapes);
     if (d->shapes == NULL) return no_memory(error);
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(d->shapes[k].lengths, answer->lengths, sizeof answer->lengths);
         bool sum = answer->kind == ZF_Q_SUM && answer->type.element != ZF_F64 && answer->dimensions > 0;
-        d->shapes[k].shared = sum && answer->count <= left;
-        if (d->shapes[k].shared) left -= answer->count;
+        uint64_t bytes = answer->count * sizeof(uint64_t) + ZF_QUERY_SHARED_EACH;
+        d->shapes[k].shared = sum && bytes <= left;
+        if (d->shapes[k].shared) left -= bytes;
     }
+    d->shared_left = left;
     return ZF_OK;
 }
 
 // Inputs go to shared memory in their order, as far as there is room.
 static zf_status choose_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
-    uint64_t left = ZF_QUERY_SHARED_INPUTS;
+    uint64_t left = d->shared_left;
     d->shared_inputs = calloc(r->query->input_count + 1, sizeof *d->shared_inputs);
     if (d->shared_inputs == NULL) return no_memory(error);
     for (uint32_t k = 0; k < r->query->input_count; k++) {
         uint64_t bytes = input_bytes(r, k);
-        if (bytes > left) continue;
+        if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
         d->shared_inputs[k] = (uint32_t)bytes;
-        left -= bytes;
+        left -= bytes + ZF_QUERY_SHARED_EACH;
     }
     return ZF_OK;
 }

@@ -1,0 +1,70 @@
+// Rows that wait in shared memory until a warp has enough of them for all of its lanes: what conditions leave of many.
+#include "codegen/query/query_kernel.h"
+
+enum { ENTRY = sizeof(uint16_t) }; // a row, counted from the tile's first
+
+bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
+    zf_cg *cg = b->cg;
+    if (b->queue_count == ZF_QUERY_QUEUES) return false;
+    uint32_t offset = b->queues_at + b->queue_count++ * ZF_QUERY_QUEUE_BYTES;
+    queue->v_length = zf_cg_alloca(cg, cg->ty_i32, "queued");
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, b->bb_entry);
+    LLVMValueRef v_all = cg->target->simt->shared(cg, offset, ZF_QUERY_QUEUE_BYTES);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), queue->v_length);
+    zf_cg_enter(cg, bb_before);
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_warp), zf_cg_i64(cg, ZF_QUERY_QUEUE_ROWS));
+    queue->v_rows = zf_cg_at(cg, cg->ty_i16, v_all, v_mine);
+    return true;
+}
+
+// Row k of the lane goes behind those of the lanes before, and behind the rows before it that wait.
+void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_mine = zf_cg_i32(cg, 0), v_length = zf_cg_get(cg, queue->v_length);
+    for (unsigned k = 0; k < b->count; k++) v_mine = zf_cg_add(cg, v_mine, zf_cg_resize(cg, v_masks[k], cg->ty_i32, false));
+    LLVMValueRef v_up = zf_simt_scan_warp(&b->lower, v_mine, b->v_lane);
+    LLVMValueRef v_all = zf_simt_shuffle(&b->lower, v_up, zf_cg_i32(cg, ZF_QUERY_LANES - 1));
+    LLVMValueRef v_at = zf_cg_add(cg, v_length, zf_cg_sub(cg, v_up, v_mine));
+    for (unsigned k = 0; k < b->count; k++) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "push"), bb_next = zf_cg_block(cg, "pushed");
+        LLVMValueRef v_row = zf_cg_resize(cg, zf_cg_add(cg, b->v_near, zf_cg_i64(cg, k)), cg->ty_i16, false);
+        zf_cg_cond_br(cg, v_masks[k], bb_store, bb_next);
+        zf_cg_enter(cg, bb_store);
+        zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
+        v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, v_masks[k], cg->ty_i32, false));
+    }
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_length, v_all), queue->v_length);
+    zf_simt_barrier_warp(&b->lower, "rows that wait");
+}
+
+// Takes a row for each lane, the last ones first, while there are as many, or any where v_last (i1) holds.
+void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last) {
+    zf_cg *cg = b->cg;
+    queue->bb_head = zf_cg_block(cg, "queue_head");
+    queue->bb_end = zf_cg_block(cg, "queue_end");
+    LLVMBasicBlockRef bb_take = zf_cg_block(cg, "queue_take");
+    LLVMValueRef v_least = zf_cg_select(cg, v_last, zf_cg_i32(cg, 1), zf_cg_i32(cg, ZF_QUERY_LANES));
+    zf_cg_br(cg, queue->bb_head);
+    zf_cg_enter(cg, queue->bb_head);
+    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_length, v_least), bb_take, queue->bb_end);
+    zf_cg_enter(cg, bb_take);
+    LLVMValueRef v_count = zf_cg_umin(cg, v_length, zf_cg_i32(cg, ZF_QUERY_LANES)), v_rest = zf_cg_sub(cg, v_length, v_count);
+    LLVMBuildStore(cg->builder, v_rest, queue->v_length);
+    queue->v_mask = zf_cg_icmp(cg, LLVMIntULT, b->v_lane, v_count);
+    queue->v_last = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntEQ, v_rest, zf_cg_i32(cg, 0)));
+    LLVMValueRef v_at = zf_cg_select(cg, queue->v_mask, zf_cg_add(cg, v_rest, b->v_lane), zf_cg_i32(cg, 0));
+    LLVMValueRef v_row = zf_cg_load(cg, cg->ty_i16, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
+    queue->v_near = zf_cg_wide(cg, v_row);
+    zf_simt_barrier_warp(&b->lower, "rows that were taken");
+}
+
+void zf_query_queue_end(zf_query_build *b, const zf_query_queue *queue) {
+    zf_cg *cg = b->cg;
+    zf_cg_br(cg, queue->bb_head);
+    LLVMMoveBasicBlockAfter(queue->bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, queue->bb_end);
+}
