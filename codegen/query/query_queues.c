@@ -40,25 +40,30 @@ void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const L
     zf_simt_barrier_warp(&b->lower, "rows that wait");
 }
 
-// Takes a row for each lane, the last ones first, while there are as many, or any where v_last (i1) holds.
+// Takes a row for each lane, the last ones first, while there are as many. Where v_last (i1) holds it takes all, and ends with a
+// turn behind which none are left, also if there were none: queues that this one's rows go to end with it.
 void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last) {
     zf_cg *cg = b->cg;
     queue->bb_head = zf_cg_block(cg, "queue_head");
     queue->bb_end = zf_cg_block(cg, "queue_end");
     LLVMBasicBlockRef bb_take = zf_cg_block(cg, "queue_take");
-    LLVMValueRef v_least = zf_cg_select(cg, v_last, zf_cg_i32(cg, 1), zf_cg_i32(cg, ZF_QUERY_LANES));
+    LLVMValueRef v_ends = zf_cg_alloca(cg, cg->ty_i1, "ends"), v_none = zf_cg_i32(cg, 0);
+    LLVMBuildStore(cg->builder, v_last, v_ends);
     zf_cg_br(cg, queue->bb_head);
     zf_cg_enter(cg, queue->bb_head);
-    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGE, v_length, v_least), bb_take, queue->bb_end);
+    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length), v_all = zf_cg_i32(cg, ZF_QUERY_LANES);
+    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGE, v_length, v_all);
+    zf_cg_cond_br(cg, zf_cg_or(cg, v_full, zf_cg_get(cg, v_ends)), bb_take, queue->bb_end);
     zf_cg_enter(cg, bb_take);
-    LLVMValueRef v_count = zf_cg_umin(cg, v_length, zf_cg_i32(cg, ZF_QUERY_LANES)), v_rest = zf_cg_sub(cg, v_length, v_count);
+    LLVMValueRef v_count = zf_cg_umin(cg, v_length, v_all), v_rest = zf_cg_sub(cg, v_length, v_count);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_rest, v_none);
     LLVMBuildStore(cg->builder, v_rest, queue->v_length);
+    LLVMBuildStore(cg->builder, zf_cg_and(cg, v_last, v_some), v_ends);
+    queue->v_last = zf_cg_and(cg, v_last, zf_cg_not(cg, v_some));
     queue->v_mask = zf_cg_icmp(cg, LLVMIntULT, b->v_lane, v_count);
-    queue->v_last = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntEQ, v_rest, zf_cg_i32(cg, 0)));
-    LLVMValueRef v_at = zf_cg_select(cg, queue->v_mask, zf_cg_add(cg, v_rest, b->v_lane), zf_cg_i32(cg, 0));
+    LLVMValueRef v_at = zf_cg_select(cg, queue->v_mask, zf_cg_add(cg, v_rest, b->v_lane), v_none);
     LLVMValueRef v_row = zf_cg_load(cg, cg->ty_i16, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
-    queue->v_near = zf_cg_wide(cg, v_row);
+    queue->v_near = zf_cg_wide(cg, zf_cg_select(cg, queue->v_mask, v_row, LLVMConstNull(cg->ty_i16)));
     zf_simt_barrier_warp(&b->lower, "rows that were taken");
 }
 

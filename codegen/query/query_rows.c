@@ -1,6 +1,6 @@
 // The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
-// built. What the first terms of an `if` leave waits in a queue of the warp until all lanes have a row, and goes on one row a
-// lane; where there is an `else`, the body counts under each row's condition.
+// built. Rows that the first terms of an `if` leave wait in a queue of the warp until all lanes have one, and go on one a lane;
+// where there is an `else`, the body counts under each row's condition.
 #include "codegen/query/query_kernel.h"
 #include <string.h>
 
@@ -174,7 +174,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
 
 static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
 
-// What is kept of a build while other rows are built.
+// The parts of a build that are kept while other rows are built.
 typedef struct others {
     zf_query_build build;
     zf_query_saved columns;
@@ -198,8 +198,8 @@ static void others_end(zf_query_build *b, const others *o) {
     b->queues = o->build.queues;
 }
 
-// The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have one. What `let`
-// named before is made again where they use it. All lanes of the warp are here.
+// The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have one. They make
+// again what `let` named before, where they use it. All lanes of the warp are here.
 static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks,
                           LLVMValueRef v_last) {
     zf_query_queue queue;

@@ -196,7 +196,7 @@ static void try_rows(const diff_machine *m, const zf_query *query, uint64_t coun
 static void try_query(const diff_machine *m, unsigned number, totals *t) {
     static const uint64_t counts[] = {0, 1, 31, 33, 1023, 1024, 1025, 2048, MOST_ROWS};
     diff_query_seed(number);
-    char *text = diff_query_program(false);
+    char *text = diff_query_program(false, number % 3 > 0);
     zf_program *program = NULL;
     zf_error error;
     zf_status status = zf_program_load_text(m->compilers[0], "random.zf", text, strlen(text), &program, &error);

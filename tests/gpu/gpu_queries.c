@@ -117,9 +117,9 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
 }
 
 static void try_query(machine *m, unsigned number, totals *t) {
-    static const uint64_t counts[] = {0, 1, 31, 1023, 1024, 1025, 2048, 4097, DIFF_QUERY_ROWS};
+    static const uint64_t counts[] = {0, 1, 1023, 1025, 2047, 2048, 4097, DIFF_QUERY_ROWS, DIFF_QUERY_ROWS};
     diff_query_seed(number);
-    char *text = diff_query_program(true);
+    char *text = diff_query_program(true, diff_query_below(2) == 0);
     zf_program *program = NULL;
     zf_error error;
     zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), &program, &error);
@@ -128,6 +128,30 @@ static void try_query(machine *m, unsigned number, totals *t) {
     if (status == ZF_OK) try_table(m, program, counts[diff_query_below(9)], number, t);
     if (check_failures != before) printf("%s\n", text);
     zf_program_free(program);
+    free(text);
+}
+
+// Conditions of several terms that leave many rows, or none of most: what waits for others at one term while none come from
+// those before.
+static void try_terms(machine *m, unsigned number, totals *t) {
+    static const char *const conditions[] = {"row % 2048 < 32 && bits[b & 7] && bytes[b & 15] < 30",
+                                             "a < 9 && bits[b & 7] && bytes[b & 15] < 30 && bits[(b + 3) & 7]",
+                                             "row % 3 < 2 && bytes[b & 15] > 2"};
+    static const char body[] = "{ n += row; odd[b & 3] ^= w; low[b & 3] = min(low[b & 3], row - a); hit = true; } }\n}\n";
+    diff_query_seed(number);
+    char *text = diff_query_program(true, false), *end = strstr(text, " each {"), *whole = NULL;
+    CHECK(end != NULL, "a program without rows");
+    *end = 0;
+    if (asprintf(&whole, "%s each { if %s %s", text, conditions[number % 3], body) < 0) exit(2);
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "terms.zf", whole, strlen(whole), &program, &error);
+    CHECK(status == ZF_OK, "%s", zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE));
+    int before = check_failures;
+    if (status == ZF_OK) try_table(m, program, number % 2 == 0 ? DIFF_QUERY_ROWS : 4500, number, t);
+    if (check_failures != before) printf("%s\n", whole);
+    zf_program_free(program);
+    free(whole);
     free(text);
 }
 
@@ -150,7 +174,9 @@ int main(int argc, char **argv) {
         {"device", NULL, &m.device}, {"seed", &first, NULL}, {"count", &count, NULL}, {NULL, NULL, NULL}};
     if (!gpu_options_read(argc, argv, options)) return 2;
     totals t = {0};
-    if (open_machine(&m))
+    bool opened = open_machine(&m);
+    for (unsigned k = 0; opened && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
+    if (opened)
         for (uint64_t k = 0; k < count && check_failures < 5; k++) try_query(&m, (unsigned)(first + k), &t);
     printf("%u runs on %s, %u of them failed as on a CPU, %u fused columns, %u launches; %u programs were refused\n", t.run,
            m.device, t.failed, t.fused, t.launches, t.refused);
