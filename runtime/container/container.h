@@ -195,6 +195,10 @@ ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 /// Returns the container's number among those of its context. It is never used again, unlike the container's address.
 ZF_PRIVATE_API uint64_t zf_container_serial(const zf_container *container);
 
+/// Returns the bytes of blocks that decodes and checks have read since the container was opened, each time that they read them;
+/// where it has its bytes in memory, those that they used. Pipelines and moves to devices count their own. Any thread.
+ZF_PRIVATE_API uint64_t zf_container_fetched(const zf_container *container);
+
 /// Block `block` of a column, checked.
 ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum,
                                             zf_block_view *out, zf_error *error);

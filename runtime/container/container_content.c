@@ -1,5 +1,6 @@
 // The content of an open container: its table, columns, zones and shapes, and its blocks. Blocks are used where the source has
 // them in memory, or read into memory of their own, and checked before they are used.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ const char *zf_container_short_path(const zf_container *c) {
 }
 const char *zf_container_table(const zf_container *c) { return c != NULL ? c->index.table : NULL; }
 uint64_t zf_container_rows(const zf_container *c) { return c != NULL ? c->index.rows : 0; }
+uint64_t zf_container_fetched(const zf_container *c) { return atomic_load_explicit(&c->fetched, memory_order_relaxed); }
 uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->source.size : 0; }
 size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index.column_count : 0; }
 
@@ -300,8 +302,8 @@ static zf_status check_unchanged(const zf_container *c, const zf_index_block *bl
     return status == ZF_OK ? ZF_OK : zf_byte_source_place(&c->source, block->offset, place, status, error);
 }
 
-zf_status zf_container_read_block(const zf_container *c, const zf_index_block *block, uint64_t bytes, uint64_t room,
-                                  const char *place, uint8_t **memory, zf_error *error) {
+zf_status zf_container_read_block(zf_container *c, const zf_index_block *block, uint64_t bytes, uint64_t room, const char *place,
+                                  uint8_t **memory, zf_error *error) {
     uint64_t rounded;
     if (*memory == NULL && zf_align_up(room, ZF_FORMAT_ALIGNMENT, &rounded))
         *memory = aligned_alloc(ZF_FORMAT_ALIGNMENT, rounded);
@@ -309,6 +311,7 @@ zf_status zf_container_read_block(const zf_container *c, const zf_index_block *b
         zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes of a block", (ull)room);
         return zf_fail_place(error, status, "%s", place);
     }
+    atomic_fetch_add_explicit(&c->fetched, bytes, memory_order_relaxed);
     return c->source.ops->read(&c->source, block->offset, bytes, *memory, place, error);
 }
 
@@ -322,10 +325,12 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     place_of(c, column, block, place);
     ZF_TRY(check_unchanged(c, at, place, error));
     zf_status status = ZF_OK;
-    if (stored == NULL && c->source.map != NULL)
+    if (stored == NULL && c->source.map != NULL) {
         stored = c->source.map + at->offset;
-    else if (stored == NULL)
+        atomic_fetch_add_explicit(&c->fetched, at->bytes, memory_order_relaxed);
+    } else if (stored == NULL) {
         status = zf_container_read_block(c, at, at->bytes, at->bytes, place, &own, error);
+    }
     if (own != NULL) stored = own;
     if (status == ZF_OK)
         status = zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error);

@@ -60,7 +60,7 @@ typedef struct zf_index {
 } zf_index;
 
 /// Returns the block that has row `row`, which exists: a search, since blocks may have any number of rows.
-uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row);
+ZF_PRIVATE_API uint64_t zf_index_block_of(const zf_index_column *column, uint64_t row);
 /// The first row of block `block`; of `block_count`: the rows of the column.
 static inline uint64_t zf_index_first_row(const zf_index_column *of, uint64_t block) {
     if (block < of->block_count) return of->blocks[block].first_row;

@@ -20,6 +20,7 @@ struct zf_container {
     zf_index index;
     zf_unit_identity identity; ///< of the index's unit
     uint64_t index_offset, index_bytes;
+    _Atomic uint64_t fetched; ///< zf_container_fetched
 };
 
 /// Frees what zf_container_load brought.
@@ -31,7 +32,7 @@ const char *zf_container_short_path(const zf_container *container);
 /// Reads the first `bytes` of a block to `*memory`. If that is NULL, allocates `room` bytes first, at least `bytes`: memory that
 /// a caller keeps serves several blocks. The caller frees it, also after a failure. `place`: of the block, for errors. Any
 /// thread.
-zf_status zf_container_read_block(const zf_container *container, const zf_index_block *block, uint64_t bytes, uint64_t room,
+zf_status zf_container_read_block(zf_container *container, const zf_index_block *block, uint64_t bytes, uint64_t room,
                                   const char *place, uint8_t **memory, zf_error *error);
 
 /// Whether the source is still as it was when it was opened: ZF_OK, or ZF1208.
