@@ -274,6 +274,15 @@ static void put_stmts(writer *w, unsigned depth) {
     for (unsigned count = 1 + below(3); count > 0; count--) put_stmt(w, depth);
 }
 
+// One that seldom holds.
+static void put_condition(writer *w) {
+    static const char *const rare[] = {"a > 25", "b == 3", "c < -8", "d > 140.0", "e <= -99.0", "x > 20", "h > 190.0", "w < 2"};
+    bool first = chance(2);
+    if (!first) put_bool(w, 3);
+    zf_text_printf(&w->text, first ? "%s && " : " && %s", rare[below(8)]);
+    if (first) put_bool(w, 3);
+}
+
 char *diff_query_program(bool codecs, bool ordered) {
     writer w = {.ordered = ordered};
     put(&w, "table t {\n");
@@ -286,8 +295,15 @@ char *diff_query_program(bool codecs, bool ordered) {
         if (w.ordered || !is_ordered(k)) zf_text_printf(&w.text, " result %s: %s;\n", results[k].name, results[k].declared);
     }
     put(&w, " each {\n");
-    put_stmts(&w, 3);
-    put_stmts(&w, 2);
+    bool under = chance(2); // all of it under conditions, which zones may exclude
+    for (unsigned k = 0; k < 2; k++) {
+        if (under) put(&w, "if ");
+        if (under) put_condition(&w);
+        put(&w, under ? " {\n" : "");
+        put_stmts(&w, 3 - k);
+        put(&w, under ? "}\n" : "");
+        if (under) w.lets = 0;
+    }
     put(&w, " }\n}\n");
     return w.text.data;
 }

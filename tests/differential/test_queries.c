@@ -1,5 +1,5 @@
 // Random queries over random rows: the interpreter and the code for the CPU, at -O0 and -O3, give the same results bit for bit,
-// or stop at the same row for the same violation.
+// or stop at the same row for the same violation. Rows that zones exclude change nothing.
 //   test_queries [FIRST COUNT]
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 #include "codegen/codegen_query.h"
 #include "compiler/compiler.h"
 #include "compiler/program.h"
+#include "compiler/query/query_effect.h"
+#include "runtime/container/zone.h"
 #include "tests/differential/diff_machine.h"
 #include "tests/differential/diff_queries.h"
 #include "tests/unit/check.h"
@@ -141,9 +143,68 @@ static void compare(const run *r, const zf_query *query, const interp_answer *an
     }
 }
 
+// ---- Rows that zones exclude ----------------------------------------------------------------------------------
+
 typedef struct totals {
-    unsigned run, violated, refused;
+    unsigned run, violated, refused, ranges, excluded;
 } totals;
+
+static zf_zone zone_of(const zf_query_stream *stream, zf_type type, uint64_t begin, uint64_t end) {
+    const zf_zone_rows in = {.element = (zf_element)type.kind,
+                             .values = stream->values,
+                             .offsets = stream->offsets,
+                             .validity = type.nullable ? stream->validity : NULL};
+    zf_zone_found found;
+    zf_zone zone;
+    zf_zone_find(&in, begin, end, &found);
+    zf_zone_of(in.element, end - begin, &found, &zone);
+    return zone;
+}
+
+// Runs rows that may not change anything, and compares the results with those of no row.
+static void run_excluded(const zf_query *query, zf_query_fn function, const zf_query_stream *streams, const uint64_t *params,
+                         uint64_t begin, uint64_t end, uint64_t first_row, const char *where) {
+    static run r, none;
+    run_code(&none, query, function, streams, params, 0, first_row);
+    run_code(&r, query, function, streams, params, 0, first_row);
+    r.frame.begin = begin;
+    r.frame.end = end;
+    function(&r.frame);
+    CHECK(r.frame.violation == 0, "%s, rows %llu to %llu: V%02u", where, (ull)begin, (ull)end, (unsigned)r.frame.violation);
+    CHECK(r.selected.rows == 0, "%s, rows %llu to %llu select", where, (ull)begin, (ull)end);
+    for (uint32_t k = 0; k < query->result_count; k++) {
+        const zf_query_result *result = &query->results[k];
+        bool same = memcmp(r.words[k], none.words[k], sizeof r.words[k]) == 0 &&
+                    memcmp(r.lanes[k], none.lanes[k], sizeof r.lanes[k]) == 0;
+        bool logic = result->dimensions == 0 && (result->kind == ZF_Q_ANY || result->kind == ZF_Q_ALL);
+        if (!logic) same = same && memcmp(r.touched[k], none.touched[k], sizeof r.touched[k]) == 0;
+        CHECK(same, "%s, rows %llu to %llu, which zones exclude, change %s", where, (ull)begin, (ull)end, result->name);
+    }
+    free(r.selected.words);
+}
+
+static void try_zones(const zf_query *query, zf_query_fn function, const zf_query_stream *streams, const uint64_t *params,
+                      uint64_t count, uint64_t first_row, const char *where, totals *t) {
+    zf_query_effect effect;
+    bool opened = zf_query_effect_open(query, params, streams, &effect);
+    CHECK(opened, "no memory");
+    for (uint64_t begin = 0, end; opened && begin < count && begin < 300; begin = end) {
+        zf_zone zones[COLUMNS];
+        const zf_zone *of[COLUMNS];
+        end = begin + 1 + diff_query_below(6);
+        if (end > count) end = count;
+        for (uint32_t c = 0; c < query->column_count; c++) {
+            uint32_t s = query->input_count + c;
+            zones[c] = zone_of(&streams[s], query->inst->streams[s]->type, begin, end);
+            of[c] = diff_query_below(20) == 0 ? NULL : &zones[c];
+        }
+        t->ranges++;
+        if (zf_query_may_matter(&effect, first_row + begin, first_row + end, of)) continue;
+        t->excluded++;
+        run_excluded(query, function, streams, params, begin, end, first_row, where);
+    }
+    zf_query_effect_close(&effect);
+}
 
 static void try_rows(const diff_machine *m, const zf_query *query, uint64_t count, uint64_t first_row, unsigned number,
                      totals *t) {
@@ -186,6 +247,7 @@ static void try_rows(const diff_machine *m, const zf_query *query, uint64_t coun
         else
             compare(&r, query, answers, count, where);
         free(r.selected.words);
+        if (level == 0) try_zones(query, function, streams, params, count, first_row, where, t);
         zf_jit_unload(jit, code);
     }
     t->run++;
@@ -225,7 +287,9 @@ int main(int argc, char **argv) {
     totals t = {0};
     for (unsigned k = 0; opened && k < count && check_failures < 5; k++) try_query(&machine, first + k, &t);
     printf("%u runs, %u of them violated a check; %u programs were refused\n", t.run, t.violated, t.refused);
+    printf("%u of %u ranges of rows were excluded by zones\n", t.excluded, t.ranges);
     CHECK(t.refused < count / 5 + 1, "%u of %u programs were refused", t.refused, count);
+    CHECK(t.excluded > t.ranges / 50, "too few ranges were excluded");
     if (opened) diff_machine_close(&machine);
     zf_text_free(&message);
     return check_result();
