@@ -32,6 +32,7 @@ typedef struct zf_query_request {
     const char *device; ///< that runs it; NULL: the CPU
     bool decode_first;  ///< on an accelerator: its kernels read decoded columns alone
     unsigned repeat;    ///< on an accelerator: runs whose time is taken, with columns and inputs in its memory
+    bool no_skip;       ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;
 
 /// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
@@ -58,7 +59,10 @@ typedef struct zf_query_device_use {
 typedef struct zf_query_answers {
     zf_query_answer *items;
     size_t count;
-    uint64_t rows; ///< that the query ran over
+    uint64_t rows;          ///< of the request
+    uint64_t rows_skipped;  ///< of them, since zones exclude them
+    uint64_t bytes_read;    ///< stored bytes that were read, each time that they were
+    uint64_t bytes_skipped; ///< stored bytes of blocks of the query's columns of which no row was read
     zf_query_device_use device;
 } zf_query_answers;
 

@@ -136,13 +136,19 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
 }
 
 static zf_status run_rows(running *r, zf_error *error) {
-    for (uint64_t row = r->first; row < r->end;) {
-        uint64_t next = (row / BATCH + 1) * BATCH;
-        uint64_t end = next < r->end ? next : r->end;
-        for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, row, end - row, error));
-        ZF_TRY(run_batch(r, row, end, error));
-        row = end;
+    uint64_t next;
+    ZF_TRY(zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error));
+    for (uint64_t row = r->first; row < r->end; row = next) {
+        next = (row / BATCH + 1) * BATCH;
+        if (next > r->end) next = r->end;
+        uint64_t begin = row, end = next;
+        if (!zf_query_zones_narrow(&r->zones, &begin, &end)) continue;
+        zf_query_zones_note(&r->zones, begin, end);
+        for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, begin, end - begin, error));
+        ZF_TRY(run_batch(r, begin, end, error));
     }
+    r->holding.answers->rows_skipped = r->end - r->first - r->zones.rows_read;
+    r->holding.answers->bytes_skipped = zf_query_zones_skipped_bytes(&r->zones, r->first, r->end);
     return ZF_OK;
 }
 
@@ -209,12 +215,15 @@ static zf_status run(running *r, zf_query_answers *out, zf_error *error) {
     ZF_TRY(find_columns(r, &rows, error));
     ZF_TRY(choose_rows(r, rows, error));
     zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
+    uint64_t fetched = zf_container_fetched(r->container);
     if (status == ZF_OK) status = run_held(r, accelerator, error);
+    out->bytes_read = zf_container_fetched(r->container) - fetched;
     zf_status ended = zf_query_hold_end(&r->holding, status == ZF_OK, error);
     return status != ZF_OK ? status : ended;
 }
 
 static void free_columns(running *r) {
+    zf_query_zones_free(&r->zones);
     for (uint32_t k = 0; r->columns != NULL && k < r->query->column_count; k++) {
         free(r->columns[k].values);
         free(r->columns[k].workspace);

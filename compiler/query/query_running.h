@@ -3,6 +3,7 @@
 #define ZF_COMPILER_QUERY_RUNNING_H
 
 #include "compiler/query/query_given.h"
+#include "compiler/query/query_zones.h"
 #include "runtime/device/device.h"
 
 /// A column in the host's memory, of the rows of a batch.
@@ -24,7 +25,8 @@ typedef struct zf_query_running {
     uint64_t *params;
     zf_query_fn function;
     zf_query_holding holding;
-    uint64_t first, end; ///< rows of the table
+    zf_query_zones zones; ///< on a CPU
+    uint64_t first, end;  ///< rows of the table
 } zf_query_running;
 
 /// Where a query failed on an accelerator.

@@ -1,6 +1,7 @@
 // `zfc query`: a query over the rows of a container.
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "zfc/verbs/query_report.h"
 
 enum { MOST_REPEATS = 10000 };
+
+typedef unsigned long long ull;
 
 // The request that the options make.
 typedef struct given {
@@ -114,13 +117,20 @@ static zf_status print(const zf_query_answers *answers, const zf_arguments *argu
     if (zf_argument(arguments, "json") != NULL) {
         json_t *results = zf_answers_json(answers);
         if (results == NULL) return zf_fail_no_memory(error);
-        json_t *report = json_pack("{s:I, s:f, s:o, s:o*}", "rows", (json_int_t)answers->rows, "seconds", seconds, "results",
-                                   results, "device", zf_query_device_json(answers));
+        json_t *report = json_pack("{s:I, s:I, s:I, s:I, s:f, s:o, s:o*}", "rows", (json_int_t)answers->rows, "rows_skipped",
+                                   (json_int_t)answers->rows_skipped, "bytes_read", (json_int_t)answers->bytes_read,
+                                   "bytes_skipped", (json_int_t)answers->bytes_skipped, "seconds", seconds, "results", results,
+                                   "device", zf_query_device_json(answers));
         zf_status status = zf_json_print_exact(report, error);
         json_decref(report);
         return status;
     }
     return quiet || zf_argument(arguments, "output") != NULL ? ZF_OK : zf_print_answers(answers, error);
+}
+
+static void print_work(const zf_query_answers *answers, double seconds) {
+    fprintf(stderr, "%llu rows in %.3f s, %llu of them skipped; %llu stored bytes read, %llu skipped\n", (ull)answers->rows,
+            seconds, (ull)answers->rows_skipped, (ull)answers->bytes_read, (ull)answers->bytes_skipped);
 }
 
 static zf_status query(const zf_arguments *arguments, const zf_session *session, zf_program *program, const char *name, given *g,
@@ -132,6 +142,7 @@ static zf_status query(const zf_arguments *arguments, const zf_session *session,
     double begin = zf_clock_seconds();
     zf_status status = zf_query_run(program, name, container, &g->request, &answers, error);
     double seconds = zf_clock_seconds() - begin;
+    if (status == ZF_OK && session->verbose) print_work(&answers, seconds);
     const char *directory = zf_argument(arguments, "output");
     if (status == ZF_OK && directory != NULL) status = write_files(directory, arguments, g, &answers, error);
     if (status == ZF_OK) status = print(&answers, arguments, session->quiet, seconds, error);
@@ -172,7 +183,8 @@ int zf_run_query(zf_arguments *arguments) {
                            .threads = session.threads,
                            .device = zf_argument(arguments, "device"),
                            .decode_first = zf_argument(arguments, "decode-first") != NULL,
-                           .repeat = (unsigned)repeat}};
+                           .repeat = (unsigned)repeat,
+                           .no_skip = zf_argument(arguments, "no-skip") != NULL}};
     zf_error error;
     if (read_given(arguments, &g, &error) != ZF_OK)
         exit_status = zf_report("query", &error);

@@ -143,6 +143,7 @@ static const zf_option
     param = {"param", 0, "NAME=VALUE", NULL, "set a param of the query; once for each param"},
     input = {"input", 0, "NAME=FILE", NULL,
              "take an input of the query from a file of its elements, little-endian; bools are a bitmap; once for each input"},
+    no_skip = {"no-skip", 0, NULL, NULL, "run also over rows that cannot matter, by the zones of the container"},
     query_output = {"output", 'o', "DIR", NULL, "write each result to a file"},
     query_device = {"device", 0, "DEVICE", NULL, "`auto`, or a name from `zfc devices` (default: cpu)"},
     decode_first = {"decode-first", 0, NULL, NULL, "decode columns to the device's memory before the query's kernels begin"},
@@ -292,16 +293,19 @@ const zf_verb zf_verbs[] = {
      "Takes a query of the program (docs/queries.md); the name may be omitted if the program has one query. The "
      "columns "
      "that it reads are looked up in the container by their names, and must have the types of the program's table. The container "
-     "brings their codecs. The CPU runs it, or `--device`: a GPU's kernels make the elements of columns whose codecs need no "
-     "state (maps) and "
+     "brings their codecs. Rows that cannot change a result or fail a check, by the zones of the container (`zfc encode "
+     "--zones`), "
+     "are neither read nor decoded on a CPU; `-v` prints how many they are. The CPU runs the query, or `--device`: a GPU's "
+     "kernels "
+     "make the elements of columns whose codecs need no state (maps) and "
      "read others decoded. It prints values, elements that a row gave a value, and up to "
      "1,000 of the rows that were selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes "
      "them, which may be an input of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
      2,
      2,
      zf_run_query,
-     {&param, &input, &rows, &query_device, &decode_first, &query_repeat, &query_output, &programs, &force, &threads, &json,
-      &quiet, &verbose, &time_passes, &no_cache, NULL}},
+     {&param, &input, &rows, &no_skip, &query_device, &decode_first, &query_repeat, &query_output, &programs, &force, &threads,
+      &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
     {"pipeline",
      "IN.zfd...",
      "read, copy and decode columns of several containers, overlapped",
