@@ -319,6 +319,8 @@ zf_expr *zf_ck_call(zf_checker *ck, const zf_ast_expr *ast, bool as_statement) {
         zf_ck_remark(ck, diag, bound->span, "declared here");
         return zf_ck_poison(ck, ast->span);
     }
+    zf_expr *of_query = NULL;
+    if (zf_ck_query_call(ck, ast, &of_query)) return of_query;
     callee found;
     if (!find_function(ck, target, &found)) return zf_ck_poison(ck, ast->span);
     return inline_function(ck, ast, &found);

@@ -90,6 +90,10 @@ static zf_expr *keep_one(zf_checker *ck, zf_kept *kept, zf_expr *expr) {
 
 zf_expr *zf_ck_keep(zf_checker *ck, zf_kept *kept, zf_expr *expr) { return must_keep(expr) ? keep_one(ck, kept, expr) : expr; }
 
+zf_expr *zf_ck_keep_unnamed(zf_checker *ck, zf_kept *kept, zf_expr *expr) {
+    return is_name(expr) || zf_is_poison(expr) ? expr : keep_one(ck, kept, expr);
+}
+
 // Both in their order: an effect of b must not change what is read of a.
 static void keep_both(zf_checker *ck, zf_kept *kept, zf_expr **a, zf_expr **b) {
     bool before = (*b)->effect && is_typed(*a) && !zf_is_poison(*a);

@@ -315,6 +315,8 @@ zf_expr *zf_ck_query_name(zf_checker *ck, zf_name name, zf_span span);
 zf_expr *zf_ck_widen(zf_checker *ck, zf_expr *expr);
 /// The text of a string, as a value.
 zf_expr *zf_ck_text(zf_checker *ck, const zf_ast_expr *ast);
+/// A call of a function that queries bring (check_query_call.c). False: it is none, or the program has a function of this name.
+bool zf_ck_query_call(zf_checker *ck, const zf_ast_expr *ast, zf_expr **out);
 /// The result that a place names, or NULL.
 zf_query_result *zf_ck_result_of(zf_checker *ck, const zf_ast_expr *place);
 void zf_ck_result_stmt(zf_checker *ck, const zf_ast_stmt *ast, zf_query_result *result);
@@ -334,6 +336,8 @@ typedef struct zf_kept {
 
 /// The name under which `expr` is kept, or `expr` itself where that may stand in the tree twice.
 zf_expr *zf_ck_keep(zf_checker *ck, zf_kept *kept, zf_expr *expr);
+/// The same for a value of any type that is no name.
+zf_expr *zf_ck_keep_unnamed(zf_checker *ck, zf_kept *kept, zf_expr *expr);
 /// The operation after the values that it looks at.
 zf_expr *zf_ck_with_kept(zf_checker *ck, const zf_kept *kept, zf_expr *value, zf_span span);
 /// As zf_ck_keep, by a statement before those that follow.

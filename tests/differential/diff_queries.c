@@ -122,10 +122,17 @@ static void put_float(writer *w, unsigned depth, bool nulls) {
 static void put_bool(writer *w, unsigned depth) {
     static const char *const leaves[] = {"f",      "g",           "c == null", "u != null", "s == \"ab\"",
                                          "u == s", "bits[b & 7]", "true",      "w > 5"};
+    static const char *const parts[] = {"starts(s, \"a\")",
+                                        "ends(u, \"ab\")",
+                                        "contains(s, \"ba\")",
+                                        "starts(s, u)",
+                                        "ends(u, s)",
+                                        "contains(u, s)",
+                                        "contains(a > 3 ? s : u.value, \"b\")"};
     static const char *const comparisons[] = {" < ", " <= ", " == ", " != ", " > ", " >= "};
     put(w, "(");
     switch (depth == 0 ? 0 : below(5)) {
-    case 0: put(w, leaves[below(9)]); break;
+    case 0: put(w, chance(3) ? parts[below(7)] : leaves[below(9)]); break;
     case 1:
         put_int(w, depth - 1, true);
         put(w, comparisons[below(6)]);
