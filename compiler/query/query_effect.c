@@ -134,8 +134,17 @@ static zf_values eval_length(walk *w, const zf_expr *expr) {
 
 // A text is a slice of a table that has all of it.
 static zf_values eval_slice(walk *w, const zf_expr *expr) {
-    eval_sequence(w, expr->a);
+    bool of_string = expr->a->type.kind == ZF_K_STRING && !expr->a->is_seq;
+    zf_values string = {0};
+    if (of_string)
+        string = eval(w, expr->a);
+    else
+        eval_sequence(w, expr->a);
     zf_values begin = eval(w, expr->b), end = eval(w, expr->c);
+    if (of_string && begin.range.hi == 0 && end.range.lo == end.range.hi) {
+        fails_unless(w, expr->proved);
+        return zf_values_beginning(string, (uint64_t)end.range.lo);
+    }
     const zf_table_const *table = expr->a->kind == ZF_X_TABLE ? expr->a->table : NULL;
     bool whole = table != NULL && begin.range.hi == 0 && end.range.lo == (zf_int128)table->length;
     fails_unless(w, expr->proved || whole);

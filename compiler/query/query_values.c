@@ -113,6 +113,14 @@ zf_values zf_values_value(zf_values a) {
     return value;
 }
 
+zf_values zf_values_beginning(zf_values strings, uint64_t length) {
+    uint64_t behind = length == 0 ? UINT64_MAX : length < 8 ? UINT64_MAX >> 8 * length : 0;
+    strings.first &= ~behind;
+    strings.last &= ~behind;
+    strings.last_short = strings.all_long = false;
+    return strings;
+}
+
 // ---- Comparing ------------------------------------------------------------------------------------------------
 
 static zf_values compare_floats(zf_op op, const zf_values *a, const zf_values *b) {

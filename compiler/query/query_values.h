@@ -38,6 +38,8 @@ zf_values zf_values_truth(bool may_fail, bool may_hold);
 zf_values zf_values_join(zf_values a, zf_values b);
 /// The value of a nullable one, which is 0 for a null, or empty.
 zf_values zf_values_value(zf_values a);
+/// The first `length` bytes of strings that are no shorter.
+zf_values zf_values_beginning(zf_values strings, uint64_t length);
 /// Results of an operator on values of one type (shifts: of two), without those of `&&` and `||`. Divisors of 0 do not return.
 ZF_PRIVATE_API zf_values zf_values_binary(zf_op op, zf_values a, zf_values b);
 zf_values zf_values_unary(zf_op op, zf_values a);
