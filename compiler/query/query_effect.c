@@ -1,10 +1,12 @@
 #include "compiler/query/query_effect.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "compiler/query/query_values.h"
 #include "frontend/check/checker.h"
 
+enum { MOST_ELEMENTS = 2048 };                   // of an input that are looked at for a range of rows
 enum { MOST_STEPS = 1 << 16, MOST_DEPTH = 400 }; // of a walk; rows that take more may matter
 
 typedef struct zf_effect_local {
@@ -115,12 +117,34 @@ static void eval_sequence(walk *w, const zf_expr *seq) {
     if (!named) eval(w, seq);
 }
 
+static zf_values element_of(const zf_query_stream *input, zf_type type, uint64_t at) {
+    const uint8_t *bytes = input->values;
+    uint64_t bits = 0;
+    size_t size = zf_kind_size(type.kind);
+    if (type.kind == ZF_K_BOOL)
+        bits = bytes[at / 8] >> at % 8 & 1;
+    else
+        memcpy(&bits, bytes + at * size, size); // little-endian
+    return zf_values_of_bits(type, bits);
+}
+
+// The elements of an input that an index within it can choose, if they are few.
+static zf_values eval_elements(const walk *w, const zf_port *port, zf_interval index) {
+    const zf_query_stream *input = &w->effect->inputs[port->slot];
+    if (input->values == NULL || index.hi - index.lo >= MOST_ELEMENTS) return zf_values_all(port->type);
+    zf_values all = element_of(input, port->type, (uint64_t)index.lo);
+    for (uint64_t at = (uint64_t)index.lo + 1; at <= (uint64_t)index.hi; at++)
+        all = zf_values_join(all, element_of(input, port->type, at));
+    return all;
+}
+
 static zf_values eval_index(walk *w, const zf_expr *expr) {
     if (is_column(w, expr)) return eval_column(w, expr);
     eval_sequence(w, expr->a);
     zf_values index = eval(w, expr->b);
     bool inside = index.range.lo >= 0 && index.range.hi < (zf_int128)least_length(w, expr->a);
     fails_unless(w, expr->proved || inside);
+    if (inside && expr->a->kind == ZF_X_STREAM) return eval_elements(w, expr->a->port, index.range);
     bool table = expr->a->kind == ZF_X_TABLE && zf_kind_is_integer(expr->type.kind);
     return table ? zf_values_of_range(expr->type, expr->a->table->range) : zf_values_all(expr->type);
 }

@@ -9,7 +9,7 @@
 typedef struct zf_query_effect {
     const zf_query *query;
     const uint64_t *params;         ///< by slot
-    const zf_query_stream *inputs;  ///< by slot; only their lengths are read
+    const zf_query_stream *inputs;  ///< by slot; no `values`: they are not in the host's memory
     struct zf_effect_local *locals; ///< of the statements, by id
     uint32_t *present;              ///< by column: conditions around the place that say that it is not null
 } zf_query_effect;

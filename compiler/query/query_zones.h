@@ -19,7 +19,7 @@ typedef struct zf_query_zones {
 
 /// Prepares for a query and a container that has its columns.
 ///
-/// `params` and `inputs` (of which only the lengths are read) are by slot, and live as long as `*out`. `all`: every row matters.
+/// `params` and `inputs` (as zf_query_effect has them) are by slot, and live as long as `*out`. `all`: every row matters.
 /// ZF_ERR_MEMORY, or ZF_ERR_USAGE where a column is missing. Call zf_query_zones_free in any case.
 zf_status zf_query_zones_make(const zf_query *query, const zf_container *container, const uint64_t *params,
                               const zf_query_stream *inputs, bool all, zf_query_zones *out, zf_error *error);

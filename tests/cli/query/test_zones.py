@@ -35,6 +35,7 @@ query some(t) {
 query every_row(t) { result n: i64 = sum; each { n += v; if day == 3 { n += 1; } } }
 query hits(t) { result hit: bool = mask; result any_hit: bool = any; each { hit = day == 77; any_hit = any_hit || day == 77; } }
 query rows(t) { result n: i64 = sum; each { if row >= 140000 && row < 140010 { n += v; } } }
+query joined(t) { input year_of: u8[]; result n: i64 = sum; each { if year_of[day] == 3 { n += v; } } }
 query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v > 3 { n += 1; } } }
 """
 
@@ -86,6 +87,10 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         rows = self.both("rows")[0]
         self.assertEqual(rows["results"]["n"], sum(v for _, v, _ in self.rows[140_000:140_010]))
         self.assertGreater(rows["rows_skipped"], self.ROWS // 2)
+        years = self.file("years.u8", bytes(day // 100 for day in range(2000)))
+        joined = self.both("joined", "--input", f"year_of={years}")[0]
+        self.assertEqual(joined["results"]["n"], sum(v for day, v, _ in self.rows if day // 100 == 3))
+        self.assertGreaterEqual(joined["rows_skipped"], self.ROWS - 10_000 - 2 * self.BLOCK)
         self.assertEqual(self.both("never")[0]["rows_skipped"], self.ROWS)
         self.assertEqual(self.both("never", "--param", "on=true")[0]["rows_skipped"], 0)
         some = self.both("some", "--param", "first=500", "--rows", "49000..50150")[0]
