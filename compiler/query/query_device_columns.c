@@ -69,8 +69,12 @@ static zf_status choose(zf_query_device_state *state, zf_error *error) {
 
 zf_status zf_query_column_make(zf_query_running *running, uint32_t column, const zf_abi_provider *provider,
                                zf_accelerator *accelerator, zf_query_device_state *out, zf_error *error) {
-    zf_decode_options rows = {ZF_INIT(zf_decode_options), .some_rows = true, .row_begin = running->first,
-                              .row_count = running->end - running->first, .threads = running->request->threads};
+    zf_decode_options rows = {ZF_INIT(zf_decode_options),
+                              .some_rows = true,
+                              .row_begin = running->first,
+                              .row_count = running->end - running->first,
+                              .threads = running->request->threads,
+                              .skip_zones = true}; // rows of fused columns are never in memory to be compared with them
     zf_units_options options = {.resident = true, .unit_bytes = UINT64_C(1) << 60, .provider = provider};
     ZF_TRY(zf_units_make(running->container, running->columns[column].index, &rows, &options, accelerator, &out->units, error));
     out->sizes = zf_units_sizes_of(out->units);

@@ -97,6 +97,11 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         self.assertEqual((some["rows"], some["results"]["n"]), (1150, sum(v for _, v, _ in self.rows[50_000:50_150])))
         self.assertGreater(some["rows_skipped"], 100)
 
+    def test_devices(self):
+        for query, *words in (("some",), ("some", "--decode-first"), ("hits",), ("rows",)):
+            on_cpu, on_device = (self.report(f"{self.program}:{query}", self.container, *more) for more in ((), ("--device", "emu", *words)))
+            self.assertEqual(on_device["results"], on_cpu["results"])
+
     def test_without_zones(self):
         self.good("encode", self.file("in.csv", self.text), "-c", self.program, "-o", self.dir / "no.zfd", "--rows-per-block", self.BLOCK)
         self.assertEqual(self.both("some", container=self.dir / "no.zfd")[0]["rows_skipped"], 0)
