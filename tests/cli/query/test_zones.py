@@ -97,6 +97,13 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         self.assertEqual((some["rows"], some["results"]["n"]), (1150, sum(v for _, v, _ in self.rows[50_000:50_150])))
         self.assertGreater(some["rows_skipped"], 100)
 
+    def test_zones_of_one_block(self):
+        whole = self.encode(self.program, self.text, "whole.zfd", "--rows-per-block", self.ROWS)
+        skipped, full = (self.report(f"{self.program}:some", whole, *words) for words in ((), ("--no-skip",)))
+        self.assertEqual(skipped["results"], full["results"])
+        self.assertEqual((skipped["rows_skipped"], skipped["bytes_skipped"]), (self.ROWS - 65536, 0))
+        self.assertEqual(2 * skipped["bytes_read"], full["bytes_read"])  # by one batch of rows, and by two
+
     def test_devices(self):
         for query, *words in (("some",), ("some", "--decode-first"), ("hits",), ("rows",)):
             on_cpu, on_device = (self.report(f"{self.program}:{query}", self.container, *more) for more in ((), ("--device", "emu", *words)))
