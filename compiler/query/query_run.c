@@ -14,7 +14,7 @@
 
 typedef unsigned long long ull;
 
-enum { BATCH = 1 << 17, ALIGNMENT = 64 }; // rows decoded at a time: whole tiles
+enum { LEAST_BATCH = 1 << 17, MOST_BATCH = 1 << 20, ALIGNMENT = 64 }; // rows decoded at a time: whole tiles
 
 typedef zf_query_batch_column column;
 typedef zf_query_running running;
@@ -52,6 +52,25 @@ static zf_status find_columns(running *r, uint64_t *rows, zf_error *error) {
         break;
     }
     return ZF_OK;
+}
+
+// Rows of the longest block of strings, or of other elements. 0: there is none of whole tiles.
+static uint64_t longest_block(const running *r, bool strings) {
+    uint64_t rows = 0;
+    for (uint32_t k = 0; k < r->query->column_count; k++) {
+        zf_column_info info = {ZF_INIT(zf_column_info)};
+        if (zf_container_column(r->container, r->columns[k].index, &info, NULL) != ZF_OK) continue;
+        bool fits = (info.type.element == ZF_STRING) == strings && info.rows_per_block % ZF_QUERY_TILE == 0;
+        if (fits && info.rows_per_block > rows) rows = info.rows_per_block;
+    }
+    return rows;
+}
+
+// Blocks are read whole for any of their rows, those of strings once more for where the rows begin and end: batches are blocks.
+static void choose_batch(running *r) {
+    uint64_t rows = longest_block(r, true);
+    if (rows == 0) rows = longest_block(r, false);
+    r->batch = rows < LEAST_BATCH ? LEAST_BATCH : rows > MOST_BATCH ? MOST_BATCH : rows;
 }
 
 static bool grow(void *pointer, size_t *have, size_t need) {
@@ -139,7 +158,7 @@ static zf_status run_rows(running *r, zf_error *error) {
     uint64_t next;
     ZF_TRY(zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error));
     for (uint64_t row = r->first; row < r->end; row = next) {
-        next = (row / BATCH + 1) * BATCH;
+        next = (row / r->batch + 1) * r->batch;
         if (next > r->end) next = r->end;
         uint64_t begin = row, end = next;
         if (!zf_query_zones_narrow(&r->zones, &begin, &end)) continue;
@@ -177,7 +196,7 @@ static zf_status run_on_cpu(running *r, zf_error *error) {
 
 // Runs the rows again of which one failed on a device, from the batch of that row on, for the error that a CPU gives.
 static zf_status explain_failure(running *r, uint64_t row, zf_error *error) {
-    if (row / BATCH * BATCH > r->first) r->first = row / BATCH * BATCH;
+    if (row / r->batch * r->batch > r->first) r->first = row / r->batch * r->batch;
     zf_query_answers none = {0};
     zf_query_hold_end(&r->holding, false, error);
     zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, &none, &r->holding, error);
@@ -214,6 +233,7 @@ static zf_status run(running *r, zf_query_answers *out, zf_error *error) {
     ZF_TRY(zf_query_inputs(r->query, r->request, r->streams, error));
     ZF_TRY(find_columns(r, &rows, error));
     ZF_TRY(choose_rows(r, rows, error));
+    choose_batch(r);
     zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
     uint64_t fetched = zf_container_fetched(r->container);
     if (status == ZF_OK) status = run_held(r, accelerator, error);

@@ -27,6 +27,7 @@ typedef struct zf_query_running {
     zf_query_holding holding;
     zf_query_zones zones; ///< on a CPU
     uint64_t first, end;  ///< rows of the table
+    uint64_t batch;       ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;
 
 /// Where a query failed on an accelerator.

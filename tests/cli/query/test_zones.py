@@ -25,7 +25,7 @@ class Sorted(Case):
 
     ROWS, BLOCK = 200_000, 4096
     PROGRAM = """
-table t { day: i32 = delta(bitpack); v: u16 = bitpack; w: f64 = plain; }
+table t { day: i32 = delta(bitpack); v: u16 = bitpack; w: f64 = plain; s: string = strings(bitpack); }
 query some(t) {
     param first: i32 = 1000;
     result n: i64 = sum;
@@ -35,6 +35,7 @@ query some(t) {
 query every_row(t) { result n: i64 = sum; each { n += v; if day == 3 { n += 1; } } }
 query hits(t) { result hit: bool = mask; result any_hit: bool = any; each { hit = day == 77; any_hit = any_hit || day == 77; } }
 query rows(t) { result n: i64 = sum; each { if row >= 140000 && row < 140010 { n += v; } } }
+query words(t) { result n: i64 = sum; each { if day >= 1000 && s == "w3" { n += v; } } }
 query joined(t) { input year_of: u8[]; result n: i64 = sum; each { if year_of[day] == 3 { n += v; } } }
 query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v > 3 { n += 1; } } }
 """
@@ -44,7 +45,7 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         chosen = random.Random(5)
         self.rows = [(k // 100, chosen.randrange(900), chosen.random()) for k in range(self.ROWS)]
         self.program = self.file("t.zf", self.PROGRAM)
-        self.text = "day,v,w\n" + "".join(f"{day},{v},{w!r}\n" for day, v, w in self.rows)
+        self.text = "day,v,w,s\n" + "".join(f"{day},{v},{w!r},w{v % 7}\n" for day, v, w in self.rows)
         self.container = self.encode(self.program, self.text, "t.zfd", "--rows-per-block", self.BLOCK)
 
     def both(self, query, *words, container=None):
@@ -57,12 +58,15 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         self.assertEqual(skipped["rows"], full["rows"])
         return skipped, full
 
+    def blocks(self, container):
+        return [column["blocks"] for column in json.loads(self.good("inspect", "--json", "-v", container))["columns"]]
+
     def test_a_thousandth(self):
         skipped, full = self.both("some")
         self.assertEqual(skipped["results"]["n"], sum(v for day, v, _ in self.rows if day in (1000, 1001)))
         self.assertGreaterEqual(skipped["rows_skipped"], self.ROWS - 2 * self.BLOCK)
         self.assertLess(skipped["bytes_read"], full["bytes_read"] / 20)
-        blocks = [column["blocks"] for column in json.loads(self.good("inspect", "--json", "-v", self.container))["columns"]]
+        blocks = self.blocks(self.container)[:3]
         self.assertEqual(full["bytes_read"], sum(block["bytes"] for column in blocks for block in column))
         # Only the blocks with those rows, of every column.
         read = sum(b["bytes"] for column in blocks for b in column if b["first_row"] < 100_200 and b["first_row"] + b["rows"] > 100_000)
@@ -71,8 +75,8 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
 
     def test_blocks_that_are_skipped_are_not_read(self):
         damaged = bytearray(self.container.read_bytes())
-        for column in json.loads(self.good("inspect", "--json", "-v", self.container))["columns"]:
-            for block in column["blocks"]:
+        for column in self.blocks(self.container):
+            for block in column:
                 if block["first_row"] + block["rows"] <= 100_000 or block["first_row"] >= 100_200:
                     damaged[block["offset"] + block["bytes"] // 2] ^= 0x11
         path = self.file("damaged.zfd", bytes(damaged))
@@ -103,6 +107,14 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         self.assertEqual(skipped["results"], full["results"])
         self.assertEqual((skipped["rows_skipped"], skipped["bytes_skipped"]), (self.ROWS - 65536, 0))
         self.assertEqual(2 * skipped["bytes_read"], full["bytes_read"])  # by one batch of rows, and by two
+
+    def test_batches_are_blocks(self):
+        large = self.encode(self.program, self.text, "large.zfd", "--rows-per-block", 144 * 1024)
+        day, v, w, s = ([block["bytes"] for block in column] for column in self.blocks(large))
+        self.assertEqual(self.report(f"{self.program}:some", large, "--no-skip")["bytes_read"], sum(day + v + w))
+        words = self.report(f"{self.program}:words", large, "--no-skip")
+        self.assertEqual(words["bytes_read"], sum(day + v + s))
+        self.assertEqual(words["results"]["n"], sum(v for day, v, _ in self.rows if day >= 1000 and v % 7 == 3))
 
     def test_devices(self):
         for query, *words in (("some",), ("some", "--decode-first"), ("hits",), ("rows",)):
