@@ -154,9 +154,19 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
     return ZF_OK;
 }
 
+static zf_status begin_zones(running *r, zf_error *error) {
+    zf_query_zones_free(&r->zones);
+    return zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error);
+}
+
+static void count_skipped(const running *r) {
+    r->holding.answers->rows_skipped = r->end - r->first - r->zones.rows_read;
+    r->holding.answers->bytes_skipped = zf_query_zones_skipped_bytes(&r->zones, r->first, r->end);
+}
+
 static zf_status run_rows(running *r, zf_error *error) {
     uint64_t next;
-    ZF_TRY(zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error));
+    ZF_TRY(begin_zones(r, error));
     for (uint64_t row = r->first; row < r->end; row = next) {
         next = (row / r->batch + 1) * r->batch;
         if (next > r->end) next = r->end;
@@ -166,8 +176,7 @@ static zf_status run_rows(running *r, zf_error *error) {
         for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, begin, end - begin, error));
         ZF_TRY(run_batch(r, begin, end, error));
     }
-    r->holding.answers->rows_skipped = r->end - r->first - r->zones.rows_read;
-    r->holding.answers->bytes_skipped = zf_query_zones_skipped_bytes(&r->zones, r->first, r->end);
+    count_skipped(r);
     return ZF_OK;
 }
 
@@ -208,10 +217,37 @@ static zf_status explain_failure(running *r, uint64_t row, zf_error *error) {
     return zf_raise(error, ZF_E_INTERNAL, "a device reported a failure of `%s` that a CPU does not find", r->query->name);
 }
 
+// Lets masks begin `by` rows later, and have `rows` of them.
+static void cut_masks(const running *r, int64_t by, uint64_t rows) {
+    for (size_t k = 0; k < r->holding.answers->count; k++) {
+        zf_query_answer *answer = &r->holding.answers->items[k];
+        if (answer->kind != ZF_Q_MASK) continue;
+        answer->touched += by;
+        answer->count = rows;
+    }
+}
+
+// Runs the rows from the first to the last that may matter on an accelerator.
+static zf_status run_on_device(running *r, zf_accelerator *accelerator, zf_query_failure *failure, zf_error *error) {
+    uint64_t first = r->first, end = r->end;
+    zf_status status = ZF_OK;
+    ZF_TRY(begin_zones(r, error));
+    if (first < end && zf_query_zones_narrow(&r->zones, &r->first, &r->end)) {
+        zf_query_zones_note(&r->zones, r->first, r->end);
+        cut_masks(r, (int64_t)(r->first - first), r->end - r->first);
+        status = zf_query_run_device(r, accelerator, failure, error);
+        cut_masks(r, -(int64_t)(r->first - first), end - first);
+    }
+    r->first = first;
+    r->end = end;
+    count_skipped(r);
+    return status;
+}
+
 static zf_status run_held(running *r, zf_accelerator *accelerator, zf_error *error) {
     zf_query_failure failure = {0};
     if (accelerator == NULL) return run_on_cpu(r, error);
-    ZF_TRY(zf_query_run_device(r, accelerator, &failure, error));
+    ZF_TRY(run_on_device(r, accelerator, &failure, error));
     return failure.failed ? explain_failure(r, failure.row, error) : ZF_OK;
 }
 

@@ -25,9 +25,9 @@ typedef struct zf_query_running {
     uint64_t *params;
     zf_query_fn function;
     zf_query_holding holding;
-    zf_query_zones zones; ///< on a CPU
-    uint64_t first, end;  ///< rows of the table
-    uint64_t batch;       ///< rows that a CPU decodes at a time, from a multiple of it on
+    zf_query_zones zones;
+    uint64_t first, end; ///< rows of the table
+    uint64_t batch;      ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;
 
 /// Where a query failed on an accelerator.

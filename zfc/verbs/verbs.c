@@ -295,7 +295,7 @@ const zf_verb zf_verbs[] = {
      "that it reads are looked up in the container by their names, and must have the types of the program's table. The container "
      "brings their codecs. Rows that cannot change a result or fail a check, by the zones of the container (`zfc encode "
      "--zones`), "
-     "are neither read nor decoded on a CPU; `-v` prints how many they are. The CPU runs the query, or `--device`: a GPU's "
+     "are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or `--device`: a GPU's "
      "kernels "
      "make the elements of columns whose codecs need no state (maps) and "
      "read others decoded. It prints values, elements that a row gave a value, and up to "

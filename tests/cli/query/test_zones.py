@@ -36,6 +36,7 @@ query every_row(t) { result n: i64 = sum; each { n += v; if day == 3 { n += 1; }
 query hits(t) { result hit: bool = mask; result any_hit: bool = any; each { hit = day == 77; any_hit = any_hit || day == 77; } }
 query rows(t) { result n: i64 = sum; each { if row >= 140000 && row < 140010 { n += v; } } }
 query words(t) { result n: i64 = sum; each { if day >= 1000 && s == "w3" { n += v; } } }
+query fails(t) { result n: i64 = sum; each { if day >= 1500 && day < 1502 { n += 1 / (v / 1000); } } }
 query joined(t) { input year_of: u8[]; result n: i64 = sum; each { if year_of[day] == 3 { n += v; } } }
 query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v > 3 { n += 1; } } }
 """
@@ -117,9 +118,18 @@ query never(t) { param on: bool = false; result n: i64 = sum; each { if on && v 
         self.assertEqual(words["results"]["n"], sum(v for day, v, _ in self.rows if day >= 1000 and v % 7 == 3))
 
     def test_devices(self):
-        for query, *words in (("some",), ("some", "--decode-first"), ("hits",), ("rows",)):
-            on_cpu, on_device = (self.report(f"{self.program}:{query}", self.container, *more) for more in ((), ("--device", "emu", *words)))
-            self.assertEqual(on_device["results"], on_cpu["results"])
+        """Rows run from the first to the last that may matter, which are all of those in one range."""
+        for query, *words in (("some",), ("hits",), ("rows",), ("some", "--rows", "99000..100150"), ("every_row",), ("never",)):
+            given = f"{self.program}:{query}", self.container, *words
+            on_cpu = self.report(*given)
+            for more in ((), ("--decode-first",), ("--no-skip",)):
+                on_device = self.report(*given, "--device", "emu", *more)
+                self.assertEqual(on_device["results"], on_cpu["results"], (query, words, more))
+                self.assertEqual(on_device["rows_skipped"], 0 if more == ("--no-skip",) else on_cpu["rows_skipped"], (query, words, more))
+
+    def test_failure_behind_skipped_rows(self):
+        for words in ((), ("--no-skip",), ("--device", "emu"), ("--device", "emu", "--no-skip")):
+            self.bad(1, "query", f"{self.program}:fails", self.container, *words, says=["V07", "row 150000, ", "t.zf:"])
 
     def test_without_zones(self):
         self.good("encode", self.file("in.csv", self.text), "-c", self.program, "-o", self.dir / "no.zfd", "--rows-per-block", self.BLOCK)
