@@ -68,11 +68,12 @@ typedef struct zf_query_answers {
 
 /// Runs query `name` of a program (NULL: its only one) over the rows of a container.
 ///
-/// On an accelerator all rows wanted of the columns that it reads are in the device's memory at once. Where a check fails there,
-/// a CPU runs the rows again to say which. Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for
-/// a query, params, inputs or rows that do not fit (ZF1101, ZF1106), and columns that the container lacks or has with another
-/// type (ZF1105); ZF_ERR_INPUT with the row and the place in the text where a check of the query fails (ZF13nn); those of
-/// zf_decode, and of devices. Any thread; one at a time for a program.
+/// On an accelerator all rows wanted of the columns that it reads, from the first to the last that may matter, are in the
+/// device's memory at once. Where a check fails there, a CPU runs the rows again to say which. Free `*out` with
+/// zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query, params, inputs or rows that do not fit (ZF1101,
+/// ZF1106), and columns that the container lacks or has with another type (ZF1105); ZF_ERR_INPUT with the row and the place in
+/// the text where a check of the query fails (ZF13nn); those of zf_decode, and of devices. Any thread; one at a time for a
+/// program.
 ZF_PRIVATE_API zf_status zf_query_run(zf_program *program, const char *name, zf_container *container,
                                       const zf_query_request *request, zf_query_answers *out, zf_error *error);
 ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);
