@@ -35,7 +35,7 @@ zf_hoist zf_ck_hoist_begin(zf_checker *ck, const zf_reduce *reduce, uint32_t fir
     zf_hoist saved = {ck->hoisting, ck->hoist_first};
     bool by_element = ck->body == ZF_IN_GROUPS || ck->body == ZF_IN_SIZE || ck->body == ZF_IN_ELEMENT ||
                       ck->body == ZF_IN_LANES || ck->body == ZF_IN_STATE;
-    if (!by_element && !ck->in_region) return saved;
+    if ((!by_element && !ck->in_region) || ck->query != NULL) return saved; // in queries a reduction is a loop where it stands
     zf_int128 trips = 1;
     for (uint32_t k = 0; k < reduce->binder_count; k++) {
         if (zf_is_poison(reduce->binders[k].lo) || zf_is_poison(reduce->binders[k].hi)) return saved;

@@ -211,13 +211,48 @@ zf_expr *zf_ck_slice_expr(zf_checker *ck, const zf_ast_expr *ast) {
 
 // ---- Binders and reductions -----------------------------------------------------------------------------------
 
+// A bound in a query, where integers have signs.
+static zf_expr *settled_bound(zf_checker *ck, const zf_ast_expr *ast) {
+    zf_expr *expr = zf_ck_scalar(ck, ast);
+    return ck->query == NULL || expr->is_seq ? expr : zf_ck_settle(ck, expr);
+}
+
+static bool may_be_negative(const zf_checker *ck, const zf_expr *expr) {
+    bool plain = !zf_is_poison(expr) && !expr->is_seq && !expr->type.nullable;
+    return ck->query != NULL && plain && zf_kind_is_signed(expr->type.kind) && expr->range.lo < 0;
+}
+
+static zf_expr *lower_bound(zf_checker *ck, const zf_ast_expr *ast) {
+    zf_expr *lo = settled_bound(ck, ast);
+    if (!may_be_negative(ck, lo)) return zf_ck_index(ck, lo);
+    zf_diag *diag = zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, lo->span, "a range begins at 0 or above");
+    zf_ck_remark_facts(ck, diag, lo);
+    zf_ck_hint(ck, diag, "write `max(..., 0)`");
+    return zf_ck_poison(ck, lo->span);
+}
+
+// A range that ends below 0 is empty, as one that ends at 0 is.
+static zf_expr *upper_bound(zf_checker *ck, const zf_ast_expr *ast, bool *inclusive) {
+    zf_expr *hi = settled_bound(ck, ast);
+    if (!may_be_negative(ck, hi)) return zf_ck_index(ck, hi);
+    if (*inclusive) hi = zf_ck_binary(ck, ZF_OP_ADD, hi, zf_ck_int(ck, hi->type, 1, hi->span), hi->span);
+    *inclusive = false;
+    zf_expr *bound = zf_ck_node(ck, ZF_X_PRIM, hi->type, hi->span);
+    bound->prim = ZF_P_MAX;
+    bound->a = hi;
+    bound->b = zf_ck_int(ck, hi->type, 0, hi->span);
+    bound->effect = hi->effect;
+    return zf_ck_index(ck, zf_ck_finish(ck, bound, zf_range_prim(ZF_P_MAX, hi->type.kind, hi->range, bound->b->range)));
+}
+
 bool zf_ck_binder(zf_checker *ck, zf_binder *binder, zf_name name, zf_span span, const zf_ast_range *range) {
-    zf_expr *lo = zf_ck_index(ck, zf_ck_scalar(ck, range->lo));
-    zf_expr *hi = zf_ck_index(ck, zf_ck_scalar(ck, range->hi));
+    bool inclusive = range->inclusive;
+    zf_expr *lo = lower_bound(ck, range->lo);
+    zf_expr *hi = upper_bound(ck, range->hi, &inclusive);
     zf_local *local = zf_ck_local(ck, ZF_L_BINDER, name, span, zf_type_of(ZF_K_U64));
-    *binder = (zf_binder){.local = local, .lo = lo, .hi = hi, .inclusive = range->inclusive};
+    *binder = (zf_binder){.local = local, .lo = lo, .hi = hi, .inclusive = inclusive};
     if (zf_is_poison(lo) || zf_is_poison(hi)) return true;
-    zf_int128 last = range->inclusive ? hi->range.hi : hi->range.hi - 1;
+    zf_int128 last = inclusive ? hi->range.hi : hi->range.hi - 1;
     if (last < lo->range.lo) { // no iteration at all
         local->range = zf_interval_const(lo->range.lo);
         ck->env.dead = true;
@@ -230,7 +265,7 @@ bool zf_ck_binder(zf_checker *ck, zf_binder *binder, zf_name name, zf_span span,
     local->range = (zf_interval){lo->range.lo, last};
     zf_bound bound = {.local = local};
     zf_expr *use = zf_ck_use(ck, &bound, span);
-    zf_facts_relate(ck, use, hi, !range->inclusive);
+    zf_facts_relate(ck, use, hi, !inclusive);
     zf_facts_relate(ck, lo, use, false);
     return true;
 }
