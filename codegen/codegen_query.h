@@ -40,11 +40,12 @@ typedef struct zf_query_frame {
     const uint64_t *params;         ///< by slot, as 64 bits
     zf_query_held *held;            ///< by result
     zf_query_selected *selected;
-    uint64_t begin, end; ///< rows of the columns' streams; with sums of floats within one tile of the table
+    uint64_t begin, end; ///< rows of the columns' streams; with sums of floats within one tile of the table. Not of pairs
     uint64_t first_row;  ///< number of the streams' first row in the table
     uint64_t violation;  ///< 0: none; else of `row`, at `place`
     uint64_t place;      ///< as zf_codegen_query_place has it
-    uint64_t row;        ///< in the table
+    uint64_t row;        ///< in the table; of pairs the number of those before, after the last one that of all
+    uint64_t pair[2];    ///< of pairs: the one with the violation; unchanged numbers are not known yet, where bounds fail
 } zf_query_frame;
 
 typedef void (*zf_query_fn)(zf_query_frame *frame);

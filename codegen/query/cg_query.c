@@ -18,7 +18,8 @@ typedef struct query_env {
     zf_cg_env env; ///< first: callbacks get a pointer to it
     const zf_query *query;
     LLVMValueRef v_frame, v_first_row;
-    LLVMValueRef v_i; ///< of the row, in the streams
+    LLVMValueRef v_i;       ///< of the row, in the streams; of pairs the number of those before
+    LLVMValueRef v_pair[2]; ///< of pairs: the values of both binders; NULL: not there yet
     stream *streams;
     LLVMValueRef *v_params;
     held *held;
@@ -31,7 +32,9 @@ static LLVMValueRef load_at(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_struct, si
     return zf_cg_load(cg, ty, zf_cg_byte_at(cg, v_struct, offset), 8);
 }
 
-static LLVMValueRef row_of_table(zf_cg *cg, const query_env *e) { return zf_cg_add(cg, e->v_first_row, e->v_i); }
+static LLVMValueRef row_of_table(zf_cg *cg, const query_env *e) {
+    return e->query->pairs != NULL ? e->v_i : zf_cg_add(cg, e->v_first_row, e->v_i);
+}
 
 // ---- Failing --------------------------------------------------------------------------------------------------
 
@@ -43,6 +46,7 @@ static void stop_unless(zf_cg *cg, query_env *e, LLVMValueRef v_ok, unsigned vio
     zf_cg_store(cg, zf_cg_i64(cg, violation), FIELD(violation), 8);
     zf_cg_store(cg, zf_cg_i64(cg, zf_codegen_query_place(span)), FIELD(place), 8);
     zf_cg_store(cg, row_of_table(cg, e), FIELD(row), 8);
+    for (unsigned k = 0; k < 2 && e->v_pair[k] != NULL; k++) zf_cg_store(cg, e->v_pair[k], FIELD(pair[k]), 8);
     zf_cg_br(cg, e->bb_stop);
     zf_cg_enter(cg, bb_on);
 }
@@ -213,6 +217,39 @@ static void load_frame(zf_cg *cg, query_env *e) {
     }
 }
 
+static void run_rows(zf_cg *cg, query_env *e) {
+    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i64, FIELD(begin), 8), v_end = zf_cg_load(cg, cg->ty_i64, FIELD(end), 8);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_begin, v_end, "row");
+    e->v_i = loop.v_i;
+    zf_cg_eval_body(cg, &e->env, &e->query->inst->decode);
+    zf_cg_loop_end(cg, &loop);
+}
+
+static void run_pairs(zf_cg *cg, query_env *e) {
+    const zf_body *body = &e->query->inst->decode;
+    zf_cg_frame frame = zf_cg_frame_make(cg, &e->env, body);
+    LLVMValueRef v_count = zf_cg_alloca(cg, cg->ty_i64, "pairs");
+    zf_cg_range_loop loops[2];
+    zf_cg_arrays_begin(cg);
+    e->v_i = zf_cg_i64(cg, 0);
+    LLVMBuildStore(cg->builder, e->v_i, v_count);
+    for (unsigned k = 0; k < 2; k++) {
+        zf_cg_range range = zf_cg_range_make(cg, &frame, &e->query->pairs[k]);
+        zf_cg_range_begin(cg, &loops[k], &range, "pair");
+        zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), loops[k].v_i);
+        zf_cg_bind(cg, &frame, e->query->pairs[k].local, &value);
+        e->v_pair[k] = loops[k].v_i;
+        e->v_i = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_count, "");
+    }
+    zf_cg_run(cg, &frame, body->stmts, NULL, body->returns_inside, zf_type_of(ZF_K_NONE));
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, e->v_i, zf_cg_i64(cg, 1)), v_count);
+    zf_cg_range_end(cg, &loops[1]);
+    zf_cg_range_end(cg, &loops[0]);
+    zf_cg_arrays_end(cg);
+    zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_count, ""), FIELD(row), 8);
+}
+
 void zf_cg_query(zf_cg *cg, const zf_query *query) {
     LLVMTypeRef ty = LLVMFunctionType(cg->ty_void, &cg->ty_ptr, 1, 0);
     zf_cg_begin_function(cg, LLVMAddFunction(cg->module, ZF_CG_QUERY_NAME, ty));
@@ -230,14 +267,12 @@ void zf_cg_query(zf_cg *cg, const zf_query *query) {
     e->bb_stop = zf_cg_block(cg, "stop");
     LLVMBasicBlockRef bb_rows = zf_cg_block(cg, "rows");
     load_frame(cg, e);
-    LLVMValueRef v_begin = zf_cg_load(cg, cg->ty_i64, FIELD(begin), 8), v_end = zf_cg_load(cg, cg->ty_i64, FIELD(end), 8);
     zf_cg_br(cg, bb_rows);
     zf_cg_enter(cg, bb_rows);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, v_begin, v_end, "row");
-    e->v_i = loop.v_i;
-    zf_cg_eval_body(cg, &e->env, &query->inst->decode);
-    zf_cg_loop_end(cg, &loop);
+    if (query->pairs != NULL)
+        run_pairs(cg, e);
+    else
+        run_rows(cg, e);
     zf_cg_br(cg, e->bb_stop);
     LLVMMoveBasicBlockAfter(e->bb_stop, zf_cg_here(cg));
     zf_cg_enter(cg, e->bb_stop);

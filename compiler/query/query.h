@@ -59,7 +59,7 @@ typedef struct zf_query_device_use {
 typedef struct zf_query_answers {
     zf_query_answer *items;
     size_t count;
-    uint64_t rows;          ///< of the request
+    uint64_t rows;          ///< of the request; of pairs their number
     uint64_t rows_skipped;  ///< of them, since zones exclude them
     uint64_t bytes_read;    ///< stored bytes that were read, each time that they were
     uint64_t bytes_skipped; ///< stored bytes of blocks of the query's columns of which no row was read
@@ -68,12 +68,12 @@ typedef struct zf_query_answers {
 
 /// Runs query `name` of a program (NULL: its only one) over the rows of a container.
 ///
-/// On an accelerator all rows wanted of the columns that it reads, from the first to the last that may matter, are in the
-/// device's memory at once. Where a check fails there, a CPU runs the rows again to say which. Free `*out` with
-/// zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query, params, inputs or rows that do not fit (ZF1101,
-/// ZF1106), and columns that the container lacks or has with another type (ZF1105); ZF_ERR_INPUT with the row and the place in
-/// the text where a check of the query fails (ZF13nn); those of zf_decode, and of devices. Any thread; one at a time for a
-/// program.
+/// A query of pairs takes no container (NULL), and runs on a CPU. On an accelerator all rows wanted of the columns that a query
+/// reads, from the first to the last that may matter, are in the device's memory at once. Where a check fails there, a CPU runs
+/// the rows again to say which. Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query,
+/// params, inputs or rows that do not fit (ZF1101, ZF1106), and columns that the container lacks or has with another type
+/// (ZF1105); ZF_ERR_INPUT with the row and the place in the text where a check of the query fails (ZF13nn); those of zf_decode,
+/// and of devices. Any thread; one at a time for a program.
 ZF_PRIVATE_API zf_status zf_query_run(zf_program *program, const char *name, zf_container *container,
                                       const zf_query_request *request, zf_query_answers *out, zf_error *error);
 ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);

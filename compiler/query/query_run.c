@@ -1,6 +1,7 @@
 // A query over a container: its columns are decoded in batches of rows, and its function runs over each.
 #include "compiler/query/query.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 typedef unsigned long long ull;
 
 enum { LEAST_BATCH = 1 << 17, MOST_BATCH = 1 << 20, ALIGNMENT = 64 }; // rows decoded at a time: whole tiles
+#define NO_NUMBER UINT64_MAX                                          // of a pair, where a bound failed before there was one
 
 typedef zf_query_batch_column column;
 typedef zf_query_running running;
@@ -119,18 +121,35 @@ static bool look_at_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     return p->found.source == NULL;
 }
 
+static void name_domain(const running *r, const zf_query_frame *frame, char *out, size_t room) {
+    if (r->query->pairs == NULL)
+        snprintf(out, room, "row %llu", (ull)frame->row);
+    else if (frame->pair[0] == NO_NUMBER)
+        snprintf(out, room, "before the first pair");
+    else if (frame->pair[1] == NO_NUMBER)
+        snprintf(out, room, "pairs of %llu", (ull)frame->pair[0]);
+    else
+        snprintf(out, room, "pair %llu, %llu", (ull)frame->pair[0], (ull)frame->pair[1]);
+}
+
 static zf_status report(const running *r, const zf_query_frame *frame, zf_error *error) {
     if (frame->violation == ZF_QUERY_NO_MEMORY)
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the rows that a query selects");
     place p = {.wanted = frame->place};
     zf_visitor visitor = {.user = &p, .expr = look_at_expr, .stmt = look_at_stmt};
     zf_visit_body(&visitor, &r->query->inst->decode);
+    for (uint32_t k = 0; r->query->pairs != NULL && k < 2; k++) {
+        zf_visit_expr(&visitor, r->query->pairs[k].lo);
+        zf_visit_expr(&visitor, r->query->pairs[k].hi);
+    }
     unsigned violation = (unsigned)frame->violation;
     zf_runtime_code code = zf_violation_code(violation);
     zf_status status = zf_raise(error, code, "V%02u in the query `%s`", violation, r->query->name);
-    if (p.found.source == NULL) return zf_fail_place(error, status, "row %llu", (ull)frame->row);
+    char domain[80];
+    name_domain(r, frame, domain, sizeof domain);
+    if (p.found.source == NULL) return zf_fail_place(error, status, "%s", domain);
     zf_position at = zf_source_position(p.found.source, p.found.begin);
-    return zf_fail_place(error, status, "row %llu, %s:%u:%u", (ull)frame->row, p.found.source->path, at.line, at.column);
+    return zf_fail_place(error, status, "%s, %s:%u:%u", domain, p.found.source->path, at.line, at.column);
 }
 
 static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *error) {
@@ -162,6 +181,17 @@ static zf_status begin_zones(running *r, zf_error *error) {
 static void count_skipped(const running *r) {
     r->holding.answers->rows_skipped = r->end - r->first - r->zones.rows_read;
     r->holding.answers->bytes_skipped = zf_query_zones_skipped_bytes(&r->zones, r->first, r->end);
+}
+
+static zf_status run_pairs(running *r, zf_error *error) {
+    zf_query_frame frame = {.streams = r->streams,
+                            .params = r->params,
+                            .held = r->holding.held,
+                            .selected = &r->holding.selected,
+                            .pair = {NO_NUMBER, NO_NUMBER}};
+    r->function(&frame);
+    r->holding.answers->rows = frame.row;
+    return frame.violation == 0 ? ZF_OK : report(r, &frame, error);
 }
 
 static zf_status run_rows(running *r, zf_error *error) {
@@ -198,7 +228,7 @@ static zf_status run_on_cpu(running *r, zf_error *error) {
     zf_jit_code *code = NULL;
     zf_jit *jit = zf_compiler_jit(r->program->compiler);
     ZF_TRY(zf_codegen_query_build(jit, r->query, NULL, &r->function, &code, error));
-    zf_status status = run_rows(r, error);
+    zf_status status = r->query->pairs != NULL ? run_pairs(r, error) : run_rows(r, error);
     zf_jit_unload(jit, code);
     return status;
 }
@@ -267,9 +297,13 @@ static zf_status run(running *r, zf_query_answers *out, zf_error *error) {
     ZF_TRY(find_accelerator(r, &accelerator, error));
     ZF_TRY(zf_query_params(r->query, r->request, r->params, error));
     ZF_TRY(zf_query_inputs(r->query, r->request, r->streams, error));
-    ZF_TRY(find_columns(r, &rows, error));
-    ZF_TRY(choose_rows(r, rows, error));
-    choose_batch(r);
+    if (r->query->pairs != NULL && accelerator != NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "`%s` is a query of pairs, which runs on a CPU only", r->query->name);
+    if (r->query->pairs == NULL) {
+        ZF_TRY(find_columns(r, &rows, error));
+        ZF_TRY(choose_rows(r, rows, error));
+        choose_batch(r);
+    }
     zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
     uint64_t fetched = zf_container_fetched(r->container);
     if (status == ZF_OK) status = run_held(r, accelerator, error);
@@ -297,6 +331,11 @@ zf_status zf_query_run(zf_program *program, const char *name, zf_container *cont
     const zf_query *query = program->checked ? zf_spec_find_query(program->spec, name) : NULL;
     if (query == NULL && name == NULL) return zf_raise(error, ZF_E_ARGUMENT, "name a query: the program has none, or several");
     if (query == NULL) return zf_raise(error, ZF_E_ARGUMENT, "the program has no query `%s`", name);
+    if (query->pairs != NULL && (container != NULL || request->some_rows))
+        return zf_raise(error, ZF_E_ARGUMENT, "`%s` is a query of pairs, which reads no container and no rows", query->name);
+    if (query->pairs == NULL && container == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "`%s` reads rows of the table `%s`: give it a container", query->name,
+                        query->table->name);
     running r = {.program = program, .query = query, .container = container, .request = request};
     r.columns = calloc(query->column_count + 1, sizeof *r.columns);
     r.streams = calloc((size_t)query->inst->stream_count + 1, sizeof *r.streams);

@@ -10,7 +10,7 @@ const char *zf_result_kind_name(zf_result_kind kind) { return kind_names[kind]; 
 // ---- Names ----------------------------------------------------------------------------------------------------
 
 static const zf_column *column_named(const zf_table *table, zf_name name) {
-    const zf_column *column = table->columns;
+    const zf_column *column = table == NULL ? NULL : table->columns; // pairs have no columns
     while (column != NULL && strcmp(column->name, name) != 0) column = column->next;
     return column;
 }
@@ -96,7 +96,7 @@ zf_expr *zf_ck_query_name(zf_checker *ck, zf_name name, zf_span span) {
         expr->is_seq = !port->is_param;
         return port->is_param ? zf_ck_widen(ck, zf_ck_finish(ck, expr, port->range)) : expr;
     }
-    if (strcmp(name, "row") != 0 || ck->body == ZF_IN_CONST) return NULL;
+    if (strcmp(name, "row") != 0 || ck->body == ZF_IN_CONST || query->table == NULL) return NULL;
     return zf_ck_cast(ck, zf_ck_domain(ck, &ck->query->row, ZF_L_ROW, "row", INT64_MAX, span), zf_type_of(ZF_K_I64), span);
 }
 
@@ -268,6 +268,7 @@ static void check_result(zf_checker *ck, const zf_ast_query_member *member) {
 }
 
 static void check_each(zf_checker *ck, const zf_ast_query_member *each) {
+    zf_ck_pairs(ck, each);
     ck->body = ZF_IN_ELEMENT;
     ck->universal = ck->env.facts;
     zf_checked_body body = zf_ck_function_body(ck, NULL, each->body, each->span);
@@ -287,7 +288,10 @@ static const zf_ast_query_member *check_members(zf_checker *ck) {
     }
     for (const zf_ast_query_member *member = ck->query_ast->members; member != NULL; member = member->next) {
         if (member->kind == ZF_AQ_INPUT) check_input(ck, member);
-        if (member->kind == ZF_AQ_RESULT) check_result(ck, member);
+        if (member->kind == ZF_AQ_RESULT) {
+            check_result(ck, member);
+            zf_ck_result_of_pairs(ck, member->type->span);
+        }
         if (member->kind != ZF_AQ_EACH) continue;
         if (each == NULL) {
             each = member;
@@ -318,29 +322,31 @@ static bool is_whole(const zf_table *table, const zf_ast_decl *decl) {
     return column == NULL;
 }
 
-// NULL: it has errors, which are reported.
-static const zf_table *table_of(zf_spec *spec, const zf_symbol *symbol) {
+// False: it has errors, which are reported. NULL for a query of pairs: a table of this name goes first.
+static bool find_table(zf_spec *spec, const zf_symbol *symbol, const zf_table **out) {
     const zf_ast_query *ast = symbol->decl->query;
     const zf_symbol *table = zf_find_symbol(spec, symbol->module, ast->table);
+    *out = NULL;
+    if (table == NULL && strcmp(ast->table, "pairs") == 0) return true;
     if (table == NULL) {
         zf_report_unknown(spec, symbol->module, ast->table, ast->table_span, ZF_AD_TABLE, "table");
-        return NULL;
+        return false;
     }
     if (table->decl->kind != ZF_AD_TABLE) {
         zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_NOT_THAT_KIND, ast->table_span, "`%s` is not a table", ast->table);
         zf_diag_remark(&spec->diags, diag, table->decl->name_span, "declared here");
-        return NULL;
+        return false;
     }
     if (table->resolved == NULL) zf_check_table(spec, (zf_symbol *)(uintptr_t)table); // one of an import
-    const zf_table *resolved = table->resolved;
-    return resolved != NULL && is_whole(resolved, table->decl) ? resolved : NULL;
+    *out = table->resolved;
+    return *out != NULL && is_whole(*out, table->decl);
 }
 
 void zf_check_query(zf_spec *spec, zf_symbol *symbol) {
     const zf_ast_decl *decl = symbol->decl;
-    const zf_table *table = table_of(spec, symbol);
-    if (table == NULL) return;
-    uint32_t members = 0, columns = table->column_count;
+    const zf_table *table;
+    if (!find_table(spec, symbol, &table)) return;
+    uint32_t members = 0, columns = table == NULL ? 0 : table->column_count;
     for (const zf_ast_query_member *member = decl->query->members; member != NULL; member = member->next) members++;
     zf_query *query = ZF_NEW(spec->arena, zf_query);
     zf_inst *inst = ZF_NEW(spec->arena, zf_inst);

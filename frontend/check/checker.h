@@ -308,11 +308,15 @@ bool zf_ck_may_hoist(zf_checker *ck, const zf_local *local, zf_span span);
 /// The range of a value without the facts of its place.
 zf_interval zf_plain_range(const zf_checker *ck, const zf_expr *expr);
 
-// ---- Queries (check_query.c, check_query_result.c, check_nulls.c) ----
+// ---- Queries (check_query.c, check_query_result.c, check_pairs.c, check_nulls.c) ----
 /// A name within a query: a param, an input, a column of its row, the row's number. NULL: none of them.
 zf_expr *zf_ck_query_name(zf_checker *ck, zf_name name, zf_span span);
 /// In the text of a query a number has 64 bits: an integer is i64 unless it is u64, a float f64. Others stay.
 zf_expr *zf_ck_widen(zf_checker *ck, zf_expr *expr);
+/// The binders of `each` in a query of pairs, which its statements see. Reports those of other queries (check_pairs.c).
+void zf_ck_pairs(zf_checker *ck, const zf_ast_query_member *each);
+/// Refuses the result that was checked last if it is of a kind that pairs do not have.
+void zf_ck_result_of_pairs(zf_checker *ck, zf_span type);
 /// The text of a string, as a value.
 zf_expr *zf_ck_text(zf_checker *ck, const zf_ast_expr *ast);
 /// A call of a function that queries bring (check_query_call.c). False: it is none, or the program has a function of this name.

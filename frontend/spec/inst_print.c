@@ -523,10 +523,15 @@ static void print_result(printer *p, const zf_query_result *result) {
 
 void zf_query_print(const zf_query *query, zf_text *out) {
     printer p = {.out = out};
-    zf_text_printf(out, "query %s(%s) {", query->name, query->table->name);
+    zf_text_printf(out, "query %s(%s) {", query->name, query->table == NULL ? "pairs" : query->table->name);
     p.indent = 1;
     for (uint32_t k = 0; k < query->inst->port_count; k++) print_port(&p, &query->inst->ports[k]);
     for (uint32_t k = 0; k < query->result_count; k++) print_result(&p, &query->results[k]);
+    for (uint32_t k = 0; query->pairs != NULL && k < 2; k++) {
+        new_line(&p);
+        zf_text_puts(out, k == 0 ? "first " : "second ");
+        put_binder(&p, &query->pairs[k]);
+    }
     print_body(&p, "each", &query->inst->decode);
     zf_text_puts(out, "\n}\n");
 }

@@ -560,6 +560,8 @@ static bool verify_in_body(verifier *v, const zf_body *body) {
         }
         v->kind = ZF_IN_LANES;
     }
+    for (uint32_t k = 0; v->query != NULL && v->query->pairs != NULL && k < 2; k++)
+        if (!verify_binder(v, &v->query->pairs[k], v->query->span)) return false;
     if (!verify_stmts(v, body->stmts)) return false;
     if (v->has_return != body->returns_inside)
         return fault(v, (zf_span){0}, "returns inside that the body does not know of, or none where it says so");
@@ -651,6 +653,7 @@ bool zf_query_verify(const zf_query *query, zf_inst_fault *found) {
     const zf_inst *inst = query->inst;
     if (!verify_ports(inst, found)) return false;
     verifier value = {.inst = inst, .where = "results", .kind = ZF_IN_CONST, .found = found}, *v = &value;
+    if ((query->table == NULL) != (query->pairs != NULL)) return fault(v, query->span, "neither a table nor pairs, or both");
     for (uint32_t k = 0; k < query->result_count; k++) {
         const zf_query_result *result = &query->results[k];
         if (result->index != k || !is_value_type(result->type))

@@ -461,7 +461,8 @@ typedef struct zf_query_result {
 typedef struct zf_query {
     zf_name name;
     zf_span span;
-    const zf_table *table;
+    const zf_table *table; ///< NULL: its domain are pairs
+    zf_binder *pairs;      ///< two; the bounds of the second may name the first. NULL: its domain are the rows of `table`
     /// Its params, and its streams: inputs, then the columns that rows use, read at `domain_i` alone. `decode` has the statements
     /// of a row, and no value.
     zf_inst *inst;

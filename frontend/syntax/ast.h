@@ -282,8 +282,9 @@ typedef struct zf_ast_query_member {
     zf_ast_expr *value; ///< PARAM; NULL: it must be set
     zf_name word;       ///< RESULT: its kind
     zf_span word_span;
-    zf_ast_func *func;  ///< FUNC
-    zf_ast_block *body; ///< EACH
+    zf_ast_func *func;      ///< FUNC
+    zf_ast_block *body;     ///< EACH
+    zf_ast_binder *binders; ///< EACH of pairs; NULL: of rows
     struct zf_ast_query_member *next;
 } zf_ast_query_member;
 

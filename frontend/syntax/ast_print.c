@@ -283,6 +283,7 @@ static void print_query_member(printer *p, const zf_ast_query_member *member) {
     p->depth++;
     print_type(p, "type", member->type);
     print_expr(p, "value", member->value);
+    print_binders(p, member->binders);
     if (member->body) print_block(p, member->body);
     p->depth--;
 }

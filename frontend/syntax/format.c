@@ -470,6 +470,10 @@ static void print_query_member(zf_printer *printer, const zf_ast_query_member *m
     zf_doc *list = list_of(printer);
     put(printer, list, words[member->kind]);
     if (member->body) {
+        if (member->binders) {
+            put(printer, list, " ");
+            zf_doc_add(list, group(printer, nest(printer, zf_format_binders(printer, member->binders))));
+        }
         print_with_block(printer, list, member->body, indent);
         return;
     }

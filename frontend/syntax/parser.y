@@ -163,6 +163,11 @@ query_member: PARAM IDENT ':' type given ';' {
         $$->func = zf_build_func($7, $2, @2, $4.first, $6, @$);
     }
   | EACH block { $$ = zf_new_query_member(parser, ZF_AQ_EACH, NULL, @1, NULL, @$); $$->body = $2; }
+  | EACH binders block {
+        $$ = zf_new_query_member(parser, ZF_AQ_EACH, NULL, @1, NULL, @$);
+        $$->binders = $2.first;
+        $$->body = $3;
+    }
   ;
 
 result_type: type

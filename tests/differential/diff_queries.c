@@ -46,6 +46,8 @@ static const struct {
 typedef struct writer {
     zf_text text;
     bool ordered;  ///< results that depend on the order of rows are among those that change: `select`, sums of floats
+    bool of_pairs; ///< `a` and `b` are binders, and nothing is null
+    bool no_sums;  ///< of a place that stands twice, which none may
     unsigned lets; ///< numbers named by `let` so far, in the innermost block and those around it
 } writer;
 
@@ -53,11 +55,38 @@ static void put(writer *w, const char *text) { zf_text_puts(&w->text, text); }
 
 static void put_bool(writer *w, unsigned depth);
 
+static void put_int(writer *w, unsigned depth, bool nulls);
+
+// A sum of elements that follow each other, of which some may lie outside.
+static void put_reads(writer *w, unsigned depth) {
+    static const char *const firsts[] = {"p", "p - 3", "q - 190", "p * 2 + 1", "p + p - p"};
+    put(w, chance(2) ? "sum(j in 0..(" : "sum(j in max(p - 2, 0)..=(");
+    put_int(w, depth - 1, false);
+    put(w, " + 0 * a) % 17: bytes[");
+    const char *first = firsts[below(5)];
+    if (w->lets > 0 && chance(2))
+        zf_text_printf(&w->text, "v%u + j", below(w->lets));
+    else
+        zf_text_printf(&w->text, chance(2) ? "j + (%s)" : "%s + j", first);
+    put(w, chance(2) ? "] + j)" : "] * bits.len as i64)");
+}
+
+// A sum over a range whose bounds may be negative.
+static void put_sum(writer *w, unsigned depth) {
+    put(w, chance(2) ? "sum(j in 0..(" : "sum(j in max(p - 4, 0)..=(");
+    put_int(w, depth - 1, false);
+    put(w, " + 0 * a) % 7: j * "); // no constant, whose remainder has no type
+    put_int(w, depth - 1, false);
+    put(w, ")");
+}
+
 // An integer; `nulls`: it may be null.
 static void put_int(writer *w, unsigned depth, bool nulls) {
-    static const char *const leaves[] = {"a", "b", "row", "p", "q", "c", "x"};
+    static const char *const of_rows[] = {"a", "b", "row", "p", "q", "c", "x"};
+    static const char *const of_pairs[] = {"a", "b", "(b - a)", "p", "q", "(a * b)", "a"};
+    const char *const *leaves = w->of_pairs ? of_pairs : of_rows;
     static const char *const operators[] = {" + ", " - ", " * ", " / ", " % ", " & ", " | ", " ^ "};
-    unsigned kind = depth == 0 ? below(2) : below(9);
+    unsigned kind = depth == 0 ? below(2) : below(w->no_sums ? 9 : 10);
     switch (kind) {
     case 0: zf_text_printf(&w->text, chance(3) ? "(-%u)" : "%u", below(20)); return;
     case 1:
@@ -87,6 +116,12 @@ static void put_int(writer *w, unsigned depth, bool nulls) {
         put_int(w, depth - 1, nulls);
         put(w, chance(8) ? "]" : " & 15]");
         return;
+    case 9:
+        if (chance(2))
+            put_reads(w, depth);
+        else
+            put_sum(w, depth);
+        return;
     default:
         put(w, "(");
         put_int(w, depth - 1, nulls);
@@ -97,7 +132,9 @@ static void put_int(writer *w, unsigned depth, bool nulls) {
 }
 
 static void put_float(writer *w, unsigned depth, bool nulls) {
-    static const char *const leaves[] = {"d", "h", "0.5", "1.25e3", "e", "(-0.0)"};
+    static const char *const of_rows[] = {"d", "h", "0.5", "1.25e3", "e", "(-0.0)"};
+    static const char *const of_pairs[] = {"(a as f64)", "(b as f64)", "0.5", "1.25e3", "0.1", "(-0.0)"};
+    const char *const *leaves = w->of_pairs ? of_pairs : of_rows;
     static const char *const operators[] = {" + ", " - ", " * ", " / "};
     unsigned kind = depth == 0 ? 0 : below(4);
     if (kind == 0) {
@@ -112,7 +149,7 @@ static void put_float(writer *w, unsigned depth, bool nulls) {
         put_float(w, depth - 1, nulls);
         put(w, operators[below(4)]);
         if (chance(4))
-            put(w, "b");
+            put(w, "q"); // an integer of few bits
         else
             put_float(w, depth - 1, nulls);
         put(w, ")");
@@ -120,8 +157,10 @@ static void put_float(writer *w, unsigned depth, bool nulls) {
 }
 
 static void put_bool(writer *w, unsigned depth) {
-    static const char *const leaves[] = {"f",      "g",           "c == null", "u != null", "s == \"ab\"",
-                                         "u == s", "bits[b & 7]", "true",      "w > 5"};
+    static const char *const of_rows[] = {"f",      "g",           "c == null", "u != null", "s == \"ab\"",
+                                          "u == s", "bits[b & 7]", "true",      "w > 5"};
+    static const char *const of_pairs[] = {
+        "bits[a & 7]", "a == b", "a < p", "b > 3", "q == 200", "bits[b & 7]", "true", "any(k in a..b: bits[k & 7])", "bits[b]"};
     static const char *const parts[] = {"starts(s, \"a\")",
                                         "ends(u, \"ab\")",
                                         "contains(s, \"ba\")",
@@ -129,10 +168,11 @@ static void put_bool(writer *w, unsigned depth) {
                                         "ends(u, s)",
                                         "contains(u, s)",
                                         "contains(a > 3 ? s : u.value, \"b\")"};
+    const char *const *leaves = w->of_pairs ? of_pairs : of_rows;
     static const char *const comparisons[] = {" < ", " <= ", " == ", " != ", " > ", " >= "};
     put(w, "(");
     switch (depth == 0 ? 0 : below(5)) {
-    case 0: put(w, chance(3) ? parts[below(7)] : leaves[below(9)]); break;
+    case 0: put(w, !w->of_pairs && chance(3) ? parts[below(7)] : leaves[below(9)]); break;
     case 1:
         put_int(w, depth - 1, true);
         put(w, comparisons[below(6)]);
@@ -181,6 +221,11 @@ static bool is_ordered(unsigned k) {
 
 static void put_stmts(writer *w, unsigned depth);
 
+// Pairs have no sums of floats, and no masks.
+static bool is_of_pairs(const char *declared) {
+    return strstr(declared, "mask") == NULL && !(declared[0] == 'f' && strstr(declared, "sum") != NULL);
+}
+
 // A statement that changes a result. A place that stands twice in it is written twice alike.
 static void put_result(writer *w) {
     unsigned k = below(DIFF_QUERY_RESULTS);
@@ -188,6 +233,7 @@ static void put_result(writer *w) {
     const char *kind = strrchr(results[k].declared, ' ') + 1, *declared = results[k].declared;
     bool is_float = declared[0] == 'f', is_set = strcmp(kind, "set") == 0;
     if (is_set && !chance(6)) return; // seldom good twice
+    if (w->of_pairs && !is_of_pairs(declared)) return;
     if (strcmp(kind, "select") == 0) {
         put(w, "select id = ");
         put_int(w, 2, false);
@@ -196,7 +242,7 @@ static void put_result(writer *w) {
         put(w, ") as f32;\n");
         return;
     }
-    writer place = {.lets = w->lets};
+    writer place = {.lets = w->lets, .of_pairs = w->of_pairs, .no_sums = true};
     put(&place, results[k].name);
     put_indices(&place, results[k].dimensions);
     put(w, place.text.data);
@@ -235,7 +281,7 @@ static void put_terms(writer *w) {
 
 static void put_stmt(writer *w, unsigned depth) {
     unsigned lets = w->lets;
-    switch (depth == 0 ? 9 : below(11)) {
+    switch (depth == 0 ? 9 : below(w->of_pairs ? 10 : 11)) {
     case 0:
     case 1:
     case 2:
@@ -265,7 +311,7 @@ static void put_stmt(writer *w, unsigned depth) {
         put(w, " + 0 * a;\n"); // i64, whatever the literals are
         w->lets++;
         return;
-    case 5:
+    case 10:
         put(w, "if ");
         put_terms(w);
         put(w, " {\n");
@@ -290,19 +336,23 @@ static void put_condition(writer *w) {
     if (first) put_bool(w, 3);
 }
 
-char *diff_query_program(bool codecs, bool ordered) {
-    writer w = {.ordered = ordered};
+char *diff_query_program(bool codecs, bool ordered, bool of_pairs) {
+    static const char *const bounds[] = {" each a in 0..p, b in 0..=a {\n", " each a in 0..p * p, b in a..20 {\n",
+                                         " each a in 2..=n2, b in a..=p - 3 {\n", " each a in 0..5, b in a..20 / (a - p) {\n"};
+    writer w = {.ordered = ordered, .of_pairs = of_pairs};
     put(&w, "table t {\n");
     for (unsigned c = 0; c < DIFF_QUERY_COLUMNS; c++)
         zf_text_printf(&w.text, "    %s: %s = %s;\n", columns[c].name, columns[c].declared,
                        columns[c].codecs[codecs ? below(4) : 0]);
-    put(&w, "}\nquery random(t) {\n param p: i64 = 3;\n param q: u8 = 200;\n param n2: u32 = 2;\n input bytes: u8[];\n input "
+    zf_text_printf(&w.text, "}\nquery random(%s) {\n", of_pairs ? "pairs" : "t");
+    put(&w, " param p: i64 = 3;\n param q: u8 = 200;\n param n2: u32 = 2;\n input bytes: u8[];\n input "
             "bits: bool[];\n");
     for (unsigned k = 0; k < DIFF_QUERY_RESULTS; k++) {
-        if (w.ordered || !is_ordered(k)) zf_text_printf(&w.text, " result %s: %s;\n", results[k].name, results[k].declared);
+        if (of_pairs ? !is_of_pairs(results[k].declared) : !ordered && is_ordered(k)) continue;
+        zf_text_printf(&w.text, " result %s: %s;\n", results[k].name, results[k].declared);
     }
-    put(&w, " each {\n");
-    bool under = chance(2); // all of it under conditions, which zones may exclude
+    put(&w, of_pairs ? bounds[below(4)] : " each {\n");
+    bool under = !of_pairs && chance(2); // all of it under conditions, which zones may exclude
     for (unsigned k = 0; k < 2; k++) {
         if (under) put(&w, "if ");
         if (under) put_condition(&w);

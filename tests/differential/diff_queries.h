@@ -13,9 +13,9 @@ uint64_t diff_query_next(void);
 unsigned diff_query_below(unsigned count);
 
 /// Returns the text of a program: a table `t`, and a query `random` over it with params p, q and n2 and inputs `bytes` and
-/// `bits`. `codecs`: columns have random codecs; else the plainest. `ordered`:
-/// there are results that depend on the order of rows, `select` and sums of floats. Free it.
-char *diff_query_program(bool codecs, bool ordered);
+/// `bits`. `codecs`: columns have random codecs; else the plainest. `ordered`: there are results that depend on the order of
+/// rows, `select` and sums of floats. `of_pairs`: the query is one of pairs. Free it.
+char *diff_query_program(bool codecs, bool ordered, bool of_pairs);
 
 /// A stream's elements in memory.
 typedef struct diff_query_stream {

@@ -121,7 +121,7 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
 static void try_query(machine *m, unsigned number, totals *t) {
     static const uint64_t counts[] = {0, 1, 1023, 1025, 2047, 2048, 4097, DIFF_QUERY_ROWS, DIFF_QUERY_ROWS};
     diff_query_seed(number);
-    char *text = diff_query_program(true, diff_query_below(2) == 0);
+    char *text = diff_query_program(true, diff_query_below(2) == 0, false);
     zf_program *program = NULL;
     zf_error error;
     zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), &program, &error);
@@ -141,7 +141,7 @@ static void try_terms(machine *m, unsigned number, totals *t) {
                                              "row % 3 < 2 && bytes[b & 15] > 2"};
     static const char body[] = "{ n += row; odd[b & 3] ^= w; low[b & 3] = min(low[b & 3], row - a); hit = true; } }\n}\n";
     diff_query_seed(number);
-    char *text = diff_query_program(true, false), *end = strstr(text, " each {"), *whole = NULL;
+    char *text = diff_query_program(true, false, false), *end = strstr(text, " each {"), *whole = NULL;
     CHECK(end != NULL, "a program without rows");
     *end = 0;
     if (asprintf(&whole, "%s each { if %s %s", text, conditions[number % 3], body) < 0) exit(2);

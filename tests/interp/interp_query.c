@@ -148,9 +148,29 @@ typedef struct running {
     interp_querying *querying;
 } running;
 
+static void run_pairs(running *r) {
+    const zf_query *query = r->querying->call->query;
+    const zf_binder *first = &query->pairs[0], *second = &query->pairs[1];
+    uint64_t from, count, inner_from, inner;
+    interp_binder_bounds(r->env, first, &from, &count);
+    for (uint64_t k = 0; k < count; k++) {
+        interp_env_slot(r->env, first->local)->value = (interp_value){.bits = from + k};
+        interp_binder_bounds(r->env, second, &inner_from, &inner);
+        for (uint64_t j = 0; j < inner; j++) {
+            interp_env_slot(r->env, second->local)->value = (interp_value){.bits = inner_from + j};
+            interp_run_body(r->env, &query->inst->decode);
+            r->env->i = r->env->position = ++r->querying->row;
+        }
+    }
+}
+
 static void run_rows(void *argument) {
     running *r = argument;
     const interp_query_call *call = r->querying->call;
+    if (call->query->pairs != NULL) {
+        run_pairs(r);
+        return;
+    }
     for (uint64_t i = 0; i < call->rows; i++) {
         r->env->i = r->env->position = i;
         r->querying->row = call->first_row + i;

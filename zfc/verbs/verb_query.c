@@ -1,4 +1,4 @@
-// `zfc query`: a query over the rows of a container.
+// `zfc query`: a query over the rows of a container, or over pairs.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -137,8 +137,10 @@ static zf_status query(const zf_arguments *arguments, const zf_session *session,
                        zf_error *error) {
     zf_container *container = NULL;
     zf_query_answers answers = {0};
-    ZF_TRY(zf_files_note(&g->read, arguments->operands[1], error));
-    ZF_TRY(zf_open_container(arguments, session->context, arguments->operands[1], &container, error));
+    if (arguments->operand_count > 1) {
+        ZF_TRY(zf_files_note(&g->read, arguments->operands[1], error));
+        ZF_TRY(zf_open_container(arguments, session->context, arguments->operands[1], &container, error));
+    }
     double begin = zf_clock_seconds();
     zf_status status = zf_query_run(program, name, container, &g->request, &answers, error);
     double seconds = zf_clock_seconds() - begin;

@@ -288,20 +288,17 @@ const zf_verb zf_verbs[] = {
      {&columns, &device, &module, &programs, &tuples, &tuned, &untuned, &repeat, &threads, &json, &quiet, &verbose,
       &compile_budget, &time_passes, &no_cache, NULL}},
     {"query",
-     "FILE[:QUERY] IN.zfd",
-     "run a query over the rows of a table",
-     "Takes a query of the program (docs/queries.md); the name may be omitted if the program has one query. The "
-     "columns "
-     "that it reads are looked up in the container by their names, and must have the types of the program's table. The container "
-     "brings their codecs. Rows that cannot change a result or fail a check, by the zones of the container (`zfc encode "
-     "--zones`), "
-     "are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or `--device`: a GPU's "
-     "kernels "
-     "make the elements of columns whose codecs need no state (maps) and "
-     "read others decoded. It prints values, elements that a row gave a value, and up to "
-     "1,000 of the rows that were selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes "
-     "them, which may be an input of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
-     2,
+     "FILE[:QUERY] [IN.zfd]",
+     "run a query over the rows of a table, or over pairs",
+     "Takes a query of the program (docs/queries.md); the name may be omitted if the program has one query. The columns that it "
+     "reads are looked up in the container by their names, and must have the types of the program's table. The container brings "
+     "their codecs. A query of pairs reads no container. Rows that cannot change a result or fail a check, by the zones of the "
+     "container (`zfc encode --zones`), are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or "
+     "`--device`: a GPU's kernels make the elements of columns whose codecs need no state (maps) and read others decoded. Queries "
+     "of pairs run on the CPU only. It prints values, elements that a row gave a value, and up to 1,000 of the rows that were "
+     "selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes them, which may be an input "
+     "of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
+     1,
      2,
      zf_run_query,
      {&param, &input, &rows, &no_skip, &query_device, &decode_first, &query_repeat, &query_output, &programs, &force, &threads,

@@ -110,7 +110,7 @@ typedef enum zf_error_code {
     ZF_ERROR_PROGRAM_BLOCK_CURSOR = 520,
     /// `per column` is reserved
     ZF_ERROR_PROGRAM_PER_COLUMN = 521,
-    /// a query without `each`, or with two; a result named twice in a `select`, or not at all
+    /// `each` is missing, twice there, or has wrong binders; a result named twice in a `select`, or not at all
     ZF_ERROR_PROGRAM_QUERY_MEMBER = 530,
     /// a result of a kind that does not exist, or that its type cannot have
     ZF_ERROR_PROGRAM_RESULT_KIND = 531,

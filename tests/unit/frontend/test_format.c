@@ -288,6 +288,16 @@ static void test_queries(void) {
                  "query s(t) {\n"
                  "    each { if a == \"x\\\"\\n\" { select b = 1, c = d; } }\n"
                  "}\n");
+    check_layout(
+        "query q(pairs){each  a in 0 ..n,b in a+1..=n{r[a,b]+=1;}}query r(pairs){each a in "
+        "0..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,b in a..bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb{}}",
+        "query q(pairs) {\n"
+        "    each a in 0..n, b in a + 1 ..= n { r[a, b] += 1; }\n"
+        "}\n"
+        "query r(pairs) {\n"
+        "    each a in 0..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n"
+        "        b in a..bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb {}\n"
+        "}\n");
     // Words of queries are names of columns, params and functions.
     check_layout("table select{query:u8=a;input:u8=a;result:u8=a;each:u8=a;}fn query(input,result)=input+result;"
                  "query each(select){param select:u8;each{let query=input+result;}}",

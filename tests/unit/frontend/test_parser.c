@@ -217,6 +217,21 @@ static void test_queries(void) {
                "        select\n"
                "          s: name a\n"
                "          each: name row\n");
+    check_tree("query q(pairs) { each a in 0..n, b in a..=3 { r += b; } }", "unit, version 1\n"
+                                                                            "  query q\n"
+                                                                            "    of pairs\n"
+                                                                            "    each\n"
+                                                                            "      binder a\n"
+                                                                            "        range ..\n"
+                                                                            "          from: int 0\n"
+                                                                            "          to: name n\n"
+                                                                            "      binder b\n"
+                                                                            "        range ..=\n"
+                                                                            "          from: name a\n"
+                                                                            "          to: int 3\n"
+                                                                            "      assign +=\n"
+                                                                            "        place: name r\n"
+                                                                            "        value: name b\n");
     // A word of queries is one at the start of a declaration, a member or a statement only.
     check_tree("table result { query: u8 = a; each: u8 = b; } fn select(input) { input(); }"
                "query query(result) { param each: u8; each { result = input; each += select; } }",

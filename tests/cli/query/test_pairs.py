@@ -1,0 +1,149 @@
+"""`zfc query` over pairs: results, bounds and errors, compared with values computed here. Usage: test_pairs.py ZFC [unittest arguments]"""
+
+import array
+import json
+import pathlib
+import random
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from zfc_case import Case, cache_of_module  # noqa: E402
+
+
+def setUpModule():
+    cache_of_module()
+
+
+class Pairs(Case):
+    """Queries of pairs, which read inputs alone."""
+
+    PROGRAM = """
+query common(pairs) {
+    param sets: u32;
+    param least: i64 = 1;
+    input words: u64[];
+    input start: u32[];
+    input size: i32[];
+    result count: i64[sets, sets] = sum;
+    result parity: u64[sets] = xor;
+    result most: i64 = max;
+    result share: f64[sets] = min;
+    result meets: bool[sets] = any;
+    result always: bool = all;
+    result place: u32[sets * sets] = set;
+    result first: u32 = select;
+    result second: u32 = select;
+    fn shared(a, b) -> i64 = sum(k in 0..min(size[a], size[b]): popcount(words[start[a] + k] & words[start[b] + k]) as i64);
+    each a in 0..sets, b in a..sets {
+        let n = shared(a, b);
+        count[a, b] += n;
+        parity[a] ^= (n * b) as u64;
+        most = max(most, n);
+        share[b] = min(share[b], n as f64 / 7.0);
+        meets[a] = meets[a] || n > 0 && a < b;
+        always = always && n >= 0;
+        place[a * sets + b] = (a + 10 * b) as u32;
+        if a < b && n >= least { select first = a as u32, second = b as u32; }
+    }
+}
+query found(pairs) {
+    param n: i64;
+    input first: u32[];
+    input second: u32[];
+    result chains: i64 = sum;
+    each a in 0..n, b in 0..n { if second[a] == first[b] { chains += 1; } }
+}
+query bounds(pairs) {
+    param lo: u8;
+    param n: i32;
+    param m: i64 = 1;
+    result a_: i64 = select;
+    result b_: i64 = select;
+    each a in lo..=n / m, b in 2 * a..=n - a { select a_ = a, b_ = b; }
+}
+query fails(pairs) {
+    param n: i64;
+    input v: u8[];
+    result one: u8[9] = set;
+    each a in 0..n, b in 0..12 / (4 - a) {
+        one[v[a + b]] = 1;
+    }
+}
+query reads(t) { result n: i64 = sum; each { n += 1; } }
+table t { c: u8 = plain; }
+"""
+
+    def results(self, *words):
+        return json.loads(self.good("query", "--json", *words))["results"]
+
+    def given(self, sizes, words):
+        starts = [sum(sizes[:k]) for k in range(len(sizes))]
+        sizes = [-3 if size == 0 else size for size in sizes]
+        files = {"words": array.array("Q", words), "start": array.array("I", starts), "size": array.array("i", sizes)}
+        return [word for name, of in files.items() for word in ("--input", f"{name}={self.file(name, of.tobytes())}")]
+
+    def test_common(self):
+        program, chosen = self.file("p.zf", self.PROGRAM), random.Random(4)
+        sets = 23
+        sizes = [chosen.choice((0, 1, 2, 5, 40)) for _ in range(sets)]
+        words = [chosen.getrandbits(64) & chosen.getrandbits(64) for _ in range(sum(sizes))]
+        of = [words[sum(sizes[:k]):sum(sizes[:k + 1])] for k in range(sets)]
+        count = {(a, b): sum((x & y).bit_count() for x, y in zip(of[a], of[b])) for a in range(sets) for b in range(a, sets)}
+        out = self.dir / "out"
+        report = json.loads(self.good("query", "--json", f"{program}:common", "--param", f"sets={sets}", "--param", "least=9", *self.given(sizes, words), "-o", out))
+        self.assertEqual(report["rows"], sets * (sets + 1) // 2)
+        got = report["results"]
+        self.assertEqual(got["count"], {"shape": [sets, sets], "values": [count.get((a, b), 0) for a in range(sets) for b in range(sets)]})
+        parity = [0] * sets
+        for (a, b), n in count.items():
+            parity[a] ^= n * b
+        self.assertEqual(got["parity"], parity)
+        self.assertEqual((got["most"], got["always"]), (max(count.values()), True))
+        self.assertEqual(got["share"], [min(count[a, b] / 7 for a in range(b + 1)) for b in range(sets)])
+        self.assertEqual(got["meets"], [any(count[a, b] for b in range(a + 1, sets)) for a in range(sets)])
+        self.assertEqual(got["place"], [a + 10 * b if a <= b else 0 for a in range(sets) for b in range(sets)])
+        pairs = [(a, b) for (a, b), n in count.items() if a < b and n >= 9]
+        self.assertEqual(list(zip(got["first"], got["second"])), pairs)
+        chains = sum(second == first for _, second in pairs for first, _ in pairs)
+        inputs = [word for name in ("first", "second") for word in ("--input", f"{name}={out / name}.u32")]
+        self.assertEqual(self.results(f"{program}:found", "--param", f"n={len(pairs)}", *inputs), {"chains": chains})
+
+    def test_bounds(self):
+        program = self.file("p.zf", self.PROGRAM)
+        for lo, n in ((0, 0), (0, 7), (3, 7), (0, -1), (200, 7), (0, -2**31)):
+            got = self.results(f"{program}:bounds", "--param", f"lo={lo}", "--param", f"n={n}")
+            wanted = [(a, b) for a in range(lo, n + 1) for b in range(2 * a, n - a + 1)]
+            self.assertEqual(list(zip(got["a_"], got["b_"])), wanted, (lo, n))
+
+    def test_errors(self):
+        program = self.file("p.zf", self.PROGRAM)
+        self.good("encode", f"c={self.file('c', bytes(3))}", "-c", f"{program}:t", "-o", self.dir / "t.zfd")
+        bounds = [f"{program}:bounds", "--param", "lo=0", "--param", "n=3"]
+        self.bad(2, "query", *bounds, self.dir / "t.zfd", says=["ZF1101", "`bounds` is a query of pairs, which reads no container and no rows"])
+        self.bad(2, "query", *bounds, "--rows", "0..1", says=["ZF1101", "no container and no rows"])
+        self.bad(2, "query", *bounds, "--device", "emu", says=["ZF1101", "`bounds` is a query of pairs, which runs on a CPU only"])
+        self.assertEqual(self.results(*bounds, "--device", "cpu"), self.results(*bounds))
+        self.bad(2, "query", f"{program}:reads", says=["ZF1101", "`reads` reads rows of the table `t`: give it a container"])
+        self.bad(1, "query", *bounds, "--param", "m=0", says=["ZF1307", "V07 in the query `bounds`", f"at: before the first pair, {program}:43:20"])
+        values = self.file("v", bytes([0, 1, 2, 0, 3, 9]))
+        fails = [f"{program}:fails", "--input", f"v={values}", "--param"]
+        self.bad(1, "query", *fails, "n=2", says=["ZF1328", f"at: pair 1, 0, {program}:50:9"], lacks="one[")
+        self.bad(1, "query", f"{program}:fails", "--input", f"v={self.file('w', bytes([9]))}", "--param", "n=2", says=["ZF1301", f"at: pair 0, 0, {program}:50:13"])
+        self.bad(1, "query", f"{program}:fails", "--input", f"v={self.file('w', bytes(0))}", "--param", "n=2", says=["ZF1301", f"at: pair 0, 0, {program}:50:13"])
+
+    def test_bound_of_second(self):
+        program = self.file("b.zf", "query q(pairs) { param n: i64; result r: i64 = sum; each a in 0..n, b in 0..12 / (4 - a) { r += 1; } }")
+        self.assertEqual(self.good("query", program, "--param", "n=4"), "r 25\n")
+        self.bad(1, "query", program, "--param", "n=5", says=["ZF1307", f"at: pairs of 4, {program}:1:77"])
+
+    def test_table(self):
+        """A table may be called `pairs`."""
+        program = self.file("t.zf", "table pairs { c: u8 = plain; } query q(pairs) { result r: i64 = sum; each { r += c; } }")
+        self.good("encode", f"c={self.file('c', bytes([3, 4]))}", "-c", program, "-o", self.dir / "t.zfd")
+        self.assertEqual(self.good("query", program, self.dir / "t.zfd"), "r 7\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
