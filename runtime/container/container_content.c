@@ -27,7 +27,9 @@ const char *zf_container_short_path(const zf_container *c) {
 }
 const char *zf_container_table(const zf_container *c) { return c != NULL ? c->index.table : NULL; }
 uint64_t zf_container_rows(const zf_container *c) { return c != NULL ? c->index.rows : 0; }
-uint64_t zf_container_fetched(const zf_container *c) { return atomic_load_explicit(&c->fetched, memory_order_relaxed); }
+uint64_t zf_container_fetched(const zf_container *c) {
+    return c == NULL ? 0 : atomic_load_explicit(&c->fetched, memory_order_relaxed);
+}
 uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->source.size : 0; }
 size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index.column_count : 0; }
 

@@ -1,4 +1,4 @@
-"""`zfc query` over pairs: results, bounds and errors, compared with values computed here. Usage: test_pairs.py ZFC [unittest arguments]"""
+"""`zfc query` over pairs, and reductions over ranges that data bound: results and errors, compared with values computed here. Usage: test_pairs.py ZFC [unittest arguments]"""
 
 import array
 import json
@@ -143,6 +143,84 @@ table t { c: u8 = plain; }
         program = self.file("t.zf", "table pairs { c: u8 = plain; } query q(pairs) { result r: i64 = sum; each { r += c; } }")
         self.good("encode", f"c={self.file('c', bytes([3, 4]))}", "-c", program, "-o", self.dir / "t.zfd")
         self.assertEqual(self.good("query", program, self.dir / "t.zfd"), "r 7\n")
+
+
+class Ranges(Case):
+    """Reductions in queries of rows: columns and inputs give their bounds, on every device."""
+
+    PROGRAM = """
+table t { k: i32 = plain; v: u8 = bitpack; }
+query q(t) {
+    param p: i64 = 70;
+    input w: u32[];
+    result sums: i64 = sum;
+    result fixed: i64 = sum;
+    result most: i64[4] = max;
+    result shares: i64 = sum;
+    result mixed: u64 = xor;
+    result some: bool = any;
+    each {
+        sums += sum(j in 0..k: w[j]);
+        fixed += sum(j in 0..100: j * v);
+        most[v % 4] = max(most[v % 4], sum(j in v..=p, i in 0..j % 3: w[i] + j));
+        if v > 3 {
+            let share = 100 / v;
+            shares += sum(j in 0..=k: share * j);
+        }
+        mixed ^= xor(j in 0..v: w[j] as u64 * (j as u64 + 1));
+        some = some || any(j in 0..k: w[j] == p);
+    }
+}
+"""
+
+    def test_ranges(self):
+        chosen, program = random.Random(5), self.file("r.zf", self.PROGRAM)
+        rows = [(chosen.randrange(-9, 60), chosen.randrange(50)) for _ in range(3000)]
+        w = array.array("I", [chosen.randrange(1000) for _ in range(60)])
+        files = [f"k={self.file('k', array.array('i', [k for k, _ in rows]).tobytes())}", f"v={self.file('v', bytes(v for _, v in rows))}"]
+        self.good("encode", "-q", "-c", f"{program}:t", "-o", self.dir / "t.zfd", *files)
+        mixed, most = 0, [0] * 4
+        for _, v in rows:
+            for j in range(v):
+                mixed ^= w[j] * (j + 1)
+            most[v % 4] = max(most[v % 4], sum(w[i] + j for j in range(v, 71) for i in range(j % 3)))
+        wanted = {"sums": sum(sum(w[:max(k, 0)]) for k, _ in rows), "fixed": sum(4950 * v for _, v in rows), "most": most,
+                  "shares": sum(sum(100 // v * j for j in range(k + 1)) for k, v in rows if v > 3), "mixed": mixed,
+                  "some": any(70 in w[:max(k, 0)] for k, _ in rows)}
+        for device in ("cpu", "emu"):
+            report = json.loads(self.good("query", "--json", "--device", device, program, self.dir / "t.zfd", "--input", f"w={self.file('w', w.tobytes())}"))
+            self.assertEqual(report["results"], wanted, device)
+
+    def test_last_element(self):
+        """Ranges of reads that end with the input, and those of one element more."""
+        program = self.file("e.zf", """
+query to(pairs) {
+    param base: i32;
+    param hi: u8;
+    input w: u16[];
+    result r: i64 = sum;
+    each a in 0..1, b in 0..1 { r += sum(j in 0..hi: w[base + j]); }
+}
+query to_and_with(pairs) {
+    param base: i32;
+    param hi: u8;
+    input w: u16[];
+    result r: i64 = sum;
+    each a in 0..1, b in 0..1 { r += sum(j in a..=hi: w[j + base]); }
+}
+""")
+        w = array.array("H", range(100, 110))
+        given = ["--input", f"w={self.file('w', w.tobytes())}", "--param"]
+        for base, hi in ((0, 10), (9, 1), (10, 0), (99, 0), (0, 11), (9, 2), (10, 1), (-1, 5), (-1, 0), (-2**31, 9)):
+            for name, end in (("to", hi), ("to_and_with", hi + 1)):
+                words = [f"{program}:{name}", *given, f"base={base}", "--param", f"hi={hi}"]
+                if all(0 <= base + j < 10 for j in range(end)):
+                    self.assertEqual(self.results(*words), {"r": sum(w[base + j] for j in range(end))}, words)
+                else:
+                    self.bad(1, "query", *words, says=["ZF1301", "pair 0, 0"])
+
+    def results(self, *words):
+        return json.loads(self.good("query", "--json", *words))["results"]
 
 
 if __name__ == "__main__":
