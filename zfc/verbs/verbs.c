@@ -294,7 +294,8 @@ const zf_verb zf_verbs[] = {
      "reads are looked up in the container by their names, and must have the types of the program's table. The container brings "
      "their codecs. A query of pairs reads no container. Rows that cannot change a result or fail a check, by the zones of the "
      "container (`zfc encode --zones`), are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or "
-     "`--device`: a GPU's kernels make the elements of columns whose codecs need no state (maps) and read others decoded. Queries "
+     "`--device`: a GPU's kernels make the elements of columns whose codecs need no state (maps) and read others decoded. "
+     "Queries "
      "of pairs run on the CPU only. It prints values, elements that a row gave a value, and up to 1,000 of the rows that were "
      "selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes them, which may be an input "
      "of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
