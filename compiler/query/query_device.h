@@ -43,6 +43,7 @@ zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *ac
 zf_status zf_query_column_again(zf_query_device_state *state, void *stream, zf_error *error);
 /// The first failure of its own kernels. Wait for the stream before.
 zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *error);
+/// Frees it behind the stream's work, for which the caller has waited.
 void zf_query_column_free(zf_query_device_state *state);
 
 /// Rows of one launch: within it no fused column changes its code or its blocks' length.

@@ -140,6 +140,7 @@ zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *e
 }
 
 void zf_query_column_free(zf_query_device_state *state) {
+    if (state->units != NULL) zf_units_ended(state->units);
     zf_units_free(state->units);
     free(state->words);
     free(state->blocks);

@@ -1,0 +1,105 @@
+"""The kernels of queries through ptxas for 9.0: it must assemble them, within the limit of static shared memory, and with few bytes
+of spills. A library that stands for the driver takes the code, and runs nothing: results are not looked at.
+
+Usage: ptxas_queries.py ZFC FAKE_GPU
+
+ptxas is $PTXAS, or the one in PATH, or in /usr/local/cuda/bin. Exit status 77 when there is none.
+"""
+
+import array
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ZFC, FAKE_GPU = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+SHARED_MOST = 48 * 1024
+SPILLS_MOST = 256  # bytes of stores a thread: what holds for a tile, and is seldom read
+ROWS = 5000
+PROGRAM = """
+table t {
+    a: i32 = bitpack;
+    b: u8 = dictionary(bitpack);
+    c: i64 = delta(bitpack);
+    d: f64 = plain;
+}
+query scan(t) { result n: i64 = sum; each { if a > 3 && b < 9 { n += a * b; } } }
+query look(t) {
+    input bits: bool[];
+    input bytes: u8[];
+    result n: i64[7, 40] = sum;
+    result least: i64[9] = min;
+    each { if bits[b] && bytes[b] < 9 && bits[a & 7] { n[a & 3, b & 7] += a; least[b & 7] = min(least[b & 7], c); } }
+}
+query order(t) {
+    result total: f64[5] = sum;
+    result id: i64 = select;
+    each { total[a & 3] += d; if b == 3 { select id = row; } }
+}
+query large(t) { result n: i64[4000] = sum; result hit: bool = mask; result first: i64[300] = set; each { hit = a < b; n[a & 1023] += 1; if a == 5 { first[b] = c; } } }
+"""
+QUERIES = {"scan": 1, "look": 1, "order": 2, "large": 1}  # and their kernels
+
+
+def find_ptxas():
+    for path in (os.environ.get("PTXAS"), shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"):
+        if path and os.access(path, os.X_OK):
+            return path
+    print("there is no ptxas")
+    sys.exit(77)
+
+
+def table(folder):
+    for name, code, of in (("a", "i", lambda i: i * 7919 % 4001), ("b", "B", lambda i: i % 40), ("c", "q", lambda i: 3 * i), ("d", "d", lambda i: i / 8)):
+        (folder / name).write_bytes(array.array(code, map(of, range(ROWS))).tobytes())
+    (folder / "bits").write_bytes(b"\xaa" * 32)  # all of one value would exclude all rows
+    (folder / "bytes").write_bytes(bytes(range(256)))
+    (folder / "t.zf").write_text(PROGRAM)
+    command = [ZFC, "encode", "-q", "-c", "t.zf", "-o", "t.zfd", *(f"{name}={name}" for name in "abcd")]
+    subprocess.run(list(map(str, command)), cwd=folder, check=True)
+
+
+def code_of(folder, query):
+    """The PTX of a query: that of the code in a cache of its own which is not a column's, as the columns' was there before."""
+    cache = folder / query
+    environment = dict(os.environ, ZIPFLOW_CUDA_LIBRARY=str(FAKE_GPU), ZIPFLOW_CACHE_DIR=str(cache))
+    words = [ZFC, "query", f"t.zf:{query}", "t.zfd", "--device", "cuda"]
+    if query == "look":
+        words += ["--input", "bits=bits", "--input", "bytes=bytes"]
+    done = subprocess.run(list(map(str, words)), cwd=folder, env=environment, capture_output=True, text=True)
+    if "ZF08" in done.stderr or "ZF19" in done.stderr and "CPU does not find" not in done.stderr:
+        raise AssertionError(f"{query}: {done.stderr}")
+    found = []
+    for file in cache.rglob("*"):
+        data = file.read_bytes() if file.is_file() else b""
+        begin = data.find(b".version")
+        if begin >= 0 and data.count(b".entry zf_kernel_") == QUERIES[query]:
+            found.append(data[begin : data.rindex(b"}") + 1])
+    if not found:
+        raise AssertionError(f"{query}: no code was made: {done.stderr}")
+    return max(found, key=len)  # kernels of columns are far shorter
+
+
+def main():
+    ptxas = find_ptxas()
+    faults = 0
+    with tempfile.TemporaryDirectory(prefix="zf-ptxas-") as name:
+        folder = pathlib.Path(name)
+        table(folder)
+        for query, kernels in QUERIES.items():
+            (folder / f"{query}.ptx").write_bytes(code_of(folder, query))
+            done = subprocess.run([ptxas, "-arch=sm_90", "-v", f"{query}.ptx", "-o", f"{query}.cubin"], cwd=folder, capture_output=True, text=True)
+            said = done.stdout + done.stderr
+            spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", said)]
+            shared = [int(n) for n in re.findall(r"(\d+) bytes smem", said)]
+            good = done.returncode == 0 and len(spills) == kernels and max(spills) <= SPILLS_MOST and max([0, *shared]) <= SHARED_MOST
+            faults += not good
+            print(f"{query}: {'good' if good else 'FAULT'}, spills {spills}, shared {shared}{'' if done.returncode == 0 else said[-2000:]}")
+    return faults > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
