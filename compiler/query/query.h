@@ -44,7 +44,7 @@ typedef struct zf_query_answer {
     uint64_t lengths[ZF_QUERY_DIMENSIONS];
     uint64_t count;   ///< elements
     uint64_t *words;  ///< `count` of them
-    uint8_t *touched; ///< of each element: a row gave it a value; NULL: of `mask` and `select`
+    uint8_t *touched; ///< of each element of `min`, `max` and `set`: a row gave it a value; NULL: of `mask` and `select`
 } zf_query_answer;
 
 /// How an accelerator ran a query.

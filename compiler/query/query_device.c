@@ -399,10 +399,12 @@ static void add_tiles(const device_query *d, const double *tiles, zf_query_answe
     }
 }
 
-static void take_extremes(zf_query_answer *answer, const uint32_t *touched) {
+// Elements that no row gave a value have none of the result's own.
+static void take_touched(zf_query_answer *answer, const uint32_t *touched) {
+    bool keyed = answer->kind != ZF_Q_SET && answer->type.element == ZF_F64;
     for (uint64_t e = 0; e < answer->count; e++) {
         answer->touched[e] = touched[e] != 0;
-        if (answer->type.element == ZF_F64) answer->words[e] = zf_query_float_bits(answer->words[e]);
+        if (keyed) answer->words[e] = zf_query_float_bits(answer->words[e]);
         if (touched[e] == 0) answer->words[e] = 0;
     }
 }
@@ -417,13 +419,13 @@ static zf_status take_result(device_query *d, size_t k, zf_error *error) {
     zf_query_answer *answer = &d->running->holding.answers->items[k];
     const placed *at = &d->placed[k];
     if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched, at->touched_bytes, error);
-    bool extreme = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX;
+    bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
     bool direct = answer->kind != ZF_Q_SELECT && !is_float_sum(result);
     void *other = malloc((direct ? at->touched_bytes : at->word_bytes) + 1);
     if (other == NULL) return no_memory(error);
     zf_status status = fetch(d, at->words, direct ? answer->words : other, at->word_bytes, error);
-    if (status == ZF_OK && extreme) status = fetch(d, at->touched, other, at->touched_bytes, error);
-    if (status == ZF_OK && extreme) take_extremes(answer, other);
+    if (status == ZF_OK && given) status = fetch(d, at->touched, other, at->touched_bytes, error);
+    if (status == ZF_OK && given) take_touched(answer, other);
     if (status == ZF_OK && is_float_sum(result)) add_tiles(d, other, answer);
     if (status == ZF_OK && answer->kind == ZF_Q_SELECT) take_column(d, other, result->column);
     free(other);

@@ -26,6 +26,13 @@ static void element_of(const zf_query_answer *answer, uint64_t at, uint8_t out[8
     memcpy(out, &word, sizeof word);
 }
 
+// Whether an element is not as it began. Rows that change nothing, such as those that add 0, are not told apart from none.
+static bool has_changed(const zf_query_answer *answer, uint64_t at) {
+    bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
+    if (given) return answer->touched[at] != 0;
+    return answer->words[at] != (answer->kind == ZF_Q_ALL ? 1 : 0);
+}
+
 // No row gave the element a value, and its kind has none of its own.
 static bool is_nothing(const zf_query_answer *answer, uint64_t at) {
     return answer->touched != NULL && !answer->touched[at] && (answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX);
@@ -54,7 +61,7 @@ static void put_index(const zf_query_answer *answer, uint64_t at, zf_text *text)
 static void put_elements(const zf_query_answer *answer, zf_text *text) {
     uint64_t lines = 0, more = 0;
     for (uint64_t at = 0; at < answer->count; at++) {
-        if (answer->dimensions > 0 && !answer->touched[at]) continue;
+        if (answer->dimensions > 0 && !has_changed(answer, at)) continue;
         if (lines++ >= LINES_MOST) {
             more++;
             continue;
@@ -66,7 +73,7 @@ static void put_elements(const zf_query_answer *answer, zf_text *text) {
         zf_text_puts(text, "\n");
     }
     if (more > 0) zf_text_printf(text, "%s: %llu elements more; -o writes all\n", answer->name, (ull)more);
-    if (lines == 0) zf_text_printf(text, "%s: no row gave an element a value\n", answer->name);
+    if (lines == 0) zf_text_printf(text, "%s: no row changed an element\n", answer->name);
 }
 
 static void put_selected(const zf_query_answers *answers, zf_text *text) {
