@@ -153,7 +153,9 @@ static LLVMValueRef is_whole(zf_query_build *b) {
     return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, b->v_row0, b->v_row_begin), zf_cg_icmp(cg, LLVMIntULE, v_end, b->v_row_end));
 }
 
+// Rows of a tile that is cut are built first: they tell how large the code of several rows would be.
 static void plain_rows(zf_query_build *b) {
+    enum { MOST_EMITTED = 40000 };
     zf_cg *cg = b->cg;
     b->pass = ZF_QUERY_GIVE;
     if (!zf_query_rows_together(b->query)) {
@@ -161,13 +163,15 @@ static void plain_rows(zf_query_build *b) {
         return;
     }
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "whole"), bb_cut = zf_cg_block(cg, "cut"), bb_end = zf_cg_block(cg, "rows_done");
+    uint64_t before = cg->emitted;
     zf_cg_cond_br(cg, is_whole(b), bb_whole, bb_cut);
-    zf_cg_enter(cg, bb_whole);
-    rows_together(b);
-    zf_cg_br(cg, bb_end);
     zf_cg_enter(cg, bb_cut);
     rows_alone(b, NULL, false);
     zf_cg_br(cg, bb_end);
+    bool large = (cg->emitted - before) * ZF_QUERY_TOGETHER > MOST_EMITTED;
+    zf_cg_enter(cg, bb_whole);
+    if (!large) rows_together(b);
+    zf_cg_br(cg, large ? bb_cut : bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
 }
