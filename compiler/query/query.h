@@ -9,18 +9,7 @@
 /// Elements that all arrays of results of a query have together, at most.
 enum { ZF_QUERY_ELEMENTS = 1 << 27 };
 
-/// A param's value as text: an integer, a float, or `true` and `false`.
-typedef struct zf_query_param {
-    const char *name, *text;
-} zf_query_param;
-
-/// An input's elements, side by side in little-endian order; bools are bits, the lowest of a byte first.
-typedef struct zf_query_array {
-    const char *name;
-    const void *values; ///< aligned to an element
-    size_t bytes;
-} zf_query_array;
-
+/// Everything that a query is prepared with, and one run of it.
 typedef struct zf_query_request {
     const zf_query_param *params;
     size_t param_count;
@@ -43,6 +32,7 @@ typedef struct zf_query_answer {
     uint32_t dimensions; ///< 0: one element; of `mask` and `select` the elements follow each other
     uint64_t lengths[ZF_QUERY_DIMENSIONS];
     uint64_t count;   ///< elements
+    bool final;       ///< what follows is; an accelerator's results are when they were fetched
     uint64_t *words;  ///< `count` of them
     uint8_t *touched; ///< of each element of `min`, `max` and `set`: a row gave it a value; NULL: of `mask` and `select`
 } zf_query_answer;
@@ -66,16 +56,16 @@ typedef struct zf_query_answers {
     zf_query_device_use device;
 } zf_query_answers;
 
-/// Runs query `name` of a program (NULL: its only one) over the rows of a container.
+/// Prepares query `name` of a program for a container (NULL: of pairs), as zf_query_prepare does, but for the columns of an
+/// accelerator: the first run brings those of the rows from the first to the last that may matter to it. Params, arrays and
+/// `repeat` of the request are ignored; `device` is read during the call alone.
+zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_container *container,
+                                   const zf_query_request *request, zf_prepared_query **out, zf_error *error);
+/// Prepares a query, runs it once, and returns all results, on the host.
 ///
-/// A query of pairs takes no container (NULL), and runs on a CPU. On an accelerator all rows wanted of the columns that a query
-/// reads, from the first to the last that may matter, are in the device's memory at once. Where a check fails there, a CPU runs
-/// the rows again to say which. Free `*out` with zf_query_answers_free, also after an error. Errors: ZF_ERR_USAGE for a query,
-/// params, inputs or rows that do not fit (ZF1101, ZF1106), and columns that the container lacks or has with another type
-/// (ZF1105); ZF_ERR_INPUT with the row and the place in the text where a check of the query fails (ZF13nn); those of zf_decode,
-/// and of devices. Any thread; one at a time for a program.
-ZF_PRIVATE_API zf_status zf_query_run(zf_program *program, const char *name, zf_container *container,
-                                      const zf_query_request *request, zf_query_answers *out, zf_error *error);
+/// Free `*out` with zf_query_answers_free, also after an error. Errors: those of zf_query_prepare and zf_query_run.
+ZF_PRIVATE_API zf_status zf_query_run_once(zf_program *program, const char *name, zf_container *container,
+                                           const zf_query_request *request, zf_query_answers *out, zf_error *error);
 ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);
 
 #endif

@@ -121,25 +121,30 @@ void zf_query_hold_tile(zf_query_holding *holding) {
     }
 }
 
-// A column of what `select` appended, or a mask as words.
-static zf_status spread(const zf_query_holding *holding, size_t k, zf_error *error) {
+// A column of what `select` appended.
+static zf_status spread_column(const zf_query_holding *holding, size_t k, zf_error *error) {
     zf_query_answer *answer = &holding->answers->items[k];
     const zf_query_selected *selected = &holding->selected;
-    bool mask = answer->kind == ZF_Q_MASK;
-    if (!mask) answer->count = selected->rows;
+    uint32_t column = holding->query->results[k].column;
+    answer->count = selected->rows;
     answer->words = malloc((answer->count + 1) * sizeof(uint64_t));
     if (answer->words == NULL) return no_memory(error);
-    uint32_t column = holding->query->results[k].column;
-    for (uint64_t r = 0; r < answer->count; r++)
-        answer->words[r] = mask ? answer->touched[r] : selected->words[r * selected->columns + column];
+    for (uint64_t r = 0; r < answer->count; r++) answer->words[r] = selected->words[r * selected->columns + column];
+    return ZF_OK;
+}
+
+static zf_status spread_mask(zf_query_answer *answer, zf_error *error) {
+    answer->words = malloc((answer->count + 1) * sizeof(uint64_t));
+    if (answer->words == NULL) return no_memory(error);
+    for (uint64_t r = 0; r < answer->count; r++) answer->words[r] = answer->touched[r];
     free(answer->touched);
     answer->touched = NULL;
     return ZF_OK;
 }
 
-// Integers are extended by their sign, and all NaNs are one.
-static void finish(zf_query_answer *answer, zf_type type) {
+zf_status zf_query_answer_finish(zf_query_answer *answer, zf_type type, zf_error *error) {
     const uint64_t nan = UINT64_C(0x7ff8000000000000);
+    if (answer->kind == ZF_Q_MASK) ZF_TRY(spread_mask(answer, error));
     unsigned unused = zf_kind_is_signed(type.kind) ? 64 - zf_kind_bits(type.kind) : 0;
     for (uint64_t k = 0; k < answer->count; k++) {
         uint64_t *word = &answer->words[k];
@@ -152,17 +157,22 @@ static void finish(zf_query_answer *answer, zf_type type) {
         if (zf_kind_is_float(type.kind) && float_of(*word) != float_of(*word)) *word = nan;
         if (unused > 0) *word = (uint64_t)((int64_t)(*word << unused) >> unused);
     }
+    answer->final = true;
+    return ZF_OK;
 }
 
-zf_status zf_query_hold_end(zf_query_holding *holding, bool good, zf_error *error) {
-    zf_status status = ZF_OK;
-    for (size_t k = 0; good && status == ZF_OK && k < holding->answers->count; k++) {
+zf_status zf_query_hold_finish(const zf_query_holding *holding, zf_error *error) {
+    for (size_t k = 0; k < holding->answers->count; k++) {
         zf_query_answer *answer = &holding->answers->items[k];
-        if (answer->kind == ZF_Q_MASK || answer->kind == ZF_Q_SELECT) status = spread(holding, k, error);
-        if (status == ZF_OK) finish(answer, holding->query->results[k].type);
+        if (answer->kind == ZF_Q_SELECT) ZF_TRY(spread_column(holding, k, error));
+        ZF_TRY(zf_query_answer_finish(answer, holding->query->results[k].type, error));
     }
-    for (size_t k = 0; holding->held != NULL && k < holding->answers->count; k++) free(holding->held[k].lanes);
+    return ZF_OK;
+}
+
+void zf_query_hold_free(zf_query_holding *holding) {
+    for (size_t k = 0; holding->held != NULL && k < holding->query->result_count; k++) free(holding->held[k].lanes);
     free(holding->held);
     free(holding->selected.words);
-    return status;
+    *holding = (zf_query_holding){0};
 }

@@ -24,37 +24,50 @@ typedef struct placed {
     uint64_t words, touched, word_bytes, touched_bytes;
 } placed;
 
-typedef struct device_query {
+struct zf_query_device {
     zf_query_running *running;
     zf_accelerator *accelerator;
     const zf_accelerator_ops *ops;
-    void *stream;
-    bool has_stream;
+    void *stream; ///< of the run
     zf_provider *provider;
     zf_query_device_state *columns;
-    zf_query_memory read, results; ///< columns, inputs and frames; results
-    uint64_t *input_at;            ///< from read.address
-    uint64_t frames_at;
+    zf_query_memory read, given, results; ///< columns; inputs and frames of a run; its results
+    uint64_t *input_at;                   ///< from given.address
+    uint64_t frames_at;                   ///< the same
     zf_query_segment *segments;
     uint32_t *codes; ///< by segment: among `built`
     size_t segment_count;
     built built[VECTORS + 1];
-    size_t built_count;
+    size_t built_count; ///< 0: no code is made yet for the shapes and inputs of the run
     uint64_t frame_words;
     uint64_t *frames;
     placed *placed;
     zf_query_shape *shapes;
     uint32_t *shared_inputs;
     uint64_t shared_left;    ///< bytes of shared memory that results leave
+    uint64_t first, end;     ///< rows of the table whose columns are here
     uint64_t tile;           ///< rows of one
     uint64_t tiles;          ///< of all launches
     uint64_t counts, prefix; ///< from the results' start
     uint64_t *tile_counts;   ///< rows that `select` appends in each tile
     uint64_t selected;
     uint64_t failures[ZF_QUERY_FAILURES];
-} device_query;
+};
+typedef struct zf_query_device device_query;
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
+
+// Room for `bytes` bytes, which are those of the run before where they do.
+static zf_status make_room(device_query *d, zf_query_memory *memory, uint64_t bytes, zf_error *error) {
+    if (memory->address == 0 || memory->room < bytes) {
+        if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
+        *memory = (zf_query_memory){0};
+        ZF_TRY(d->ops->allocate(d->accelerator, bytes, &memory->address, error));
+        memory->room = bytes;
+    }
+    memory->bytes = bytes;
+    return ZF_OK;
+}
 
 // ---- Columns and inputs ---------------------------------------------------------------------------------------
 
@@ -103,8 +116,8 @@ static zf_status cut_launches(device_query *d, zf_error *error) {
     d->segments = calloc(LAUNCHES, sizeof *d->segments);
     d->codes = calloc(LAUNCHES, sizeof *d->codes);
     if (d->segments == NULL || d->codes == NULL) return no_memory(error);
-    for (uint64_t row = r->first; row < r->end;) {
-        uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, r->end);
+    for (uint64_t row = d->first; row < d->end;) {
+        uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, d->end);
         if (d->segment_count == LAUNCHES || end <= row)
             return zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
         d->segments[d->segment_count++] = (zf_query_segment){row, end};
@@ -115,64 +128,110 @@ static zf_status cut_launches(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status place_inputs(device_query *d, zf_error *error) {
-    zf_query_running *r = d->running;
+static zf_status place_columns(device_query *d, zf_error *error) {
     uint64_t next = 0;
-    for (uint32_t c = 0; c < r->query->column_count; c++) ZF_TRY(zf_query_column_place(&d->columns[c], &next, error));
-    for (uint32_t k = 0; k < r->query->input_count; k++) ZF_TRY(zf_query_place(&next, input_bytes(r, k), &d->input_at[k], error));
-    d->frame_words = frame_words(r->query);
-    ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
-    d->read.bytes = next;
-    return d->ops->allocate(d->accelerator, next + 1, &d->read.address, error);
+    for (uint32_t c = 0; c < d->running->query->column_count; c++) ZF_TRY(zf_query_column_place(&d->columns[c], &next, error));
+    return make_room(d, &d->read, next + 1, error);
 }
 
 static zf_status start_columns(device_query *d, zf_error *error) {
-    zf_query_running *r = d->running;
-    for (uint32_t c = 0; c < r->query->column_count; c++)
+    uint32_t count = d->running->query->column_count;
+    for (uint32_t c = 0; c < count; c++)
         ZF_TRY(zf_query_column_start(&d->columns[c], d->accelerator, d->stream, d->read.address, error));
-    for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t at = d->read.address + d->input_at[k], bytes = input_bytes(r, k);
-        ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, sizeof(uint64_t), error)); // element 0 of an empty one
-        if (bytes > 0) ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
-    }
     ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
-    for (uint32_t c = 0; c < r->query->column_count; c++) ZF_TRY(zf_query_column_status(&d->columns[c], error));
+    for (uint32_t c = 0; c < count; c++) ZF_TRY(zf_query_column_status(&d->columns[c], error));
+    return ZF_OK;
+}
+
+static zf_status place_inputs(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    uint64_t next = 0;
+    for (uint32_t k = 0; k < r->query->input_count; k++) ZF_TRY(zf_query_place(&next, input_bytes(r, k), &d->input_at[k], error));
+    ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
+    return make_room(d, &d->given, next + 1, error);
+}
+
+static zf_status copy_inputs(device_query *d, zf_error *error) {
+    zf_query_running *r = d->running;
+    for (uint32_t k = 0; k < r->query->input_count; k++) {
+        uint64_t at = d->given.address + d->input_at[k], bytes = input_bytes(r, k), from = r->addresses[k];
+        ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, sizeof(uint64_t), error)); // element 0 of an empty one
+        if (bytes == 0) continue;
+        ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
+                         : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
+    }
     return ZF_OK;
 }
 
 // ---- Code -----------------------------------------------------------------------------------------------------
 
 // Small sums go to shared memory, as far as there is room.
-static zf_status choose_shapes(device_query *d, zf_error *error) {
+static void choose_shapes(device_query *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
     uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES;
     for (size_t k = 0; k < answers->count && left > ZF_QUERY_SHARED_SINGLE; k++) left -= ZF_QUERY_SHARED_SINGLE;
-    d->shapes = calloc(answers->count + 1, sizeof *d->shapes);
-    if (d->shapes == NULL) return no_memory(error);
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
-        memcpy(d->shapes[k].lengths, answer->lengths, sizeof answer->lengths);
+        memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
         bool sum = answer->kind == ZF_Q_SUM && answer->type.element != ZF_F64 && answer->dimensions > 0;
         uint64_t bytes = answer->count * sizeof(uint64_t) + ZF_QUERY_SHARED_EACH;
-        d->shapes[k].shared = sum && bytes <= left;
-        if (d->shapes[k].shared) left -= bytes;
+        shapes[k].shared = sum && bytes <= left;
+        if (shapes[k].shared) left -= bytes;
     }
     d->shared_left = left;
-    return ZF_OK;
 }
 
 // Inputs go to shared memory in their order, as far as there is room.
-static zf_status choose_inputs(device_query *d, zf_error *error) {
+static void choose_inputs(const device_query *d, uint32_t *shared) {
     zf_query_running *r = d->running;
     uint64_t left = d->shared_left;
-    d->shared_inputs = calloc(r->query->input_count + 1, sizeof *d->shared_inputs);
-    if (d->shared_inputs == NULL) return no_memory(error);
     for (uint32_t k = 0; k < r->query->input_count; k++) {
         uint64_t bytes = input_bytes(r, k);
         if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
-        d->shared_inputs[k] = (uint32_t)bytes;
+        shared[k] = (uint32_t)bytes;
         left -= bytes + ZF_QUERY_SHARED_EACH;
     }
+}
+
+static void drop_code(device_query *d) {
+    for (size_t k = 0; k < d->built_count; k++) {
+        if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
+        zf_codegen_free(zf_compiler_jit(d->running->program->compiler), &d->built[k].kernels.code);
+        free(d->built[k].sources);
+        d->built[k] = (built){0};
+    }
+    d->built_count = 0;
+}
+
+static bool same_shapes(const device_query *d, const zf_query_shape *shapes, const uint32_t *shared) {
+    const zf_query *query = d->running->query;
+    bool same = d->shapes != NULL && memcmp(d->shared_inputs, shared, query->input_count * sizeof *shared) == 0;
+    for (uint32_t k = 0; same && k < query->result_count; k++)
+        same = d->shapes[k].shared == shapes[k].shared &&
+               memcmp(d->shapes[k].lengths, shapes[k].lengths, sizeof shapes[k].lengths) == 0;
+    return same;
+}
+
+// Code knows the run's lengths. Where they are others than in the run before, it goes.
+static zf_status choose_lengths(device_query *d, zf_error *error) {
+    const zf_query *query = d->running->query;
+    zf_query_shape *shapes = calloc(query->result_count + 1, sizeof *shapes);
+    uint32_t *shared = calloc(query->input_count + 1, sizeof *shared);
+    bool room = shapes != NULL && shared != NULL;
+    if (room) {
+        choose_shapes(d, shapes);
+        choose_inputs(d, shared);
+    }
+    if (!room || same_shapes(d, shapes, shared)) {
+        free(shapes);
+        free(shared);
+        return room ? ZF_OK : no_memory(error);
+    }
+    drop_code(d);
+    free(d->shapes);
+    free(d->shared_inputs);
+    d->shapes = shapes;
+    d->shared_inputs = shared;
     return ZF_OK;
 }
 
@@ -201,7 +260,10 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
                                         .sources = sources,
                                         .shapes = d->shapes,
                                         .shared_inputs = d->shared_inputs};
-    ZF_TRY(zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error));
+    pthread_mutex_lock(&r->program->lock);
+    zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);
+    pthread_mutex_unlock(&r->program->lock);
+    if (status != ZF_OK) return status;
     ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
     code->groups = groups_of(d, code);
     return ZF_OK;
@@ -244,13 +306,13 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
                               .tiles = tiles_of(d, segment),
                               .row_begin = segment->begin,
                               .row_end = segment->end,
-                              .first_row = r->first,
+                              .first_row = d->first,
                               .counts = d->counts + tile * sizeof(uint64_t),
                               .prefix = d->prefix + tile * sizeof(uint64_t)};
     uint8_t *at = mempcpy(to, &launch, sizeof launch);
     at = mempcpy(at, r->params, query->inst->param_count * sizeof(uint64_t));
     for (uint32_t k = 0; k < query->input_count; k++) {
-        zf_query_device_input input = {d->input_at[k], r->streams[k].length};
+        zf_query_device_input input = {d->given.address + d->input_at[k] - d->read.address, r->streams[k].length};
         at = mempcpy(at, &input, sizeof input);
     }
     for (uint32_t c = 0; c < query->column_count; c++) {
@@ -266,19 +328,20 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
 }
 
 // Columns go from block to block with the launches, so codes are chosen and frames are written in one walk.
-static zf_status write_frames(device_query *d, bool choose, zf_error *error) {
+static zf_status write_frames(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
+    bool choose = d->built_count == 0;
     uint32_t columns = r->query->column_count;
     uint64_t tile = 0;
     for (uint32_t c = 0; c < columns; c++) d->columns[c].at = 0;
     for (size_t s = 0; s < d->segment_count; s++) {
-        zf_query_segment_end(d->columns, columns, d->segments[s].begin, r->end);
+        zf_query_segment_end(d->columns, columns, d->segments[s].begin, d->end);
         if (choose) ZF_TRY(choose_code(d, s, error));
         write_frame(d, &d->segments[s], tile, d->frames + s * d->frame_words);
         tile += tiles_of(d, &d->segments[s]);
     }
     if (d->segment_count == 0) return ZF_OK;
-    ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->read.address + d->frames_at, d->frames,
+    ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->given.address + d->frames_at, d->frames,
                            d->segment_count * d->frame_words * sizeof(uint64_t), error));
     return d->ops->wait(d->accelerator, d->stream, error);
 }
@@ -291,8 +354,10 @@ static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
         uint64_t frame = d->frame_words * sizeof(uint64_t);
         zf_simt_args args = {.base = d->read.address,
                              .base_bytes = d->read.bytes,
-                             .blocks = d->read.address + d->frames_at + s * frame,
+                             .blocks = d->given.address + d->frames_at + s * frame,
                              .blocks_bytes = frame,
+                             .work = d->given.address, // inputs, for devices that check every access
+                             .work_bytes = d->given.bytes,
                              .out = d->results.address,
                              .out_bytes = d->results.bytes,
                              .failure = d->results.address,
@@ -314,7 +379,7 @@ static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *
     bool selects = answer->kind == ZF_Q_SELECT, mask = answer->kind == ZF_Q_MASK;
     uint64_t elements = selects ? d->selected : is_float_sum(result) ? answer->count * d->tiles : answer->count;
     at->word_bytes = mask ? 0 : elements * sizeof(uint64_t);
-    at->touched_bytes = selects ? 0 : mask ? answer->count : answer->count * sizeof(uint32_t);
+    at->touched_bytes = selects ? 0 : mask ? d->end - d->first : answer->count * sizeof(uint32_t);
     ZF_TRY(zf_query_place(next, at->word_bytes, &at->words, error));
     return zf_query_place(next, at->touched_bytes, &at->touched, error);
 }
@@ -352,36 +417,27 @@ static zf_status begin_results(device_query *d, zf_error *error) {
     for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
-    d->results.bytes = next;
-    ZF_TRY(d->ops->allocate(d->accelerator, next, &d->results.address, error));
+    ZF_TRY(make_room(d, &d->results, next, error));
     return clear_results(d, error);
-}
-
-static void end_results(device_query *d) {
-    if (d->results.address != 0) d->ops->release(d->accelerator, d->results.address);
-    d->results = (zf_query_memory){0};
 }
 
 // How many rows `select` appends in each tile, then in all tiles before.
 static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
-    d->tile_counts = malloc(bytes + 1);
-    if (d->tile_counts == NULL) return no_memory(error);
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
-    d->results.bytes = next;
-    ZF_TRY(d->ops->allocate(d->accelerator, next, &d->results.address, error));
+    ZF_TRY(make_room(d, &d->results, next, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
-    ZF_TRY(write_frames(d, true, error));
+    ZF_TRY(write_frames(d, error));
     ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
     if (bytes > 0)
         ZF_TRY(d->ops->copy_out(d->accelerator, d->stream, d->tile_counts, d->results.address + d->counts, bytes, error));
     ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
+    d->selected = 0;
     for (uint64_t t = 0; t < d->tiles; t++) {
         uint64_t count = d->tile_counts[t];
         d->tile_counts[t] = d->selected;
         d->selected += count;
     }
-    end_results(d);
     return ZF_OK;
 }
 
@@ -409,38 +465,30 @@ static void take_touched(zf_query_answer *answer, const uint32_t *touched) {
     }
 }
 
-static void take_column(device_query *d, const uint64_t *words, uint32_t column) {
-    zf_query_selected *selected = &d->running->holding.selected;
-    for (uint64_t r = 0; r < d->selected; r++) selected->words[r * selected->columns + column] = words[r];
+static zf_status take_column(device_query *d, size_t k, zf_error *error) {
+    zf_query_answer *answer = &d->running->holding.answers->items[k];
+    free(answer->words); // of a fetch that failed
+    answer->words = malloc((answer->count + 1) * sizeof *answer->words);
+    if (answer->words == NULL) return no_memory(error);
+    return fetch(d, d->placed[k].words, answer->words, d->placed[k].word_bytes, error);
 }
 
 static zf_status take_result(device_query *d, size_t k, zf_error *error) {
-    const zf_query_result *result = &d->running->query->results[k];
     zf_query_answer *answer = &d->running->holding.answers->items[k];
     const placed *at = &d->placed[k];
-    if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched, at->touched_bytes, error);
+    uint64_t before = d->first - d->running->first; // rows that are not here are false
+    if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched + before, at->touched_bytes, error);
+    if (answer->kind == ZF_Q_SELECT) return take_column(d, k, error);
     bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
-    bool direct = answer->kind != ZF_Q_SELECT && !is_float_sum(result);
-    void *other = malloc((direct ? at->touched_bytes : at->word_bytes) + 1);
+    bool floats = is_float_sum(&d->running->query->results[k]);
+    void *other = malloc((floats ? at->word_bytes : at->touched_bytes) + 1);
     if (other == NULL) return no_memory(error);
-    zf_status status = fetch(d, at->words, direct ? answer->words : other, at->word_bytes, error);
+    zf_status status = fetch(d, at->words, floats ? other : answer->words, at->word_bytes, error);
     if (status == ZF_OK && given) status = fetch(d, at->touched, other, at->touched_bytes, error);
     if (status == ZF_OK && given) take_touched(answer, other);
-    if (status == ZF_OK && is_float_sum(result)) add_tiles(d, other, answer);
-    if (status == ZF_OK && answer->kind == ZF_Q_SELECT) take_column(d, other, result->column);
+    if (status == ZF_OK && floats) add_tiles(d, other, answer);
     free(other);
     return status;
-}
-
-static zf_status take_results(device_query *d, zf_error *error) {
-    zf_query_selected *selected = &d->running->holding.selected;
-    if (selected->columns > 0) {
-        selected->words = malloc((d->selected * selected->columns + 1) * sizeof *selected->words);
-        if (selected->words == NULL) return no_memory(error);
-        selected->rows = selected->room = d->selected;
-    }
-    for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(take_result(d, k, error));
-    return ZF_OK;
 }
 
 // ---- Time -----------------------------------------------------------------------------------------------------
@@ -456,10 +504,8 @@ static zf_status run_again(device_query *d, void *from, void *to, double *second
     return d->ops->event_seconds(d->accelerator, from, to, seconds, error);
 }
 
-static zf_status take_time(device_query *d, zf_error *error) {
+zf_status zf_query_device_time(zf_query_device *d, unsigned repeat, zf_error *error) {
     zf_query_device_use *use = &d->running->holding.answers->device;
-    unsigned repeat = d->running->request->repeat;
-    if (repeat == 0) return ZF_OK;
     void *from = NULL, *to = NULL;
     use->seconds = calloc(repeat, sizeof *use->seconds);
     if (use->seconds == NULL) return no_memory(error);
@@ -482,59 +528,59 @@ static void describe(device_query *d) {
     use->codes = d->built_count;
 }
 
-// ---- The whole ------------------------------------------------------------------------------------------------
+// ---- Preparation ----------------------------------------------------------------------------------------------
 
-static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
-    ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
-    uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
-    bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
-    failure->failed = twice || row != UINT64_MAX;
-    failure->row = twice || row < d->running->first ? d->running->first : row; // which second value comes first is not known
-    return ZF_OK;
+static zf_status make_lists(device_query *d, zf_error *error) {
+    d->frame_words = frame_words(d->running->query);
+    d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
+    d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
+    d->tile_counts = calloc(d->tiles + 1, sizeof *d->tile_counts);
+    return d->placed != NULL && d->frames != NULL && d->tile_counts != NULL ? ZF_OK : no_memory(error);
 }
 
-static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
-    bool selects = d->running->query->selected_count > 0;
-    if (d->ops->stream_open != NULL) {
-        ZF_TRY(d->ops->stream_open(d->accelerator, &d->stream, error));
-        d->has_stream = true;
-    }
-    d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
-    if (d->placed == NULL) return no_memory(error);
-    ZF_TRY(check_inputs(d->running, error));
-    ZF_TRY(choose_shapes(d, error));
-    ZF_TRY(choose_inputs(d, error));
+static zf_status prepare(device_query *d, zf_error *error) {
     ZF_TRY(make_columns(d, error));
     ZF_TRY(cut_launches(d, error));
-    ZF_TRY(place_inputs(d, error));
-    d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
-    if (d->frames == NULL) return no_memory(error);
-    ZF_TRY(start_columns(d, error));
-    if (selects) ZF_TRY(count_selected(d, error));
-    ZF_TRY(begin_results(d, error));
-    ZF_TRY(write_frames(d, !selects, error));
-    ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
-    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
-    ZF_TRY(take_failures(d, failure, error));
-    if (failure->failed) return ZF_OK;
-    describe(d);
-    ZF_TRY(take_results(d, error));
-    return take_time(d, error);
+    ZF_TRY(make_lists(d, error));
+    ZF_TRY(place_columns(d, error));
+    return start_columns(d, error);
 }
 
-static void free_query(device_query *d) {
-    zf_jit *jit = zf_compiler_jit(d->running->program->compiler);
+// On a stream of its own: the caller's may be busy.
+static zf_status prepare_on_stream(device_query *d, zf_error *error) {
+    bool opens = d->ops->stream_open != NULL;
     zf_error ignored;
-    if (d->has_stream) d->ops->wait(d->accelerator, d->stream, &ignored);
-    for (size_t k = 0; k < d->built_count; k++) {
-        if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
-        zf_codegen_free(jit, &d->built[k].kernels.code);
-        free(d->built[k].sources);
-    }
-    end_results(d);
+    if (opens) ZF_TRY(d->ops->stream_open(d->accelerator, &d->stream, error));
+    zf_status status = prepare(d, error);
+    if (status != ZF_OK) d->ops->wait(d->accelerator, d->stream, &ignored);
+    if (opens) d->ops->stream_close(d->accelerator, d->stream);
+    d->stream = NULL;
+    return status;
+}
+
+zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, zf_query_device **out, zf_error *error) {
+    device_query *d = *out = calloc(1, sizeof *d);
+    if (d == NULL) return no_memory(error);
+    d->running = running;
+    d->accelerator = accelerator;
+    d->ops = accelerator->ops;
+    d->tile = zf_codegen_query_tile(running->query);
+    d->first = running->first;
+    d->end = running->end;
+    return prepare_on_stream(d, error);
+}
+
+static void release(device_query *d, const zf_query_memory *memory) {
+    if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
+}
+
+void zf_query_device_close(zf_query_device *d) {
+    if (d == NULL) return;
+    drop_code(d);
     for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
-    if (d->read.address != 0) d->ops->release(d->accelerator, d->read.address);
-    if (d->has_stream) d->ops->stream_close(d->accelerator, d->stream);
+    release(d, &d->read);
+    release(d, &d->given);
+    release(d, &d->results);
     if (d->provider != NULL) zf_provider_free(d->provider);
     free(d->columns);
     free(d->input_at);
@@ -545,13 +591,56 @@ static void free_query(device_query *d) {
     free(d->shapes);
     free(d->shared_inputs);
     free(d->tile_counts);
+    free(d);
 }
 
-zf_status zf_query_run_device(zf_query_running *running, zf_accelerator *accelerator, zf_query_failure *failure,
-                              zf_error *error) {
-    device_query d = {
-        .running = running, .accelerator = accelerator, .ops = accelerator->ops, .tile = zf_codegen_query_tile(running->query)};
-    zf_status status = run(&d, failure, error);
-    free_query(&d);
+// ---- Runs -----------------------------------------------------------------------------------------------------
+
+static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
+    ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
+    uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
+    bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
+    failure->failed = twice || row != UINT64_MAX;
+    failure->row = twice || row < d->first ? d->first : row; // which second value comes first is not known
+    return ZF_OK;
+}
+
+// The columns of `select` have as many elements as the first pass counted.
+static void note_selected(device_query *d) {
+    zf_query_answers *answers = d->running->holding.answers;
+    for (size_t k = 0; k < answers->count; k++)
+        if (answers->items[k].kind == ZF_Q_SELECT) answers->items[k].count = d->selected;
+}
+
+static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
+    ZF_TRY(check_inputs(d->running, error));
+    ZF_TRY(choose_lengths(d, error));
+    ZF_TRY(place_inputs(d, error));
+    ZF_TRY(copy_inputs(d, error));
+    if (d->running->query->selected_count > 0) ZF_TRY(count_selected(d, error));
+    note_selected(d);
+    ZF_TRY(begin_results(d, error));
+    ZF_TRY(write_frames(d, error));
+    ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
+    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
+    ZF_TRY(take_failures(d, failure, error));
+    describe(d);
+    return ZF_OK;
+}
+
+zf_status zf_query_device_run(zf_query_device *d, void *stream, zf_query_failure *failure, zf_error *error) {
+    zf_error ignored;
+    d->stream = stream;
+    zf_status status = run(d, failure, error);
+    if (status == ZF_OK) return ZF_OK;
+    d->ops->wait(d->accelerator, stream, &ignored); // work that is enqueued reads the caller's inputs
+    drop_code(d);                                   // which may be of some launches only
     return status;
 }
+
+zf_status zf_query_device_fetch(zf_query_device *d, size_t result, zf_error *error) {
+    ZF_TRY(take_result(d, result, error));
+    return zf_query_answer_finish(&d->running->holding.answers->items[result], d->running->query->results[result].type, error);
+}
+
+uint64_t zf_query_device_words(const zf_query_device *d, size_t result) { return d->results.address + d->placed[result].words; }

@@ -24,9 +24,10 @@ typedef struct zf_query_device_state {
     size_t at; ///< block at which the next launch begins
 } zf_query_device_state;
 
-/// Places in one piece of device memory.
+/// A piece of device memory.
 typedef struct zf_query_memory {
-    uint64_t address, bytes;
+    uint64_t address, bytes; ///< used
+    uint64_t room;           ///< allocated
 } zf_query_memory;
 
 /// Gives `bytes` the next place behind `*next`, aligned to 256, with room to read behind it. ZF1404 where it cannot be addressed.

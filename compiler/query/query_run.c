@@ -1,4 +1,4 @@
-// A query over a container: its columns are decoded in batches of rows, and its function runs over each.
+// A query on a CPU: its columns are decoded in batches of rows, and its function runs over each; or it runs over pairs.
 #include "compiler/query/query.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static zf_status refuse_type(const zf_query *query, const zf_column *wanted, con
     return status;
 }
 
-static zf_status find_columns(running *r, uint64_t *rows, zf_error *error) {
+zf_status zf_query_find_columns(running *r, uint64_t *rows, zf_error *error) {
     const zf_query *query = r->query;
     for (uint32_t k = 0; k < query->column_count; k++) {
         const zf_column *wanted = query->columns[k];
@@ -69,7 +69,7 @@ static uint64_t longest_block(const running *r, bool strings) {
 }
 
 // Blocks are read whole for any of their rows, those of strings once more for where the rows begin and end: batches are blocks.
-static void choose_batch(running *r) {
+void zf_query_choose_batch(running *r) {
     uint64_t rows = longest_block(r, true);
     if (rows == 0) rows = longest_block(r, false);
     r->batch = rows < LEAST_BATCH ? LEAST_BATCH : rows > MOST_BATCH ? MOST_BATCH : rows;
@@ -173,12 +173,12 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
     return ZF_OK;
 }
 
-static zf_status begin_zones(running *r, zf_error *error) {
+zf_status zf_query_begin_zones(running *r, zf_error *error) {
     zf_query_zones_free(&r->zones);
     return zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error);
 }
 
-static void count_skipped(const running *r) {
+void zf_query_count_skipped(const running *r) {
     r->holding.answers->rows_skipped = r->end - r->first - r->zones.rows_read;
     r->holding.answers->bytes_skipped = zf_query_zones_skipped_bytes(&r->zones, r->first, r->end);
 }
@@ -196,7 +196,7 @@ static zf_status run_pairs(running *r, zf_error *error) {
 
 static zf_status run_rows(running *r, zf_error *error) {
     uint64_t next;
-    ZF_TRY(begin_zones(r, error));
+    ZF_TRY(zf_query_begin_zones(r, error));
     for (uint64_t row = r->first; row < r->end; row = next) {
         next = (row / r->batch + 1) * r->batch;
         if (next > r->end) next = r->end;
@@ -206,113 +206,25 @@ static zf_status run_rows(running *r, zf_error *error) {
         for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, begin, end - begin, error));
         ZF_TRY(run_batch(r, begin, end, error));
     }
-    count_skipped(r);
+    zf_query_count_skipped(r);
     return ZF_OK;
 }
 
-// ---- The whole ------------------------------------------------------------------------------------------------
-
-static zf_status choose_rows(running *r, uint64_t rows, zf_error *error) {
-    const zf_query_request *request = r->request;
-    r->end = rows;
-    if (!request->some_rows) return ZF_OK;
-    if (request->row_begin > rows || (request->row_count != UINT64_MAX && request->row_count > rows - request->row_begin))
-        return zf_raise(error, ZF_E_ROW_RANGE, "rows from %llu on are beyond the %llu of the table", (ull)request->row_begin,
-                        (ull)rows);
-    r->first = request->row_begin;
-    if (request->row_count != UINT64_MAX) r->end = r->first + request->row_count;
-    return ZF_OK;
-}
-
-static zf_status run_on_cpu(running *r, zf_error *error) {
-    zf_jit_code *code = NULL;
-    zf_jit *jit = zf_compiler_jit(r->program->compiler);
-    ZF_TRY(zf_codegen_query_build(jit, r->query, NULL, &r->function, &code, error));
-    zf_status status = r->query->pairs != NULL ? run_pairs(r, error) : run_rows(r, error);
-    zf_jit_unload(jit, code);
+zf_status zf_query_make_function(running *r, zf_error *error) {
+    if (r->function != NULL) return ZF_OK;
+    pthread_mutex_lock(&r->program->lock);
+    zf_status status =
+        zf_codegen_query_build(zf_compiler_jit(r->program->compiler), r->query, NULL, &r->function, &r->code, error);
+    pthread_mutex_unlock(&r->program->lock);
     return status;
 }
 
-// Runs the rows again of which one failed on a device, from the batch of that row on, for the error that a CPU gives.
-static zf_status explain_failure(running *r, uint64_t row, zf_error *error) {
-    if (row / r->batch * r->batch > r->first) r->first = row / r->batch * r->batch;
-    zf_query_answers none = {0};
-    zf_query_hold_end(&r->holding, false, error);
-    zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, &none, &r->holding, error);
-    if (status == ZF_OK) status = run_on_cpu(r, error);
-    zf_query_hold_end(&r->holding, false, error);
-    r->holding = (zf_query_holding){0};
-    zf_query_answers_free(&none);
-    if (status != ZF_OK) return status;
-    return zf_raise(error, ZF_E_INTERNAL, "a device reported a failure of `%s` that a CPU does not find", r->query->name);
+zf_status zf_query_run_cpu(running *r, zf_error *error) {
+    ZF_TRY(zf_query_make_function(r, error));
+    return r->query->pairs != NULL ? run_pairs(r, error) : run_rows(r, error);
 }
 
-// Lets masks begin `by` rows later, and have `rows` of them.
-static void cut_masks(const running *r, int64_t by, uint64_t rows) {
-    for (size_t k = 0; k < r->holding.answers->count; k++) {
-        zf_query_answer *answer = &r->holding.answers->items[k];
-        if (answer->kind != ZF_Q_MASK) continue;
-        answer->touched += by;
-        answer->count = rows;
-    }
-}
-
-// Runs the rows from the first to the last that may matter on an accelerator.
-static zf_status run_on_device(running *r, zf_accelerator *accelerator, zf_query_failure *failure, zf_error *error) {
-    uint64_t first = r->first, end = r->end;
-    zf_status status = ZF_OK;
-    ZF_TRY(begin_zones(r, error));
-    if (first < end && zf_query_zones_narrow(&r->zones, &r->first, &r->end)) {
-        zf_query_zones_note(&r->zones, r->first, r->end);
-        cut_masks(r, (int64_t)(r->first - first), r->end - r->first);
-        status = zf_query_run_device(r, accelerator, failure, error);
-        cut_masks(r, -(int64_t)(r->first - first), end - first);
-    }
-    r->first = first;
-    r->end = end;
-    count_skipped(r);
-    return status;
-}
-
-static zf_status run_held(running *r, zf_accelerator *accelerator, zf_error *error) {
-    zf_query_failure failure = {0};
-    if (accelerator == NULL) return run_on_cpu(r, error);
-    ZF_TRY(run_on_device(r, accelerator, &failure, error));
-    return failure.failed ? explain_failure(r, failure.row, error) : ZF_OK;
-}
-
-// The accelerator that the request names; NULL: it names the CPU.
-static zf_status find_accelerator(const running *r, zf_accelerator **out, zf_error *error) {
-    zf_context *context = zf_compiler_context(r->program->compiler);
-    zf_device device;
-    *out = NULL;
-    if (r->request->device == NULL) return ZF_OK;
-    ZF_TRY(zf_device_find(context, r->request->device, &device, error));
-    return device.ops->start == NULL ? ZF_OK : zf_device_accelerator(context, &device, out, error);
-}
-
-static zf_status run(running *r, zf_query_answers *out, zf_error *error) {
-    uint64_t rows = 0;
-    zf_accelerator *accelerator = NULL;
-    ZF_TRY(find_accelerator(r, &accelerator, error));
-    ZF_TRY(zf_query_params(r->query, r->request, r->params, error));
-    ZF_TRY(zf_query_inputs(r->query, r->request, r->streams, error));
-    if (r->query->pairs != NULL && accelerator != NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "`%s` is a query of pairs, which runs on a CPU only", r->query->name);
-    if (r->query->pairs == NULL) {
-        ZF_TRY(find_columns(r, &rows, error));
-        ZF_TRY(choose_rows(r, rows, error));
-        choose_batch(r);
-    }
-    zf_status status = zf_query_hold(r->query, r->params, r->end - r->first, out, &r->holding, error);
-    uint64_t fetched = zf_container_fetched(r->container);
-    if (status == ZF_OK) status = run_held(r, accelerator, error);
-    out->bytes_read = zf_container_fetched(r->container) - fetched;
-    zf_status ended = zf_query_hold_end(&r->holding, status == ZF_OK, error);
-    return status != ZF_OK ? status : ended;
-}
-
-static void free_columns(running *r) {
+void zf_query_free_batches(running *r) {
     zf_query_zones_free(&r->zones);
     for (uint32_t k = 0; r->columns != NULL && k < r->query->column_count; k++) {
         free(r->columns[k].values);
@@ -320,29 +232,4 @@ static void free_columns(running *r) {
         free(r->columns[k].offsets);
         free(r->columns[k].validity);
     }
-    free(r->columns);
-    free(r->streams);
-    free(r->params);
-}
-
-zf_status zf_query_run(zf_program *program, const char *name, zf_container *container, const zf_query_request *request,
-                       zf_query_answers *out, zf_error *error) {
-    *out = (zf_query_answers){0};
-    const zf_query *query = program->checked ? zf_spec_find_query(program->spec, name) : NULL;
-    if (query == NULL && name == NULL) return zf_raise(error, ZF_E_ARGUMENT, "name a query: the program has none, or several");
-    if (query == NULL) return zf_raise(error, ZF_E_ARGUMENT, "the program has no query `%s`", name);
-    if (query->pairs != NULL && (container != NULL || request->some_rows))
-        return zf_raise(error, ZF_E_ARGUMENT, "`%s` is a query of pairs, which reads no container and no rows", query->name);
-    if (query->pairs == NULL && container == NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "`%s` reads rows of the table `%s`: give it a container", query->name,
-                        query->table->name);
-    running r = {.program = program, .query = query, .container = container, .request = request};
-    r.columns = calloc(query->column_count + 1, sizeof *r.columns);
-    r.streams = calloc((size_t)query->inst->stream_count + 1, sizeof *r.streams);
-    r.params = calloc(query->inst->param_count + 1, sizeof *r.params);
-    bool room = r.columns != NULL && r.streams != NULL && r.params != NULL;
-    zf_status status = room ? run(&r, out, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query");
-    free_columns(&r);
-    if (status != ZF_OK) zf_query_answers_free(out);
-    return status;
 }

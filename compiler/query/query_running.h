@@ -19,16 +19,39 @@ typedef struct zf_query_running {
     zf_program *program;
     const zf_query *query;
     zf_container *container;
-    const zf_query_request *request;
+    const zf_query_request *request; ///< as it was prepared
     zf_query_batch_column *columns;
     zf_query_stream *streams;
+    uint64_t *addresses; ///< by input: in the device's memory; 0: the stream has it in the host's
     uint64_t *params;
-    zf_query_fn function;
+    zf_query_fn function; ///< of the CPU; NULL: it is not made yet
+    zf_jit_code *code;    ///< which has the function
     zf_query_holding holding;
     zf_query_zones zones;
     uint64_t first, end; ///< rows of the table
     uint64_t batch;      ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;
+
+// ---- On a CPU (query_run.c) ----
+
+/// Finds the columns of the query, and the rows of the table.
+zf_status zf_query_find_columns(zf_query_running *running, uint64_t *rows, zf_error *error);
+/// Makes the function, once.
+zf_status zf_query_make_function(zf_query_running *running, zf_error *error);
+/// Chooses `batch`, of a query with columns.
+void zf_query_choose_batch(zf_query_running *running);
+/// Makes `zones`, for the params and inputs of a run; those in a device's memory are not known. Before rows are noted there.
+zf_status zf_query_begin_zones(zf_query_running *running, zf_error *error);
+/// Says in the answers which rows were not read.
+void zf_query_count_skipped(const zf_query_running *running);
+/// Runs the function over the rows, or pairs. Inputs are in host memory. Results are held, not final.
+zf_status zf_query_run_cpu(zf_query_running *running, zf_error *error);
+void zf_query_free_batches(zf_query_running *running);
+
+// ---- On an accelerator (query_device.c) ----
+
+/// A query's columns in an accelerator's memory, its code, and the results of the last run.
+typedef struct zf_query_device zf_query_device;
 
 /// Where a query failed on an accelerator.
 typedef struct zf_query_failure {
@@ -36,8 +59,19 @@ typedef struct zf_query_failure {
     uint64_t row; ///< no row before it fails
 } zf_query_failure;
 
-/// Runs the rows on an accelerator, and leaves in the holding what a CPU would. A check that fails is not an error here:
-/// `*failure` says so, and a CPU that runs the rows from there on says which.
-zf_status zf_query_run_device(zf_query_running *running, zf_accelerator *accelerator, zf_query_failure *failure, zf_error *error);
+/// Brings the columns to the device: rows `first` to `end` - 1 of them, which are all that its runs read. `running` must stay.
+/// Free `*out` with zf_query_device_close, also after an error.
+zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, zf_query_device **out, zf_error *error);
+/// Runs the rows behind the work on a stream, and waits for them. The count of each result is known then. A check that fails is
+/// not an error here: `*failure` says so, and a CPU that runs the rows from there on says which.
+zf_status zf_query_device_run(zf_query_device *device, void *stream, zf_query_failure *failure, zf_error *error);
+/// Runs the rows again, which did not fail, to take their time.
+zf_status zf_query_device_time(zf_query_device *device, unsigned repeat, zf_error *error);
+/// Brings a result to its answer, in its final form.
+zf_status zf_query_device_fetch(zf_query_device *device, size_t result, zf_error *error);
+/// The address of the words of a result, which are final where they are 64-bit integers and of no extreme.
+uint64_t zf_query_device_words(const zf_query_device *device, size_t result);
+/// NULL: nothing.
+void zf_query_device_close(zf_query_device *device);
 
 #endif

@@ -68,10 +68,10 @@ static void compare(machine *m, zf_program *program, zf_container *container, zf
     zf_error error, other;
     request->device = NULL;
     request->no_skip = true;
-    zf_status status = zf_query_run(program, "random", container, request, &cpu, &error);
+    zf_status status = zf_query_run_once(program, "random", container, request, &cpu, &error);
     request->device = m->device;
     request->no_skip = false;
-    zf_status there = zf_query_run(program, "random", container, request, &device, &other);
+    zf_status there = zf_query_run_once(program, "random", container, request, &device, &other);
     t->run++;
     t->failed += status != ZF_OK;
     CHECK(status == there, "%s: status %d, %d on a CPU: %s", where, there, status,
@@ -103,8 +103,9 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
     char p[24], q[24];
     snprintf(p, sizeof p, "%u", diff_query_below(7));
     snprintf(q, sizeof q, "%u", diff_query_below(256));
-    zf_query_param params[] = {{"p", p}, {"q", q}};
-    zf_query_array arrays[] = {{"bytes", inputs[0].values, DIFF_QUERY_INPUT}, {"bits", inputs[1].bits, DIFF_QUERY_INPUT / 8}};
+    zf_query_param params[] = {{.name = "p", .text = p}, {.name = "q", .text = q}};
+    zf_query_array arrays[] = {{.name = "bytes", .values = inputs[0].values, .bytes = DIFF_QUERY_INPUT},
+                               {.name = "bits", .values = inputs[1].bits, .bytes = DIFF_QUERY_INPUT / 8}};
     zf_query_request request = {.params = params, .param_count = 2, .arrays = arrays, .array_count = 2, .threads = 1};
     for (unsigned range = 0; range < 3; range++) {
         request.some_rows = range > 0;

@@ -88,13 +88,13 @@ static zf_status read_given(const zf_arguments *arguments, given *g, zf_error *e
         ZF_TRY(split(g, option, arguments->given[i].value, &name, &value, error));
         ZF_TRY(check_once(g, param, name, error));
         if (param) {
-            g->params[g->request.param_count++] = (zf_query_param){name, value};
+            g->params[g->request.param_count++] = (zf_query_param){.name = name, .text = value};
             continue;
         }
         size_t k = g->request.array_count++;
         ZF_TRY(zf_files_note(&g->read, value, error));
         ZF_TRY(read_file(value, &g->files[k], error));
-        g->arrays[k] = (zf_query_array){name, g->files[k].data != NULL ? g->files[k].data : "", g->files[k].length};
+        g->arrays[k] = (zf_query_array){.name = name, .values = g->files[k].data, .bytes = g->files[k].length};
     }
     return ZF_OK;
 }
@@ -142,7 +142,7 @@ static zf_status query(const zf_arguments *arguments, const zf_session *session,
         ZF_TRY(zf_open_container(arguments, session->context, arguments->operands[1], &container, error));
     }
     double begin = zf_clock_seconds();
-    zf_status status = zf_query_run(program, name, container, &g->request, &answers, error);
+    zf_status status = zf_query_run_once(program, name, container, &g->request, &answers, error);
     double seconds = zf_clock_seconds() - begin;
     if (status == ZF_OK && session->verbose) print_work(&answers, seconds);
     const char *directory = zf_argument(arguments, "output");

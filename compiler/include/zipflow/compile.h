@@ -1,7 +1,9 @@
-// zipflow: the public interface of the compiler. It loads programs (`.zf`), encodes columns, and makes code that decodes them.
+// zipflow: the public interface of the compiler. It loads programs (`.zf`), encodes columns, makes code that decodes them, and
+// runs queries.
 //
-// Objects. A `zf_compiler` belongs to a context, a `zf_program` to a compiler, a `zf_table_writer` to a program. Free programs,
-// and close the context's containers, before the compiler; free the compiler before the context. Functions that free ignore NULL.
+// Objects. A `zf_compiler` belongs to a context, a `zf_program` to a compiler, a `zf_table_writer` to a program, a
+// `zf_prepared_query` to a program and a container. Free programs, and close the context's containers, before the compiler; free
+// the compiler before the context. Functions that free ignore NULL.
 //
 // Errors, ownership and structs that may grow: as in zipflow.h. NULL for an object, a path or an output of a function that
 // returns a status is ZF_ERR_USAGE (ZF1101), unless its comment says that it may be NULL. Any call may return ZF_ERR_MEMORY and
@@ -327,6 +329,156 @@ ZF_API uint64_t zf_table_writer_rows(const zf_table_writer *writer);
 ZF_API zf_status zf_table_writer_finish(zf_table_writer *writer, zf_encode_stats *stats, zf_error *error);
 /// Frees a writer. If it was not finished, the table is abandoned: nothing of it stays on disk.
 ZF_API void zf_table_writer_free(zf_table_writer *writer);
+
+// ---- Queries --------------------------------------------------------------------------------------------------
+//
+// docs/queries.md has the language. A query is prepared once for a container and a device, and runs many times, with other params
+// and inputs each time:
+//
+//   zf_query_prepare        finds the columns and makes code; an accelerator gets the columns, and keeps them
+//   zf_query_describe       names and types of params, inputs and results
+//   zf_query_run            runs over the rows, and waits for the end
+//   zf_query_result_size    shape and bytes of a result of the last run
+//   zf_query_take           copies a result to the host, or to the device's memory, as often as wanted
+//   zf_query_free
+
+/// A query of a program, prepared for a container and a device. It belongs to the caller; its program and its container must live
+/// as long. Use it from one thread at a time.
+typedef struct zf_prepared_query zf_prepared_query;
+
+/// Options of zf_query_prepare. Zeroes, or a NULL pointer in place of the struct, mean the defaults.
+typedef struct zf_query_options {
+    size_t size;                   ///< ZF_INIT
+    const char *device;            ///< that runs it; NULL: "cpu"
+    bool some_rows;                ///< only rows row_begin .. row_begin + row_count - 1
+    uint64_t row_begin, row_count; ///< row_count UINT64_MAX: to the last row
+    unsigned threads;              ///< that decode on a CPU, and read blocks; 0: the context's
+    bool decode_first;             ///< on an accelerator: columns are decoded to its memory, and the query's kernels decode none
+    bool no_skip;                  ///< run also rows that cannot matter by the zones of the container
+} zf_query_options;
+
+/// The members of a query.
+typedef enum zf_query_role { ZF_QUERY_PARAM, ZF_QUERY_INPUT, ZF_QUERY_RESULT } zf_query_role;
+
+/// How rows make a result.
+typedef enum zf_query_kind {
+    ZF_QUERY_SUM,
+    ZF_QUERY_MIN, ///< an element that no row gave a value has none
+    ZF_QUERY_MAX, ///< the same
+    ZF_QUERY_XOR,
+    ZF_QUERY_ANY,
+    ZF_QUERY_ALL,
+    ZF_QUERY_SET,
+    ZF_QUERY_MASK,   ///< a bool for each row
+    ZF_QUERY_SELECT, ///< as many elements as rows were selected
+} zf_query_kind;
+
+/// A param, an input or a result. Strings live as long as the program.
+typedef struct zf_query_member {
+    size_t size; ///< ZF_INIT
+    const char *name;
+    zf_column_type type; ///< of the value, or of an element: a number or a boolean
+    bool has_default;    ///< params: it need not be given
+    uint64_t bits;       ///< params: the default, as zf_query_param has values
+    zf_query_kind kind;  ///< results
+    uint32_t dimensions; ///< results: 0 to 4; 1 of ZF_QUERY_MASK and ZF_QUERY_SELECT
+} zf_query_member;
+
+/// The value of a param.
+typedef struct zf_query_param {
+    const char *name;
+    const char *text; ///< "19940101", "-0.5", "true"; NULL: `bits` counts
+    uint64_t
+        bits; ///< integers: extended to 64 bits, by their sign if they have one; f64: its bits; f32: its bits; booleans: 0 or 1
+} zf_query_param;
+
+/// An input: elements one after the other, little-endian, aligned to one; booleans are bits, the lowest of a byte first.
+typedef struct zf_query_array {
+    const char *name;
+    const void *values; ///< in host memory; NULL: `address` counts
+    size_t bytes;       ///< 8 booleans a byte
+    uint64_t address;   ///< in the memory of the query's device
+} zf_query_array;
+
+/// The shape of a result, and the bytes of its buffers.
+typedef struct zf_query_sizes {
+    size_t size;         ///< ZF_INIT
+    uint32_t dimensions; ///< 0: one element
+    uint64_t lengths[4]; ///< of the dimensions; elements lie row after row
+    uint64_t count;      ///< elements
+    uint64_t values;     ///< bytes: elements of the result's type; booleans: count / 8, rounded up
+    uint64_t validity;   ///< bytes: ZF_QUERY_MIN and ZF_QUERY_MAX: a bit for each element; 0 of others
+} zf_query_sizes;
+
+/// Where zf_query_take copies a result to. Host memory, or addresses of the device's where the pointer is NULL; aligned to an
+/// element.
+typedef struct zf_query_buffers {
+    size_t size;      ///< ZF_INIT
+    void *values;     ///< the elements, little-endian; booleans: bits, the lowest of a byte first, with zeroes behind the last
+    uint64_t address; ///< in place of `values`
+    void *validity;   ///< of ZF_QUERY_MIN and ZF_QUERY_MAX: bits, 1 for a value, zeroes behind the last
+    uint64_t validity_address;             ///< in place of `validity`. Both 0: the validity is not wanted
+    uint64_t values_bytes, validity_bytes; ///< at those places: at least those of zf_query_sizes
+} zf_query_buffers;
+
+/// Returns the name of the table over which a query runs, "" of one of pairs; NULL: there is no such query, or the program has
+/// errors.
+///
+/// `query`: its name; NULL: the program's only one. The string lives as long as the program. Any thread.
+ZF_API const char *zf_program_query_table(const zf_program *program, const char *query);
+/// Prepares a query of a program for the rows of a container.
+///
+/// `query`: its name; NULL: the program's only one. `container`: NULL for a query of pairs, which runs on a CPU. `options` may be
+/// NULL; they are copied. Columns are found by their names, and
+/// must have the types of the program's table; the container brings their codecs. On a CPU the code is made here. On an
+/// accelerator the blocks of all rows wanted are checked and copied to its memory, which holds them until zf_query_free; columns
+/// that the query's kernels cannot decode are decoded there. The kernels are made by the first run, since they depend on lengths.
+/// Host-blocking, ordered with no stream. Any thread. Free `*out` with zf_query_free.
+///
+/// Errors, where `*out` is NULL: ZF_ERR_USAGE for a query, options or rows that do not exist (ZF1101, ZF1106), and columns that
+/// the container lacks or has with another type (ZF1105); ZF_ERR_UNSUPPORTED for a form that is not lowered; those of zf_decode,
+/// and of devices.
+ZF_API zf_status zf_query_prepare(zf_program *program, const char *query, zf_container *container,
+                                  const zf_query_options *options, zf_prepared_query **out, zf_error *error);
+/// Frees a query, and its memory on an accelerator. Before its program and its container.
+ZF_API void zf_query_free(zf_prepared_query *query);
+/// Returns the number of params, inputs or results of a query; 0 for NULL. Any thread.
+ZF_API size_t zf_query_members(const zf_prepared_query *query, zf_query_role role);
+/// Describes a param, an input or a result.
+///
+/// `index`: 0 to zf_query_members - 1, in the order of the text; others are ZF_ERR_USAGE (ZF1101). Any thread.
+ZF_API zf_status zf_query_describe(const zf_prepared_query *query, zf_query_role role, size_t index, zf_query_member *out,
+                                   zf_error *error);
+/// Runs a query over its rows, and replaces the results of the run before.
+///
+/// `params`: in any order; those with defaults may be missing. `arrays`: all inputs, in any order, which the call only reads. An
+/// input in the device's memory is copied there. Results stay with the query. The rows of a CPU are decoded by every run.
+///
+/// `stream`: CUDA: a CUstream of the primary context; NULL: the default stream. Stream order: the run begins after the work that
+/// is on `stream` now, so inputs may be written there by earlier work. Blocks until the run has ended.
+///
+/// Where lengths of results or of inputs are others than in the run before, an accelerator may need other code, which is
+/// compiled, or found in the cache. If a check fails on an accelerator, a CPU runs rows again to find the first one that fails.
+///
+/// Errors: ZF_ERR_USAGE for params and inputs that are missing, unknown, given twice or of wrong values, and lengths of results
+/// out of range (ZF1101); ZF_ERR_INPUT (ZF13nn) with the row and the place in the text where a check fails; those of devices. The
+/// query has no results then, and may run again.
+ZF_API zf_status zf_query_run(zf_prepared_query *query, const zf_query_param *params, size_t param_count,
+                              const zf_query_array *arrays, size_t array_count, void *stream, zf_error *error);
+/// Returns the shape of a result of the last run, and the bytes that zf_query_take copies.
+///
+/// `result`: 0 to zf_query_members - 1. Errors: ZF_ERR_USAGE, also where the last run failed or there was none (ZF1101).
+ZF_API zf_status zf_query_result_size(const zf_prepared_query *query, size_t result, zf_query_sizes *out, zf_error *error);
+/// Copies a result of the last run to memory of the caller: to the host, or to the memory of the query's device.
+///
+/// Stream order: the copy to device memory runs after the work that is on `stream` now. Blocks until it is done: any stream may
+/// read it then, and it may be an input of a query. Integer results of 64 bits but those of ZF_QUERY_MIN and ZF_QUERY_MAX are
+/// copied within the device; others come to the host first, where their final form is made.
+///
+/// Errors: ZF_ERR_USAGE for buffers that are missing, not aligned (ZF1107) or too small (ZF1117), for device memory where the
+/// query runs on a CPU (ZF1101), and as above; ZF_ERR_DEVICE.
+ZF_API zf_status zf_query_take(zf_prepared_query *query, size_t result, const zf_query_buffers *buffers, void *stream,
+                               zf_error *error);
 
 // ---- Chunks that others compressed ----------------------------------------------------------------------------
 
