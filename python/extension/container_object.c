@@ -180,10 +180,7 @@ static PyObject *container_columns(PyObject *self, PyObject *none) {
                                 text(i.codec), (unsigned long long)i.blocks, (unsigned long long)i.rows_per_block,
                                 (unsigned long long)i.plain_bytes, (unsigned long long)i.stored_bytes,
                                 (unsigned long long)zf_container_zones(c->container, k), (int)i.part, (unsigned long long)i.rows);
-        if (row == NULL || PyList_Append(list, row) != 0) {
-            Py_DECREF(list);
-            list = NULL;
-        }
+        if (row == NULL || PyList_Append(list, row) != 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }
     end(c);
@@ -206,10 +203,7 @@ static PyObject *container_facts(PyObject *self, PyObject *none) {
             zf_py_raise(c->types->make_error, &error);
         else
             pair = Py_BuildValue("(Ny#)", text(m.key), (const char *)m.value, (Py_ssize_t)m.bytes);
-        if (pair == NULL || PyList_Append(list, pair) != 0) {
-            Py_DECREF(list);
-            list = NULL;
-        }
+        if (pair == NULL || PyList_Append(list, pair) != 0) Py_CLEAR(list);
         Py_XDECREF(pair);
     }
     PyObject *facts = list == NULL
@@ -219,10 +213,7 @@ static PyObject *container_facts(PyObject *self, PyObject *none) {
                                           (unsigned long long)zf_container_bytes(c->container), NULL, (Py_ssize_t)0, list);
     if (facts != NULL && schema != NULL) {
         PyObject *copy = PyBytes_FromStringAndSize(schema, (Py_ssize_t)bytes);
-        if (copy == NULL || PyTuple_SetItem(facts, 3, copy) != 0) {
-            Py_DECREF(facts);
-            facts = NULL;
-        }
+        if (copy == NULL || PyTuple_SetItem(facts, 3, copy) != 0) Py_CLEAR(facts);
     }
     end(c);
     return facts;
@@ -596,10 +587,7 @@ static PyObject *container_gpu_sizes(PyObject *self, PyObject *arguments) {
         const uint64_t *bytes = read.columns[k].bytes;
         PyObject *row = Py_BuildValue("(KKK)", (unsigned long long)bytes[ZF_PY_VALUES], (unsigned long long)bytes[ZF_PY_OFFSETS],
                                       (unsigned long long)bytes[ZF_PY_VALIDITY]);
-        if (row == NULL || PyList_SetItem(list, (Py_ssize_t)k, row) != 0) {
-            Py_DECREF(list);
-            list = NULL;
-        }
+        if (row == NULL || PyList_SetItem(list, (Py_ssize_t)k, row) != 0) Py_CLEAR(list);
     }
     free(read.columns);
     return list;
@@ -630,10 +618,7 @@ static PyObject *make_columns(const container_object *c, const zf_py_gpu_read *r
             zf_py_device_storage_release(storage);
             column = NULL;
         }
-        if (list != NULL && (column == NULL || PyList_Append(list, column) != 0)) {
-            Py_DECREF(list);
-            list = NULL;
-        }
+        if (list != NULL && (column == NULL || PyList_Append(list, column) != 0)) Py_CLEAR(list);
         Py_XDECREF(column);
     }
     return list;
@@ -692,10 +677,19 @@ static PyObject *container_decode_gpu(PyObject *self, PyObject *arguments) {
 
 static zf_status start_to_gpu(void *user, zf_error *error) { return zf_py_gpu_read_start(user, error); }
 
-static void end_started(PyObject *capsule) {
-    container_object *c = PyCapsule_GetPointer(capsule, NULL);
+static void end_hold(PyObject *capsule) {
+    container_object *c = PyCapsule_GetContext(capsule);
     end(c);
     Py_DECREF((PyObject *)c);
+}
+
+/// A capsule that keeps the container open: the call that is under way is its. NULL with an exception set.
+static PyObject *hold_new(container_object *c, void *pointer, const char *name) {
+    PyObject *hold = PyCapsule_New(pointer, name, end_hold);
+    if (hold == NULL) return NULL;
+    PyCapsule_SetContext(hold, c);
+    Py_INCREF((PyObject *)c);
+    return hold;
 }
 
 /// The arguments of `decode_gpu`, and its columns as a Reading. Not for file objects, which only the calling thread reads.
@@ -711,9 +705,8 @@ static PyObject *container_start_gpu(PyObject *self, PyObject *arguments) {
     }
     good = good && call(c, start_to_gpu, read);
     settle_read(read, owner, good);
-    PyObject *hold = good ? PyCapsule_New(c, NULL, end_started) : NULL;
+    PyObject *hold = good ? hold_new(c, c, NULL) : NULL;
     if (hold != NULL) {
-        Py_INCREF(self); // with the call that is under way, the capsule's
         PyTypeObject *const types[3] = {c->types->reading, c->types->device_column, c->types->device_buffer};
         started = zf_py_reading_new(types, c->types->make_error, read, columns, hold);
         Py_DECREF(hold);
@@ -725,6 +718,16 @@ static PyObject *container_start_gpu(PyObject *self, PyObject *arguments) {
     free(read);
     end(c);
     return NULL;
+}
+
+/// A capsule of the library's container for _compile. Not for file objects, which only the calling thread reads.
+static PyObject *container_hold(PyObject *self, PyObject *none) {
+    (void)none;
+    container_object *c = (container_object *)self;
+    if (!begin(c)) return NULL;
+    PyObject *hold = hold_new(c, c->container, ZF_PY_CONTAINER_CAPSULE);
+    if (hold == NULL) end(c);
+    return hold;
 }
 
 // ---- The type -------------------------------------------------------------------------------------------------
@@ -770,6 +773,7 @@ static PyMethodDef methods[] = {
     {"start_gpu", container_start_gpu, METH_VARARGS, "The same, as a Reading."},
     {"obtain", container_obtain, METH_VARARGS, "Gets the code of columns over several threads, before they are decoded."},
     {"decode", container_decode, METH_VARARGS, "A column, or some of its rows."},
+    {"hold", container_hold, METH_NOARGS, "A capsule for zipflow._compile, which keeps the file open."},
     {"batches", container_batches, METH_VARARGS, "A capsule of an Arrow stream of columns, block by block."},
     {0},
 };

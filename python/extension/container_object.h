@@ -4,6 +4,8 @@
 
 #include "python/extension/extension.h"
 
+#define ZF_PY_CONTAINER_CAPSULE "zipflow._runtime.container" ///< of Container.hold: a zf_container
+
 /// The types of the module, and how it makes exceptions. Objects that use it hold the module.
 typedef struct zf_py_types {
     PyTypeObject *home, *container, *column, *buffer, *device_column, *device_buffer, *reading;

@@ -69,3 +69,23 @@ def test_reference():
         if isinstance(value, type) and not issubclass(value, Exception):
             for member in vars(value):
                 assert member.startswith("_") or re.search(rf"\b{member}\b", page), f"{name}.{member}"
+
+
+def test_queries(tmp_path, monkeypatch):
+    """The example of docs/api-python.md gives the revenues of its rows."""
+    import decimal
+
+    import pyarrow as pa
+
+    import zipflow as zf
+
+    monkeypatch.chdir(tmp_path)
+    prices = pa.array([decimal.Decimal(k) / 100 for k in range(1000)], pa.decimal128(12, 2))
+    fields = [pa.field("store", pa.uint16(), nullable=False), pa.field("price", prices.type, nullable=False)]
+    zf.write_table(pa.table([pa.array([k % 10 for k in range(1000)], pa.uint16()), prices], schema=pa.schema(fields)), "sales.zfd")
+    names = {}
+    text = re.search(r"## Queries\n.*?```python\n(.*?)```", (DOCS / "api-python.md").read_text(), re.DOTALL)[1]
+    exec(text.replace("cuda:0", "emu"), names)
+    found = names["found"]
+    assert found["revenue"].tolist() == [sum(range(store, 1000, 10)) for store in range(10)] + [0] * 90
+    assert found["cheapest"].tolist() == [*range(10)] + [None] * 90

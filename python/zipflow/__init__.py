@@ -14,11 +14,12 @@ from ._chunks import write_chunks
 from ._file import Batches, Field, File, Schema, open
 from ._runtime import Buffer, DeviceBuffer, DeviceColumn, library_version as __version__
 from ._program import Program
+from ._query import Query, prepare_query, query
 from ._table import Column, DeviceTable, StructColumn, Table
 from ._write import write_table
 
 __all__ = ["Batches", "Buffer", "CancelledError", "Column", "ColumnError", "DeviceBuffer", "DeviceColumn", "DeviceError", "DeviceTable", "ExistsError", "Field", "File", "FileError", "InputError", "InternalError",
-           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Schema", "StructColumn", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "write_chunks", "write_table"]
+           "NoFileError", "OutOfMemoryError", "Pending", "PermissionDeniedError", "Program", "Query", "Schema", "StructColumn", "Table", "UnsupportedError", "UsageError", "ZipflowError", "open", "prepare_query", "query", "write_chunks", "write_table"]
 
 
 def __getattr__(name):

@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, final, overload
+from typing import Any, Literal, NoReturn, Protocol, SupportsFloat, SupportsIndex, final, overload
 
 import _typeshed
 
@@ -11,6 +11,9 @@ class _ArrowStream(Protocol):
 class _FileObject(Protocol):
     def read(self, size: int = ..., /) -> _typeshed.ReadableBuffer: ...
     def seek(self, offset: int, whence: int = ..., /) -> object: ...
+
+_Number = SupportsIndex | SupportsFloat | bool
+_Table = File | str | os.PathLike[str] | _typeshed.ReadableBuffer
 
 __version__: str
 
@@ -314,9 +317,53 @@ class Program:
     @property
     def columns(self) -> dict[str, tuple[str, str]]: ...
 
+class Query:
+    def __init__(self, query: object, owner: object, device: str, table: str) -> None: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def table(self) -> str: ...
+    @property
+    def params(self) -> dict[str, tuple[str, bool]]: ...
+    @property
+    def inputs(self) -> dict[str, str]: ...
+    @property
+    def results(self) -> dict[str, tuple[str, str, int]]: ...
+    def run(
+        self,
+        params: Mapping[str, _Number] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        stream: object | None = None,
+        out: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Query: ...
+    def __exit__(self, *_: object) -> None: ...
+
 def open(
     source: str | os.PathLike[str] | _typeshed.ReadableBuffer | _FileObject, *, programs: Literal["all", "known"] = "all"
 ) -> File: ...
+def prepare_query(
+    program: Program | str | os.PathLike[str],
+    tables: _Table | Mapping[str, _Table],
+    *,
+    device: object = "cpu",
+    name: str | None = None,
+    rows: slice | None = None,
+    threads: int = 0,
+) -> Query: ...
+def query(
+    program: Program | str | os.PathLike[str],
+    tables: _Table | Mapping[str, _Table],
+    params: Mapping[str, _Number] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    device: object = "cpu",
+    name: str | None = None,
+    rows: slice | None = None,
+    threads: int = 0,
+) -> dict[str, Any]: ...
 def write_chunks(
     columns: Mapping[str, Iterable[tuple[_typeshed.ReadableBuffer, SupportsIndex]] | Mapping[str, object] | str | os.PathLike[str]],
     path: str | os.PathLike[str],

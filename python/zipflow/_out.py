@@ -82,11 +82,11 @@ def on_host(thing, name):
     return _buffer(thing, name) or _tensor(thing, name)
 
 
-def on_gpu(thing, name):
-    """Memory of a GPU that can be written, by CUDA's array interface."""
+def on_gpu(thing, name, refuse=_refuse, writes=True):
+    """Memory of a GPU, by CUDA's array interface. refuse(message, name): the exception of what does not fit. writes: it is written to."""
     interface = getattr(thing, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise _refuse(f"is {type(thing).__name__}, which has no __cuda_array_interface__", name)
+        raise refuse(f"is {type(thing).__name__}, which has no __cuda_array_interface__", name)
     try:
         typestr, shape, strides, (address, read_only) = interface["typestr"], interface["shape"], interface.get("strides"), interface["data"]
         shape, size = tuple(operator.index(extent) for extent in shape), int(typestr[2:])
@@ -94,13 +94,13 @@ def on_gpu(thing, name):
         strides = steps if strides is None or 0 in shape else tuple(operator.index(step) for step in strides)
         address = operator.index(address)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise _refuse(f"is {type(thing).__name__}, whose __cuda_array_interface__ is wrong ({error!r})", name) from None
-    if read_only:
-        raise _refuse("is read-only", name)
+        raise refuse(f"is {type(thing).__name__}, whose __cuda_array_interface__ is wrong ({error!r})", name) from None
+    if read_only and writes:
+        raise refuse("is read-only", name)
     if any(stride != step for stride, step, extent in zip(strides, steps, shape) if extent != 1) or len(strides) != len(shape):
-        raise _refuse("is not contiguous", name)
+        raise refuse("is not contiguous", name)
     if typestr[0] == ">":
-        raise _refuse("has the highest byte first", name)
+        raise refuse("has the highest byte first", name)
     return _Memory(address, _TYPESTR.get(typestr[1], f"`{typestr}`, bits "), size, shape, thing)
 
 

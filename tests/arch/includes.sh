@@ -24,7 +24,7 @@ BEGIN {
     room("tuner",            "tuner/|measure/|compiler/|codegen/codegen[.]h$|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
     room("zfc",              "(zfc|tuner|measure|compiler|patterns|frontend|emulator|runtime|zipflow)/|codegen/codegen[.]h$|scheduler/search/search[.]h$",
                              "jansson[.]h|csv[.]h|xxhash[.]h")
-    room("python",           "python/|zfc/command[.]h$|zipflow/(zipflow|pipeline|compile)[.]h$", "Python[.]h")
+    room("python",           "python/|zfc/command[.]h$|zipflow/(zipflow|pipeline|compile|emulator)[.]h$", "Python[.]h")
     room("python/packaging", "-", "malloc[.]h")
     # Kernels of the host and kernels of GPUs do not know each other; codegen/kernel knows neither.
     target = "codegen/(body|target|llvm)/|codegen/codegen[.]h$|patterns/|frontend/|" base

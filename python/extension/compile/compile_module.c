@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "python/extension/compile/program_object.h"
+#include "python/extension/compile/query_object.h"
 #include "python/extension/compile/stream_object.h"
 #include "python/extension/compile/wrap_call.h"
 #include "python/extension/home.h"
 #include "python/extension/library.h"
 #include "zfc/command.h"
 #include "zipflow/compile.h"
+#include "zipflow/emulator.h"
 
 static zf_py_compile *state_of(PyObject *module) { return PyModule_GetState(module); }
 
@@ -36,7 +38,9 @@ static PyObject *attach(PyObject *module, PyObject *arguments) {
     zf_compiler *compiler = NULL;
     const zf_compiler_options options = {ZF_INIT(zf_compiler_options), .std_dir = *std_dir != 0 ? std_dir : NULL};
     zf_status status;
-    Py_BEGIN_ALLOW_THREADS status = zf_compiler_create(home->context, &options, &compiler, &error);
+    // The emulated GPUs first: code links their functions. An attach that failed may have registered them.
+    Py_BEGIN_ALLOW_THREADS status = zf_emulator_register(home->context, &error);
+    if (status == ZF_OK || status == ZF_ERR_USAGE) status = zf_compiler_create(home->context, &options, &compiler, &error);
     Py_END_ALLOW_THREADS if (status != ZF_OK) return zf_py_raise(state_of(module)->make_error, &error);
     home->free_compiler = free_compiler;
     home->compiler = compiler;
@@ -52,6 +56,10 @@ static PyObject *take_stream(PyObject *module, PyObject *capsule) { return zf_py
 static PyObject *wrap(PyObject *module, PyObject *arguments) { return zf_py_wrap(state_of(module), arguments); }
 
 static PyObject *find_chunks(PyObject *module, PyObject *arguments) { return zf_py_find_chunks(state_of(module), arguments); }
+
+static PyObject *prepare_query(PyObject *module, PyObject *arguments) { return zf_py_query_new(state_of(module), arguments); }
+
+static PyObject *query_table(PyObject *module, PyObject *arguments) { return zf_py_query_table(state_of(module), arguments); }
 
 /// Runs zfc with words, a sequence of bytes; returns its exit status. Once in a process.
 static PyObject *run_command(PyObject *module, PyObject *sequence) {
@@ -85,6 +93,9 @@ static PyMethodDef functions[] = {
     {"wrap", wrap, METH_VARARGS, "wrap(...): writes chunks that others compressed to a file; [(plain bytes, stored bytes)]."},
     {"find_chunks", find_chunks, METH_VARARGS,
      "find_chunks(name, data, dictionary): (sizes, rows) of the chunks of a .gz or .zst file, as u64."},
+    {"query", prepare_query, METH_VARARGS, "query(program, name, hold, device, begin, count, threads): a Query."},
+    {"query_table", query_table, METH_VARARGS,
+     "query_table(program, name): the name of its table; None: there is no such query."},
     {0},
 };
 
@@ -126,8 +137,9 @@ static int execute(PyObject *module) {
     if (!bind_runtime()) return -1;
     state->program = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_program_spec, NULL);
     state->stream = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_stream_spec, NULL);
+    state->query = (PyTypeObject *)PyType_FromModuleAndSpec(module, &zf_py_query_spec, NULL);
     state->make_error = zf_py_make_error();
-    if (state->program == NULL || state->stream == NULL || state->make_error == NULL) return -1;
+    if (state->program == NULL || state->stream == NULL || state->query == NULL || state->make_error == NULL) return -1;
     return PyModule_AddStringConstant(module, "llvm_version", zf_compiler_llvm_version());
 }
 
@@ -135,6 +147,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     const zf_py_compile *state = state_of(module);
     Py_VISIT(state->program);
     Py_VISIT(state->stream);
+    Py_VISIT(state->query);
     Py_VISIT(state->make_error);
     return 0;
 }
@@ -143,6 +156,7 @@ static int clear(PyObject *module) {
     zf_py_compile *state = state_of(module);
     Py_CLEAR(state->program);
     Py_CLEAR(state->stream);
+    Py_CLEAR(state->query);
     Py_CLEAR(state->make_error);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 /// The types of the module, and how it makes exceptions.
 typedef struct zf_py_compile {
-    PyTypeObject *program, *stream;
+    PyTypeObject *program, *stream, *query;
     PyObject *make_error;
 } zf_py_compile;
 
