@@ -141,6 +141,31 @@ typedef struct zf_query_kernels {
 /// error. ZF_ERR_UNSUPPORTED with the diagnostic where a form is not lowered. Any thread.
 zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *request, zf_query_kernels *out, zf_error *error);
 
+/// Final forms of a result's elements, which a kernel makes of what the query's kernels left.
+typedef enum zf_query_final {
+    ZF_QUERY_FINAL_8, ///< integers: the low bits of words
+    ZF_QUERY_FINAL_16,
+    ZF_QUERY_FINAL_32,
+    ZF_QUERY_FINAL_F32,         ///< one NaN
+    ZF_QUERY_FINAL_F64,         ///< the same
+    ZF_QUERY_FINAL_EXTREME,     ///< of integers: 0 where no row gave a value
+    ZF_QUERY_FINAL_EXTREME_F64, ///< zf_query_float_bits; 0 where no row gave a value
+    ZF_QUERY_FINAL_BITS,        ///< of words, for bools
+    ZF_QUERY_FINAL_BYTE_BITS,   ///< of the bytes of a mask
+    ZF_QUERY_FINAL_TOUCHED,     ///< bits of the u32 that say whether a row gave a value
+    ZF_QUERY_FINALS
+} zf_query_final;
+
+/// The frame of such a launch. Offsets are from `base`; elements go to `out`.
+typedef struct zf_query_final_frame {
+    uint64_t words, touched, count; ///< count: elements, one at least
+} zf_query_final_frame;
+
+/// Builds, or finds in the disk cache, the kernel of a form: kernel 0. Arguments, threads and errors as for
+/// zf_codegen_query_kernels.
+zf_status zf_codegen_query_final(zf_jit *jit, zf_abi_target target, zf_query_final form, zf_query_kernels *out, zf_error *error);
+enum { ZF_QUERY_FINAL_THREADS = ZF_QUERY_BLOCK_TILES * ZF_QUERY_LANES }; ///< of a thread block
+
 /// Fills `out` (may be NULL) with the C functions that queries call, for zf_jit_options.symbols, and returns their number.
 size_t zf_codegen_query_symbols(zf_jit_symbol *out);
 /// A place in a text as a frame has it.

@@ -527,6 +527,7 @@ STEPS = (
     ("states", gpu_program("gpu_states", (), ())),
     ("lies", gpu_program("gpu_lies", (), ())),
     ("queries", gpu_program("gpu_queries", ("--count", 400), ("--count", 20))),
+    ("prepared_query", unit("test_prepared_query")),
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),
     ("chunks", chunks),

@@ -5,9 +5,15 @@
 #include "codegen/query/query_kernel.h"
 #include "runtime/base/error_codes.h"
 
+// A module of kernels.
 typedef struct building {
-    const zf_query_kernels_request *request;
+    const char *name;
+    void (*add)(zf_cg *cg, const void *request);
+    const void *request;
     const zf_target *target;
+    zf_abi_target abi_target;
+    zf_compile_budget *budget;
+    uint32_t kernel_count, shared_bytes;
 } building;
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the code of a query"); }
@@ -15,7 +21,7 @@ static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEM
 static void add_kernels(zf_cg *cg, void *user) {
     const building *b = user;
     zf_cg_aim(cg, b->target);
-    zf_cg_query_kernels(cg, b->request);
+    b->add(cg, b->request);
 }
 
 static zf_status build_module(void *user, LLVMModuleRef module, unsigned compact, zf_error *error) {
@@ -26,13 +32,13 @@ static zf_status load_here(building *b, zf_jit *jit, zf_query_kernels *out, zf_a
     const char *symbols[ZF_QUERY_KERNELS];
     void *addresses[ZF_QUERY_KERNELS] = {NULL};
     for (uint32_t k = 0; k < out->plan.kernel_count; k++) symbols[k] = kernels[k].name;
-    zf_jit_request request = {.name = b->request->query->name,
+    zf_jit_request request = {.name = b->name,
                               .key = "",
                               .build = build_module,
                               .user = b,
                               .symbols = symbols,
                               .symbol_count = out->plan.kernel_count,
-                              .budget = b->request->budget};
+                              .budget = b->budget};
     ZF_TRY(zf_jit_load(jit, &request, addresses, &out->code.loaded, error));
     for (uint32_t k = 0; k < out->plan.kernel_count; k++) {
         if (addresses[k] == NULL) return zf_raise(error, ZF_E_INTERNAL, "the code of `%s` was not made", request.name);
@@ -42,13 +48,13 @@ static zf_status load_here(building *b, zf_jit *jit, zf_query_kernels *out, zf_a
 }
 
 static zf_status assemble(building *b, zf_jit *jit, zf_query_kernels *out, zf_error *error) {
-    zf_jit_request request = {.name = b->request->query->name,
+    zf_jit_request request = {.name = b->name,
                               .key = "",
                               .build = build_module,
                               .user = b,
                               .target = zf_cg_target_of(b->target),
-                              .abi_target = b->request->target,
-                              .budget = b->request->budget};
+                              .abi_target = b->abi_target,
+                              .budget = b->budget};
     ZF_TRY(zf_jit_assemble(jit, &request, &out->code.image, error));
     out->code.abi.image_kind = b->target->image;
     out->code.abi.image = out->code.image.data;
@@ -56,24 +62,42 @@ static zf_status assemble(building *b, zf_jit *jit, zf_query_kernels *out, zf_er
     return ZF_OK;
 }
 
-zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *request, zf_query_kernels *out, zf_error *error) {
-    *out = (zf_query_kernels){.plan = {.target = request->target}};
-    building b = {request, zf_target_for(request->target)};
-    uint32_t count = request->query->selected_count > 0 ? ZF_QUERY_KERNELS : 1;
-    out->plan.kernel_count = count;
-    out->code.names = calloc(count, sizeof *out->code.names);
+static zf_status build(building *b, zf_jit *jit, zf_query_kernels *out, zf_error *error) {
+    *out = (zf_query_kernels){.plan = {.target = b->abi_target, .kernel_count = b->kernel_count}};
+    out->code.names = calloc(b->kernel_count, sizeof *out->code.names);
     out->code.files = calloc(ZF_ABI_FILES_MOST + 1, sizeof *out->code.files);
-    zf_abi_simt_kernel *kernels = calloc(count, sizeof *kernels);
+    zf_abi_simt_kernel *kernels = calloc(b->kernel_count, sizeof *kernels);
     out->code.abi.simt = kernels;
     if (out->code.names == NULL || out->code.files == NULL || kernels == NULL) return no_memory(error);
-    for (uint32_t k = 0; k < count; k++) {
+    b->target = zf_target_for(b->abi_target);
+    for (uint32_t k = 0; k < b->kernel_count; k++) {
         zf_codegen_kernel_name(k, out->code.names[k]);
         kernels[k] = (zf_abi_simt_kernel){.name = out->code.names[k],
                                           .threads = ZF_QUERY_WARPS * ZF_QUERY_LANES,
                                           .tiles = 1,
                                           .warp = ZF_QUERY_LANES,
-                                          .shared_bytes = zf_query_shared_bytes(request),
+                                          .shared_bytes = b->shared_bytes,
                                           .files = out->code.files};
     }
-    return b.target->image == ZF_IMAGE_NONE ? load_here(&b, jit, out, kernels, error) : assemble(&b, jit, out, error);
+    return b->target->image == ZF_IMAGE_NONE ? load_here(b, jit, out, kernels, error) : assemble(b, jit, out, error);
+}
+
+static void add_query(zf_cg *cg, const void *request) { zf_cg_query_kernels(cg, request); }
+
+zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *request, zf_query_kernels *out, zf_error *error) {
+    building b = {.name = request->query->name,
+                  .add = add_query,
+                  .request = request,
+                  .abi_target = request->target,
+                  .budget = request->budget,
+                  .kernel_count = request->query->selected_count > 0 ? ZF_QUERY_KERNELS : 1,
+                  .shared_bytes = zf_query_shared_bytes(request)};
+    return build(&b, jit, out, error);
+}
+
+static void add_final(zf_cg *cg, const void *form) { zf_cg_query_final(cg, *(const zf_query_final *)form); }
+
+zf_status zf_codegen_query_final(zf_jit *jit, zf_abi_target target, zf_query_final form, zf_query_kernels *out, zf_error *error) {
+    building b = {.name = "results", .add = add_final, .request = &form, .abi_target = target, .kernel_count = 1};
+    return build(&b, jit, out, error);
 }

@@ -6,9 +6,6 @@
 
 // ---- The function ---------------------------------------------------------------------------------------------
 
-// Arguments behind the emulator's thread, as runtime/base/abi.h orders them; those that are named are used.
-enum { ARG_BASE, ARG_FRAME, ARG_OUT = 4, ARG_FAILURE = 7, ARG_POINTERS, ARG_GROUPS = 9, ARGS };
-
 static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
@@ -20,20 +17,20 @@ static unsigned registers(const zf_query *query) {
     return query->input_count == 0 ? SCANS : OTHERS;
 }
 
-static LLVMValueRef make_function(zf_query_build *b, const char *name, LLVMValueRef v_args[ARGS]) {
-    zf_cg *cg = b->cg;
+LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned limit, LLVMValueRef v_args[ZF_QUERY_ARGS]) {
     const zf_simt_ops *ops = cg->target->simt;
     unsigned shift = ops->takes_thread ? 1 : 0;
-    LLVMTypeRef types[ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
+    LLVMTypeRef types[ZF_QUERY_ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
     types[0] = cg->ty_ptr;
-    for (unsigned k = 0; k < ARGS; k++) types[k + shift] = k < ARG_POINTERS ? ty_global : cg->ty_i32;
-    LLVMValueRef v_function = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, ARGS + shift, 0));
-    for (unsigned k = 0; k < ARG_POINTERS; k++) {
+    for (unsigned k = 0; k < ZF_QUERY_ARGS; k++) types[k + shift] = k < ZF_QUERY_ARG_POINTERS ? ty_global : cg->ty_i32;
+    LLVMTypeRef ty_function = LLVMFunctionType(cg->ty_void, types, ZF_QUERY_ARGS + shift, 0);
+    LLVMValueRef v_function = LLVMAddFunction(cg->module, name, ty_function);
+    for (unsigned k = 0; k < ZF_QUERY_ARG_POINTERS; k++) {
         attribute(cg, v_function, k + shift, "noalias", 0);
-        if (k == ARG_BASE || k == ARG_FRAME) attribute(cg, v_function, k + shift, "readonly", 0);
+        if (k == ZF_QUERY_ARG_BASE || k == ZF_QUERY_ARG_FRAME) attribute(cg, v_function, k + shift, "readonly", 0);
     }
-    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
-    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, registers(b->query));
+    for (unsigned k = 0; k < ZF_QUERY_ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, limit);
     return v_function;
 }
 
@@ -67,15 +64,15 @@ static void load_frame(zf_query_build *b) {
 
 static void open_function(zf_query_build *b, const char *name) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_args[ARGS], v_function = make_function(b, name, v_args);
+    LLVMValueRef v_args[ZF_QUERY_ARGS], v_function = zf_query_function(cg, name, registers(b->query), v_args);
     zf_cg_begin_function(cg, v_function);
     b->bb_entry = zf_cg_block(cg, "entry");
     b->bb_begin = zf_cg_block(cg, "begin");
     zf_cg_enter(cg, b->bb_begin);
-    b->v_base = v_args[ARG_BASE];
-    b->v_frame = v_args[ARG_FRAME];
-    b->v_out = v_args[ARG_OUT];
-    b->v_failure = v_args[ARG_FAILURE];
+    b->v_base = v_args[ZF_QUERY_ARG_BASE];
+    b->v_frame = v_args[ZF_QUERY_ARG_FRAME];
+    b->v_out = v_args[ZF_QUERY_ARG_OUT];
+    b->v_failure = v_args[ZF_QUERY_ARG_FAILURE];
     b->v_thread = cg->target->simt->thread(cg);
     b->simt = (zf_simt_state){.v_thread = b->v_thread, .bb_leave = zf_cg_block(cg, "leave")};
     b->lower = (zf_kernel_build){.cg = cg, .simt = &b->simt, .ops = &zf_simt_kernel_ops, .v_body = v_function};
@@ -241,7 +238,7 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     zf_lower_kernel_name(kernel, name);
     open_function(b, name);
     unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
-    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS), v_groups = LLVMGetParam(cg->function, ARG_GROUPS + shift);
+    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS), v_groups = LLVMGetParam(cg->function, ZF_QUERY_ARG_GROUPS + shift);
     LLVMValueRef v_step = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_warps));
     LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
     LLVMValueRef v_left = zf_cg_sub(cg, b->v_tiles, zf_cg_umin(cg, v_from, b->v_tiles));

@@ -166,7 +166,21 @@ void zf_query_note(zf_query_build *b, LLVMValueRef v_ok);
 /// Word `at` of the frame.
 LLVMValueRef zf_query_word(zf_query_build *b, uint32_t at);
 
+// ---- Kernels (query_kernel.c, query_final.c) ----
+/// Arguments behind the emulator's thread, as runtime/base/abi.h orders them; those that are named are used.
+enum {
+    ZF_QUERY_ARG_BASE,
+    ZF_QUERY_ARG_FRAME,
+    ZF_QUERY_ARG_OUT = 4,
+    ZF_QUERY_ARG_FAILURE = 7,
+    ZF_QUERY_ARG_POINTERS,
+    ZF_QUERY_ARG_GROUPS = 9,
+    ZF_QUERY_ARGS
+};
+/// Makes a kernel's function. `registers`: the limit for a thread.
+LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
+void zf_cg_query_final(zf_cg *cg, zf_query_final form);
 /// Bytes of shared memory of a thread block.
 uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request);
 

@@ -52,6 +52,7 @@ struct zf_query_device {
     uint64_t *tile_counts;   ///< rows that `select` appends in each tile
     uint64_t selected;
     uint64_t failures[ZF_QUERY_FAILURES];
+    zf_query_finals finals;
 };
 typedef struct zf_query_device device_query;
 
@@ -577,6 +578,7 @@ static void release(device_query *d, const zf_query_memory *memory) {
 void zf_query_device_close(zf_query_device *d) {
     if (d == NULL) return;
     drop_code(d);
+    zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
     for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
     release(d, &d->read);
     release(d, &d->given);
@@ -643,4 +645,31 @@ zf_status zf_query_device_fetch(zf_query_device *d, size_t result, zf_error *err
     return zf_query_answer_finish(&d->running->holding.answers->items[result], d->running->query->results[result].type, error);
 }
 
-uint64_t zf_query_device_words(const zf_query_device *d, size_t result) { return d->results.address + d->placed[result].words; }
+// The kernel that makes the elements of a result, or its validity; ZF_QUERY_FINALS: its words are the elements.
+static zf_query_final final_of(const zf_query_answer *answer, bool validity) {
+    static const zf_query_final forms[] = {
+        [ZF_U8] = ZF_QUERY_FINAL_8,   [ZF_I8] = ZF_QUERY_FINAL_8,   [ZF_U16] = ZF_QUERY_FINAL_16,   [ZF_I16] = ZF_QUERY_FINAL_16,
+        [ZF_U32] = ZF_QUERY_FINAL_32, [ZF_I32] = ZF_QUERY_FINAL_32, [ZF_F32] = ZF_QUERY_FINAL_F32,  [ZF_F64] = ZF_QUERY_FINAL_F64,
+        [ZF_U64] = ZF_QUERY_FINALS,   [ZF_I64] = ZF_QUERY_FINALS,   [ZF_BOOL] = ZF_QUERY_FINAL_BITS};
+    bool extreme = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX;
+    if (validity) return ZF_QUERY_FINAL_TOUCHED;
+    if (answer->kind == ZF_Q_MASK) return ZF_QUERY_FINAL_BYTE_BITS;
+    if (extreme) return answer->type.element == ZF_F64 ? ZF_QUERY_FINAL_EXTREME_F64 : ZF_QUERY_FINAL_EXTREME;
+    return forms[answer->type.element];
+}
+
+bool zf_query_device_puts(const zf_query_device *d, size_t result) { return !is_float_sum(&d->running->query->results[result]); }
+
+zf_status zf_query_device_put(zf_query_device *d, size_t result, bool validity, uint64_t to, uint64_t bytes, void *stream,
+                              zf_error *error) {
+    const zf_query_answer *answer = &d->running->holding.answers->items[result];
+    const placed *at = &d->placed[result];
+    zf_query_final form = final_of(answer, validity);
+    if (form != ZF_QUERY_FINALS) {
+        zf_query_final_frame frame = {.words = at->words, .touched = at->touched, .count = answer->count};
+        return zf_query_final_run(&d->finals, d->running->program, d->accelerator, stream, &d->results, form, &frame, to, bytes,
+                                  error);
+    }
+    ZF_TRY(d->ops->copy_within(d->accelerator, stream, to, d->results.address + at->words, bytes, error));
+    return d->ops->wait(d->accelerator, stream, error);
+}

@@ -47,6 +47,21 @@ zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *e
 /// Frees it behind the stream's work, for which the caller has waited.
 void zf_query_column_free(zf_query_device_state *state);
 
+// ---- Final forms (query_device_final.c) ----
+
+/// Kernels that make the final form of results in the device's memory, made when they are first wanted. Zeroes: none yet.
+typedef struct zf_query_finals {
+    zf_query_kernels kernels[ZF_QUERY_FINALS];
+    zf_accelerator_code *loaded[ZF_QUERY_FINALS];
+    uint64_t frame; ///< memory of the device for one
+} zf_query_finals;
+
+/// Makes elements at `to`, `bytes` of them, from what the offsets of `frame` name in `results`. Waits.
+zf_status zf_query_final_run(zf_query_finals *finals, zf_program *program, zf_accelerator *accelerator, void *stream,
+                             const zf_query_memory *results, zf_query_final form, const zf_query_final_frame *frame, uint64_t to,
+                             uint64_t bytes, zf_error *error);
+void zf_query_finals_free(zf_query_finals *finals, zf_program *program, zf_accelerator *accelerator);
+
 /// Rows of one launch: within it no fused column changes its code or its blocks' length.
 typedef struct zf_query_segment {
     uint64_t begin, end;

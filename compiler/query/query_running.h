@@ -69,8 +69,11 @@ zf_status zf_query_device_run(zf_query_device *device, void *stream, zf_query_fa
 zf_status zf_query_device_time(zf_query_device *device, unsigned repeat, zf_error *error);
 /// Brings a result to its answer, in its final form.
 zf_status zf_query_device_fetch(zf_query_device *device, size_t result, zf_error *error);
-/// The address of the words of a result, which are final where they are 64-bit integers and of no extreme.
-uint64_t zf_query_device_words(const zf_query_device *device, size_t result);
+/// Makes the elements of a result, `bytes` of them and one at least, or its validity, in the device's memory, and waits. Not of
+/// sums of floats, for which zf_query_device_puts is false: their tiles are added in order, on the host.
+zf_status zf_query_device_put(zf_query_device *device, size_t result, bool validity, uint64_t to, uint64_t bytes, void *stream,
+                              zf_error *error);
+bool zf_query_device_puts(const zf_query_device *device, size_t result);
 /// NULL: nothing.
 void zf_query_device_close(zf_query_device *device);
 

@@ -98,10 +98,13 @@ static zf_status check_target(const zf_prepared_query *query, const target *to, 
     return ZF_OK;
 }
 
-static zf_status wait_for(const zf_prepared_query *query, void *stream, zf_status status, zf_error *error) {
-    return status != ZF_OK ? status : query->accelerator->ops->wait(query->accelerator, stream, error);
+static zf_status copy_there(const zf_prepared_query *query, const void *from, const target *to, void *stream, zf_error *error) {
+    zf_accelerator *accelerator = query->accelerator;
+    ZF_TRY(accelerator->ops->copy_in(accelerator, stream, to->address, from, to->bytes, error));
+    return accelerator->ops->wait(accelerator, stream, error);
 }
 
+// Copies from the host's form of a result.
 static zf_status put(const zf_prepared_query *query, const zf_query_answer *answer, bool validity, const target *to, void *stream,
                      zf_error *error) {
     void *bytes = to->at != NULL ? to->at : malloc(to->bytes);
@@ -111,43 +114,20 @@ static zf_status put(const zf_prepared_query *query, const zf_query_answer *answ
     else
         put_elements(answer, bytes);
     if (to->at != NULL) return ZF_OK;
-    zf_accelerator *accelerator = query->accelerator;
-    zf_status status = accelerator->ops->copy_in(accelerator, stream, to->address, bytes, to->bytes, error);
-    status = wait_for(query, stream, status, error);
+    zf_status status = copy_there(query, bytes, to, stream, error);
     free(bytes);
     return status;
 }
 
-// Words in the device's memory that are the elements.
-static bool lies_there(const zf_prepared_query *query, const zf_query_answer *answer) {
-    bool extreme = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX;
-    bool wide = answer->type.element == ZF_I64 || answer->type.element == ZF_U64;
-    return query->device != NULL && !query->nothing_read && wide && !extreme;
-}
-
-static zf_status copy_words(zf_prepared_query *query, size_t result, const target *to, void *stream, zf_error *error) {
-    zf_accelerator *accelerator = query->accelerator;
-    uint64_t from = zf_query_device_words(query->device, result);
-    zf_status status = accelerator->ops->copy_within(accelerator, stream, to->address, from, to->bytes, error);
-    return wait_for(query, stream, status, error);
-}
-
-static zf_status take_values(zf_prepared_query *query, size_t result, const target *to, void *stream, zf_error *error) {
+static zf_status take_one(zf_prepared_query *query, size_t result, bool validity, const target *to, void *stream,
+                          zf_error *error) {
     const zf_query_answer *answer = &query->answers.items[result];
     ZF_TRY(check_target(query, to, answer->name, error));
     if (to->bytes == 0) return ZF_OK;
-    if (to->at == NULL && lies_there(query, answer)) return copy_words(query, result, to, stream, error);
+    if (to->at == NULL && !query->nothing_read && zf_query_device_puts(query->device, result))
+        return zf_query_device_put(query->device, result, validity, to->address, to->bytes, stream, error);
     ZF_TRY(zf_query_finish(query, result, error));
-    return put(query, answer, false, to, stream, error);
-}
-
-static zf_status take_validity(zf_prepared_query *query, size_t result, const target *to, void *stream, zf_error *error) {
-    const zf_query_answer *answer = &query->answers.items[result];
-    bool wanted = to->at != NULL || to->address != 0;
-    if (!wanted || to->bytes == 0) return ZF_OK;
-    ZF_TRY(check_target(query, to, answer->name, error));
-    ZF_TRY(zf_query_finish(query, result, error));
-    return put(query, answer, true, to, stream, error);
+    return put(query, answer, validity, to, stream, error);
 }
 
 zf_status zf_query_take(zf_prepared_query *query, size_t result, const zf_query_buffers *buffers, void *stream, zf_error *error) {
@@ -160,6 +140,7 @@ zf_status zf_query_take(zf_prepared_query *query, size_t result, const zf_query_
     uint64_t size = answer->type.element == ZF_BOOL ? 1 : zf_element_bits(answer->type.element) / 8;
     target values = {own.values, own.address, own.values_bytes, sizes.values, size};
     target validity = {own.validity, own.validity_address, own.validity_bytes, sizes.validity, 1};
-    ZF_TRY(take_values(query, result, &values, stream, error));
-    return take_validity(query, result, &validity, stream, error);
+    ZF_TRY(take_one(query, result, false, &values, stream, error));
+    bool wanted = own.validity != NULL || own.validity_address != 0;
+    return wanted ? take_one(query, result, true, &validity, stream, error) : ZF_OK;
 }

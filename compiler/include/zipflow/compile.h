@@ -472,8 +472,8 @@ ZF_API zf_status zf_query_result_size(const zf_prepared_query *query, size_t res
 /// Copies a result of the last run to memory of the caller: to the host, or to the memory of the query's device.
 ///
 /// Stream order: the copy to device memory runs after the work that is on `stream` now. Blocks until it is done: any stream may
-/// read it then, and it may be an input of a query. Integer results of 64 bits but those of ZF_QUERY_MIN and ZF_QUERY_MAX are
-/// copied within the device; others come to the host first, where their final form is made.
+/// read it then, and it may be an input of a query. The elements are made on the device, by a kernel that is compiled, or found
+/// in the cache, when it is first wanted. Only sums of floats come to the host on their way, which adds up their tiles.
 ///
 /// Errors: ZF_ERR_USAGE for buffers that are missing, not aligned (ZF1107) or too small (ZF1117), for device memory where the
 /// query runs on a CPU (ZF1101), and as above; ZF_ERR_DEVICE.

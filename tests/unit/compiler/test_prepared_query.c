@@ -1,6 +1,7 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Queries that are prepared once and run with several params and inputs, on the CPU and the emulated GPU: results on the host and
 // in the device's memory, one query after another, errors and runs behind them.
+// ZF_TEST_DEVICE names another device in place of the emulated GPU.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +23,15 @@ static const char *const text =
     "    result total: i64[groups] = sum; result money: f64 = sum; result least: i64[groups] = min; result first: f64 = max;\n"
     "    result mixed: u64 = xor; result some: bool = any; result every: bool[groups] = all; result code: u8[groups] = set;\n"
     "    result hit: bool = mask; result id: i64 = select; result small: f32 = select;\n"
+    "    result wide: f64[groups] = set; result narrow: f32[groups] = set; result negative: i16[groups] = set;\n"
+    "    result marks: bool[groups] = set; result lowest: f64[groups] = min;\n"
     "    each {\n"
     "        total[k % groups] += v * by[k]; money += x * scale; mixed ^= v as u64; some = some || (v == 7 && wanted);\n"
     "        least[k % groups] = min(least[k % groups], n.value); if n == null { first = max(first, x); }\n"
     "        every[k % groups] = every[k % groups] && k < 40;\n"
-    "        if row < 20 { code[row % groups] = (row + 1) as u8; }\n"
+    "        if row < 20 { code[row % groups] = (row + 1) as u8; marks[row] = row % 3 == 0; negative[row] = (0 - row) as i16;\n"
+    "            wide[row] = row == 3 ? (x - x) / (x - x) : -x; narrow[row] = (row == 3 ? (x - x) / (x - x) : -x) as f32; }\n"
+    "        lowest[k % groups] = min(lowest[k % groups], x);\n"
     "        hit = open[k]; if open[k] && v > low { select id = row, small = x as f32; }\n"
     "    }\n"
     "}\n"
@@ -46,7 +51,8 @@ static zf_context *context;
 static zf_compiler *compiler;
 static zf_program *program;
 static zf_container *container;
-static zf_accelerator *emulated;
+static zf_accelerator *device;
+static const char *device_name = "emu";
 
 static bool bit(const uint8_t *bits, uint64_t at) { return bits[at / 8] >> at % 8 & 1; }
 
@@ -64,12 +70,12 @@ static void make_rows(void) {
 
 static void begin(void) {
     zf_error error = {0};
-    zf_device device;
+    zf_device found;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     demand(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error), &error);
     demand(zf_compiler_create(context, &options, &compiler, &error), &error);
-    demand(zf_device_find(context, "emu", &device, &error), &error);
-    demand(zf_device_accelerator(context, &device, &emulated, &error), &error);
+    demand(zf_device_find(context, device_name, &found, &error), &error);
+    demand(zf_device_accelerator(context, &found, &device, &error), &error);
     demand(zf_program_load_text(compiler, "t.zf", text, strlen(text), &program, &error), &error);
     zf_encode_column columns[] = {{.name = "k", .values = k},
                                   {.name = "v", .values = v},
@@ -87,10 +93,10 @@ static void end(void) {
     zf_context_free(context);
 }
 
-static zf_prepared_query *prepare(const char *name, const char *device, bool decode_first) {
+static zf_prepared_query *prepare(const char *name, const char *where, bool decode_first) {
     zf_error error = {0};
     zf_prepared_query *query = NULL;
-    zf_query_options options = {ZF_INIT(zf_query_options), .device = device, .threads = 1, .decode_first = decode_first};
+    zf_query_options options = {ZF_INIT(zf_query_options), .device = where, .threads = 1, .decode_first = decode_first};
     demand(zf_query_prepare(program, name, container, &options, &query, &error), &error);
     return query;
 }
@@ -127,7 +133,7 @@ static void describe(void) {
     CHECK(hit.kind == ZF_QUERY_MASK && hit.dimensions == 1, "hit");
     CHECK(member_of(query, ZF_QUERY_RESULT, "money").dimensions == 0, "money");
     CHECK(zf_query_members(query, ZF_QUERY_PARAM) == 4 && zf_query_members(query, ZF_QUERY_INPUT) == 2 &&
-              zf_query_members(query, ZF_QUERY_RESULT) == 11 && zf_query_members(NULL, ZF_QUERY_PARAM) == 0,
+              zf_query_members(query, ZF_QUERY_RESULT) == 16 && zf_query_members(NULL, ZF_QUERY_PARAM) == 0,
           "members");
     zf_query_member none = {ZF_INIT(zf_query_member)};
     CHECK(zf_query_describe(query, ZF_QUERY_INPUT, 2, &none, &error) == ZF_ERR_USAGE, "a third input");
@@ -165,8 +171,14 @@ static zf_query_sizes take_here(zf_prepared_query *query, const char *name) {
 static uint64_t allocate(uint64_t bytes) {
     zf_error error = {0};
     uint64_t address = 0;
-    demand(emulated->ops->allocate(emulated, bytes + 1, &address, &error), &error);
+    demand(device->ops->allocate(device, bytes + 1, &address, &error), &error);
     return address;
+}
+
+static void fetch(void *to, uint64_t from, uint64_t bytes) {
+    zf_error error = {0};
+    if (bytes > 0) demand(device->ops->copy_out(device, NULL, to, from, bytes, &error), &error);
+    demand(device->ops->wait(device, NULL, &error), &error);
 }
 
 // Takes a result to new memory of the device, from which it is copied to `values`.
@@ -177,7 +189,7 @@ static uint64_t take_there(zf_prepared_query *query, const char *name, zf_query_
     zf_query_buffers buffers = {ZF_INIT(zf_query_buffers), .address = address, .values_bytes = sizes->values};
     demand(take(query, name, &buffers, &error), &error);
     memset(values, 0x5a, sizeof values);
-    if (sizes->values > 0) demand(emulated->ops->copy_out(emulated, NULL, values, address, sizes->values, &error), &error);
+    fetch(values, address, sizes->values);
     return address;
 }
 
@@ -258,6 +270,39 @@ static void check_rest(zf_prepared_query *query, const wanted *w, const char *wh
     CHECK(sizes.values == 4 * w->selected && memcmp(values, w->small, 4 * w->selected) == 0, "%s: small", where);
 }
 
+// Elements that an accelerator makes in its memory are those that come to the host.
+static void check_there(zf_prepared_query *query, const char *where) {
+    static uint8_t kept[MOST], kept_bits[MOST / 8], bits[MOST / 8];
+    for (size_t at = 0; at < zf_query_members(query, ZF_QUERY_RESULT); at++) {
+        zf_query_member member = {ZF_INIT(zf_query_member)};
+        zf_error error = {0};
+        demand(zf_query_describe(query, ZF_QUERY_RESULT, at, &member, &error), &error);
+        zf_query_sizes sizes = take_here(query, member.name);
+        memcpy(kept, values, sizes.values);
+        memcpy(kept_bits, validity, sizes.validity);
+        uint64_t to = allocate(sizes.values), bits_to = allocate(sizes.validity);
+        zf_query_buffers buffers = {ZF_INIT(zf_query_buffers), .address = to, .validity_address = bits_to,
+                                    .values_bytes = sizes.values, .validity_bytes = sizes.validity};
+        demand(take(query, member.name, &buffers, &error), &error);
+        fetch(values, to, sizes.values);
+        fetch(bits, bits_to, sizes.validity);
+        CHECK(memcmp(values, kept, sizes.values) == 0, "%s: %s on the device", where, member.name);
+        CHECK(memcmp(bits, kept_bits, sizes.validity) == 0, "%s: validity of %s on the device", where, member.name);
+        device->ops->release(device, to);
+        device->ops->release(device, bits_to);
+    }
+}
+
+static void check_sets(zf_prepared_query *query, const wanted *w, const char *where) {
+    take_here(query, "negative");
+    for (unsigned g = 0; g < w->groups; g++) CHECK(((int16_t *)values)[g] == (g < 20 ? -(int)g : 0), "%s: negative %u", where, g);
+    take_here(query, "wide");
+    const uint64_t nan = UINT64_C(0x7ff8000000000000);
+    CHECK(memcmp(values + 24, &nan, 8) == 0 && ((double *)values)[4] == -x[4], "%s: wide", where);
+    take_here(query, "narrow");
+    CHECK(((uint32_t *)values)[3] == 0x7fc00000 && ((float *)values)[4] == (float)-x[4], "%s: narrow", where);
+}
+
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
 static zf_status run(zf_prepared_query *query, const wanted *w, const zf_query_array *arrays, zf_error *error) {
@@ -271,22 +316,24 @@ static zf_status run(zf_prepared_query *query, const wanted *w, const zf_query_a
 static const zf_query_array here[] = {{.name = "open", .values = open_bits, .bytes = sizeof open_bits},
                                       {.name = "by", .values = by, .bytes = sizeof by}};
 
-static void run_often(const char *device, bool decode_first) {
+static void run_often(const char *on, bool decode_first) {
     static const struct {
         unsigned groups;
         double scale;
         int64_t low;
     } runs[] = {{50, 0.5, -3}, {50, 2, 400}, {21, 1, 1000}, {60, 1, 0}, {50, 0.5, -3}};
-    zf_prepared_query *query = prepare("all_kinds", device, decode_first);
+    zf_prepared_query *query = prepare("all_kinds", on, decode_first);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         static wanted w;
         char where[64];
         zf_error error = {0};
-        snprintf(where, sizeof where, "%s, decode_first %d, run %zu", device, decode_first, i);
+        snprintf(where, sizeof where, "%s, decode_first %d, run %zu", on, decode_first, i);
         expect(&w, runs[i].groups, runs[i].scale, runs[i].low);
         demand(run(query, &w, here, &error), &error);
         check_groups(query, &w, where);
         check_rest(query, &w, where);
+        check_sets(query, &w, where);
+        if (strcmp(on, device_name) == 0) check_there(query, where);
     }
     zf_query_free(query);
 }
@@ -294,7 +341,8 @@ static void run_often(const char *device, bool decode_first) {
 static uint64_t upload(const void *from, uint64_t bytes) {
     zf_error error = {0};
     uint64_t address = allocate(bytes);
-    demand(emulated->ops->copy_in(emulated, NULL, address, from, bytes, &error), &error);
+    demand(device->ops->copy_in(device, NULL, address, from, bytes, &error), &error);
+    demand(device->ops->wait(device, NULL, &error), &error);
     return address;
 }
 
@@ -303,7 +351,7 @@ static void chain(void) {
     static wanted w;
     zf_error error = {0};
     zf_query_sizes code, id, hit, least;
-    zf_prepared_query *query = prepare("all_kinds", "emu", false), *second = prepare("chosen", "emu", false);
+    zf_prepared_query *query = prepare("all_kinds", device_name, false), *second = prepare("chosen", device_name, false);
     uint64_t there[] = {upload(open_bits, sizeof open_bits), upload(by, sizeof by)};
     const zf_query_array arrays[] = {{.name = "open", .address = there[0], .bytes = sizeof open_bits},
                                      {.name = "by", .address = there[1], .bytes = sizeof by}};
@@ -330,7 +378,7 @@ static void chain(void) {
     take_here(second, "rows_of");
     CHECK(memcmp(values, &rows, 8) == 0, "the rows of the second query");
     uint64_t all[] = {there[0], there[1], id_at, code_at, hit_at, least_at};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) emulated->ops->release(emulated, all[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) device->ops->release(device, all[i]);
     zf_query_free(second);
     zf_query_free(query);
 }
@@ -346,8 +394,8 @@ static void refused(zf_prepared_query *query, const zf_query_param *params, size
     CHECK(zf_query_result_size(query, 0, &sizes, &error) == ZF_ERR_USAGE, "%s: results of a run that failed", says);
 }
 
-static void refuse(const char *device) {
-    zf_prepared_query *query = prepare("all_kinds", device, false);
+static void refuse(const char *on) {
+    zf_prepared_query *query = prepare("all_kinds", on, false);
     const zf_query_param groups = {.name = "groups", .text = "10"};
     const zf_query_array other[] = {here[0], {.name = "by", .values = (uint8_t *)by + 1, .bytes = 4}, {.name = "by"}};
     const zf_query_array none[] = {here[0], {.name = "by", .bytes = 4}},
@@ -368,14 +416,14 @@ static void refuse(const char *device) {
     refused(query, &groups, 1, none, 2, "no memory");
     refused(query, &groups, 1, odd, 2, "no whole number");
     const zf_query_array far[] = {here[0], {.name = "by", .address = 4096, .bytes = 4}};
-    if (strcmp(device, "cpu") == 0) refused(query, &groups, 1, far, 2, "runs on a CPU");
+    if (strcmp(on, "cpu") == 0) refused(query, &groups, 1, far, 2, "runs on a CPU");
     zf_query_free(query);
 }
 
-static void refuse_buffers(const char *device) {
+static void refuse_buffers(const char *on) {
     static wanted w;
     zf_error error = {0};
-    zf_prepared_query *query = prepare("all_kinds", device, false);
+    zf_prepared_query *query = prepare("all_kinds", on, false);
     expect(&w, 50, 1, 0);
     demand(run(query, &w, here, &error), &error);
     zf_query_buffers small = {ZF_INIT(zf_query_buffers), .values = values, .values_bytes = 399};
@@ -385,10 +433,10 @@ static void refuse_buffers(const char *device) {
     zf_query_buffers none = {ZF_INIT(zf_query_buffers), .values_bytes = 400};
     CHECK(take(query, "total", &none, &error) == ZF_ERR_USAGE && error.number == ZF_ERROR_BUFFER, "%s", error.message);
     zf_query_buffers far = {ZF_INIT(zf_query_buffers), .address = 4096, .values_bytes = 400};
-    if (strcmp(device, "cpu") == 0)
+    if (strcmp(on, "cpu") == 0)
         CHECK(take(query, "total", &far, &error) == ZF_ERR_USAGE && strstr(error.message, "CPU") != NULL, "%s", error.message);
     zf_query_buffers good = {ZF_INIT(zf_query_buffers), .values = values, .values_bytes = sizeof values};
-    CHECK(zf_query_take(query, 11, &good, NULL, &error) == ZF_ERR_USAGE, "result 11");
+    CHECK(zf_query_take(query, 16, &good, NULL, &error) == ZF_ERR_USAGE, "result 16");
     CHECK(take(query, "least", &good, &error) == ZF_OK, "without the validity: %s", error.message);
     good.size = 8; // no version had so few
     CHECK(take(query, "total", &good, &error) == ZF_ERR_USAGE && error.number == ZF_ERROR_STRUCT_SIZE, "%s", error.message);
@@ -396,10 +444,10 @@ static void refuse_buffers(const char *device) {
 }
 
 // An index beyond an input: the row is the CPU's. The next run is good.
-static void fail(const char *device, bool inputs_there) {
+static void fail(const char *on, bool inputs_there) {
     static wanted w;
     zf_error error = {0};
-    zf_prepared_query *query = prepare("all_kinds", device, false);
+    zf_prepared_query *query = prepare("all_kinds", on, false);
     uint64_t address = inputs_there ? upload(by, 49 * sizeof *by) : 0;
     const zf_query_array arrays[] = {
         here[0], {.name = "by", .values = inputs_there ? NULL : by, .bytes = 49 * sizeof *by, .address = address}};
@@ -411,12 +459,12 @@ static void fail(const char *device, bool inputs_there) {
     for (unsigned i = 0; i < 2; i++) {
         zf_status status = run(query, &w, arrays, &error);
         CHECK(status == ZF_ERR_INPUT && strcmp(error.code, "ZF1301") == 0 && strncmp(error.place, says, strlen(says)) == 0,
-              "%s: %s %s (%s)", device, error.code, error.message, error.place);
+              "%s: %s %s (%s)", on, error.code, error.message, error.place);
         demand(run(query, &w, here, &error), &error);
-        check_groups(query, &w, device);
-        check_rest(query, &w, device);
+        check_groups(query, &w, on);
+        check_rest(query, &w, on);
     }
-    if (inputs_there) emulated->ops->release(emulated, address);
+    if (inputs_there) device->ops->release(device, address);
     zf_query_free(query);
 }
 
@@ -435,19 +483,20 @@ static void refuse_preparation(void) {
 }
 
 int main(void) {
+    if (getenv("ZF_TEST_DEVICE") != NULL) device_name = getenv("ZF_TEST_DEVICE");
     if (!scratch_begin("prepared-query")) return 1;
     make_rows();
     begin();
     describe();
     refuse_preparation();
-    static const char *const devices[] = {"cpu", "emu", "emu64"};
+    const char *const devices[] = {"cpu", device_name, "emu64"};
     for (unsigned d = 0; d < 3; d++) {
         run_often(devices[d], false);
         fail(devices[d], false);
     }
-    run_often("emu", true);
+    run_often(device_name, true);
     chain();
-    fail("emu", true);
+    fail(device_name, true);
     for (unsigned d = 0; d < 2; d++) {
         refuse(devices[d]);
         refuse_buffers(devices[d]);
