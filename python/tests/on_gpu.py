@@ -402,6 +402,39 @@ def test_devices(numbers):
         zf.open(numbers).read(["codes"], device=f"cuda:{last + 1}")
 
 
+QUERIES = """
+table stores { store: u16 = bitpack; region: u8 = bitpack; }
+table sales { store: u16 = bitpack; price: i64 = bitpack; }
+query of_stores(stores) { param wanted: u8; param keys: u32; result chosen: bool[keys] = set; result region_of: u8[keys] = set;
+    each { region_of[store] = region as u8; if region == wanted { chosen[store] = true; } } }
+query of_sales(sales) { input chosen: bool[]; input region_of: u8[]; result revenue: i64[8] = sum; result least: i64[8] = min;
+    each { if chosen[store] { revenue[region_of[store]] += price; least[region_of[store]] = min(least[region_of[store]], price); } } }
+"""
+
+
+def test_queries(tmp_path):
+    """Results of a query stay on the GPU, and are inputs of another one: what they give on the CPU."""
+    keys, chosen = 40, np.random.default_rng(2)
+    stores = {"store": np.arange(keys, dtype="u2"), "region": (np.arange(keys) % 7).astype("u1")}
+    sales = {"store": chosen.integers(0, keys, ROWS).astype("u2"), "price": chosen.integers(-500, 500, ROWS)}
+    for name, columns in (("stores", stores), ("sales", sales)):
+        fields = [pa.field(column, pa.array(values).type, nullable=False) for column, values in columns.items()]
+        table = pa.table([pa.array(values) for values in columns.values()], schema=pa.schema(fields))
+        zf.write_table(table, tmp_path / f"{name}.zfd", {column: "bitpack" for column in columns}, rows_per_block=4096)
+    files = {name: tmp_path / f"{name}.zfd" for name in ("stores", "sales")}
+    found = {"chosen": cupy.zeros(keys // 8, "u1"), "region_of": cupy.zeros(keys, "u1")}
+    with zf.prepare_query(QUERIES, files, name="of_stores", device="cuda:0") as first:
+        with zf.prepare_query(QUERIES, files, name="of_sales", device="cuda:0") as second:
+            for wanted in (3, 6, 3):
+                on_cpu = zf.query(QUERIES, files, {"wanted": wanted, "keys": keys}, name="of_stores")
+                assert first.run({"wanted": wanted, "keys": keys}, out=found) == {"chosen": (keys,), "region_of": (keys,)}
+                assert cupy.asnumpy(found["region_of"]).tolist() == on_cpu["region_of"].tolist()
+                assert np.unpackbits(cupy.asnumpy(found["chosen"]), bitorder="little").tolist() == on_cpu["chosen"].tolist()
+                got, there = zf.query(QUERIES, files, inputs=on_cpu, name="of_sales"), second.run(inputs=found)
+                assert got["revenue"].tolist() == there["revenue"].tolist() and got["least"].tolist() == there["least"].tolist()
+                assert int(got["revenue"][wanted]) == int(sales["price"][sales["store"] % 7 == wanted].sum())
+
+
 def test_readme(tmp_path, monkeypatch):
     """The README's eight lines."""
     import test_pages

@@ -50,6 +50,9 @@ class Memory:
     def __del__(self):
         Memory.alive -= 1
 
+    def bytes(self, count):
+        return ctypes.string_at(self.address, count)
+
     @property
     def __cuda_array_interface__(self):
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, self._read_only), "strides": self._step, "version": 3}
@@ -466,6 +469,34 @@ def test_streams(path):
     assert Stream.alive == alive + 1
     del g
     assert Stream.alive == alive
+
+
+QUERY = """
+table t { number: i64 = plain; }
+query ask(t) {
+    param groups: u32;
+    input weights: i16[];
+    result total: i64[groups, 2] = sum; result good: bool[groups] = all; result code: u8[groups] = set; result money: f64 = sum;
+    each { total[0, 1] += number * weights[0]; good[0] = good[0] && number > 0; code[0] = 1; money += number as f64; }
+}
+"""
+
+
+def test_queries(path):
+    """Inputs and results in a GPU's memory, where kernels leave results as they begin."""
+    total, money, weights = Array("<i8", (9, 2)), Array("<f8", (1,)), Array("<i2", (40,), read_only=True)
+    with zf.prepare_query(QUERY, zf.open(path), device="cuda") as query:
+        assert query.device == "cuda:0"
+        got = query.run({"groups": 8}, {"weights": weights}, stream=5, out={"total": total, "money": money})
+        assert got["total"] == (8, 2) and got["money"] == () and got["good"].tolist() == [True] * 8 and got["code"].tolist() == [0] * 8
+        assert total._memory.bytes(8 * 18) == bytes(8 * 16) + b"\xa5" * 16 and money._memory.bytes(8) == bytes(8)
+        for wrong, says in ((Array("<i8", (15,)), "has 120 bytes, and needs 128"), (Array("<u8", (16,)), "is i64"), (Array("<i8", (16,), read_only=True), "read-only"),
+                            (Array("<i8", (16,), strides=(16,)), "contiguous"), (Array("<i8", (16,), away=4), "not aligned")):
+            with pytest.raises(zf.UsageError, match=says):
+                query.run({"groups": 8}, {"weights": weights}, out={"total": wrong})
+        for wrong, says in ((Array("<i4", (40,)), "is i16"), (Array("<i2", (40,), strides=(4,)), "contiguous")):
+            with pytest.raises(zf.UsageError, match=f"input 'weights' .*{says}"):
+                query.run({"groups": 8}, {"weights": wrong})
 
 
 def test_devices(path):
