@@ -75,8 +75,9 @@ typedef struct zf_query_launch {
     uint64_t counts, prefix;     ///< select: offsets, from `out`, of a u64 for each tile: its rows, and those before
 } zf_query_launch;
 
-/// Offsets are from `base`, in bytes, modulo 2^64.
 #define ZF_QUERY_INPUT_MOST (UINT64_C(1) << 31) ///< elements of an input
+
+/// Offsets are from `base`, in bytes, modulo 2^64.
 typedef struct zf_query_device_input {
     uint64_t values, length;
 } zf_query_device_input;
@@ -101,12 +102,14 @@ typedef struct zf_query_shape {
     /// A sum of integers whose elements each thread block adds in shared memory first: many rows may give to few elements.
     bool shared;
 } zf_query_shape;
-/// Bytes of shared memory of a thread block: rows that wait take ZF_QUERY_SHARED_QUEUES, an element of a sum 8, and inputs that
-/// are copied there before the first row their length, each with up to 16 more.
+
+/// Bytes of shared memory of a thread block: single numbers of its warps take ZF_QUERY_SHARED_SINGLE, one result after another,
+/// rows that wait ZF_QUERY_SHARED_QUEUES, an element of a sum 8, and inputs that are copied there before the first row their
+/// length, each with up to 16 more.
 enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 14 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
-    ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed, if it is not the next one
+    ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed; UINT64_MAX: none
     ZF_QUERY_FAILED_SET, ///< 0: a second value for an element of `set`
     ZF_QUERY_FAILURES
 };

@@ -142,7 +142,6 @@ void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef
 void zf_query_queue_end(zf_query_build *b, const zf_query_queue *queue);
 
 // ---- Results (query_results.c) ----
-bool zf_query_sums_floats(const zf_query *query);
 void zf_query_held_begin(zf_query_build *b);
 /// All threads of the block come to it before the first row. Returns whether there must be a barrier behind it.
 bool zf_query_held_ready(zf_query_build *b, uint32_t *offset);

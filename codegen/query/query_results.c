@@ -7,6 +7,7 @@
 #include "frontend/check/walk.h"
 
 enum { WORD = sizeof(uint64_t) };
+_Static_assert(ZF_QUERY_SHARED_SINGLE == WORD * ZF_QUERY_WARPS, "a number of each warp");
 
 static bool is_float_sum(const zf_query_result *result) { return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64; }
 
@@ -16,12 +17,6 @@ static bool is_extreme(const zf_query_result *result) { return result->kind == Z
 static bool is_single(const zf_query_result *result) {
     bool one = result->dimensions == 0 && result->kind != ZF_Q_MASK && result->kind != ZF_Q_SELECT;
     return one && !is_float_sum(result);
-}
-
-bool zf_query_sums_floats(const zf_query *query) {
-    for (uint32_t k = 0; k < query->result_count; k++)
-        if (is_float_sum(&query->results[k])) return true;
-    return false;
 }
 
 // ---- Numbers that are joined ----------------------------------------------------------------------------------
@@ -136,12 +131,11 @@ static LLVMValueRef join_warp(zf_query_build *b, const zf_query_result *result, 
 }
 
 // Each warp leaves its number in shared memory; one thread of the block changes the result.
-static void end_single(zf_query_build *b, uint32_t k, uint32_t offset) {
+static void end_single(zf_query_build *b, uint32_t k, LLVMValueRef v_shared) {
     zf_cg *cg = b->cg;
     const zf_query_result *result = &b->query->results[k];
     zf_query_held_build *h = &b->held[k];
     LLVMValueRef v = join_warp(b, result, zf_cg_get(cg, h->v_slot));
-    LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, WORD * ZF_QUERY_WARPS);
     if (h->v_given != NULL) {
         LLVMValueRef v_given = zf_simt_any(&b->lower, zf_cg_get(cg, h->v_given));
         LLVMBasicBlockRef bb_end = begin_if(cg, zf_cg_and(cg, v_given, is_first_lane(b)), "given");
@@ -213,7 +207,7 @@ static void end_shared(zf_query_build *b, uint32_t k) {
 
 bool zf_query_held_ready(zf_query_build *b, uint32_t *offset) {
     bool shared = false;
-    for (uint32_t k = 0; k < b->query->result_count; k++) *offset += is_single(&b->query->results[k]) ? WORD * ZF_QUERY_WARPS : 0;
+    *offset += ZF_QUERY_SHARED_SINGLE;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         zf_query_held_build *h = &b->held[k];
         if (!b->shapes[k].shared) continue;
@@ -268,11 +262,13 @@ void zf_query_held_tile_end(zf_query_build *b) {
 }
 
 void zf_query_held_end(zf_query_build *b) {
-    uint32_t offset = 0;
+    LLVMValueRef v_numbers = b->cg->target->simt->shared(b->cg, 0, ZF_QUERY_SHARED_SINGLE);
+    bool used = false;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         if (!is_single(&b->query->results[k])) continue;
-        end_single(b, k, offset);
-        offset += WORD * ZF_QUERY_WARPS;
+        if (used) zf_simt_barrier(&b->lower, "numbers of the result before are read");
+        end_single(b, k, v_numbers);
+        used = true;
     }
     bool shared = false;
     for (uint32_t k = 0; k < b->query->result_count; k++) shared = shared || b->held[k].v_low != NULL;
@@ -287,9 +283,9 @@ uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
         const zf_query_result *result = &request->query->results[k];
         uint64_t count = request->shapes[k].shared;
         for (uint32_t d = 0; d < result->dimensions; d++) count *= request->shapes[k].lengths[d];
-        words += is_single(result) ? ZF_QUERY_WARPS : count + 1; // aligned to 16
+        words += count + count % 2; // aligned to 16
     }
-    uint64_t bytes = words * WORD;
+    uint64_t bytes = ZF_QUERY_SHARED_SINGLE + words * WORD;
     for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
     return (uint32_t)bytes + ZF_QUERY_QUEUES * ZF_QUERY_QUEUE_BYTES;
 }

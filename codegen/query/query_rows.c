@@ -109,12 +109,12 @@ static LLVMValueRef both(zf_cg *cg, LLVMValueRef v_mask, LLVMValueRef v) {
 
 // Goes on where a row has its condition, and to bb_none else.
 static void branch_if_any(zf_query_build *b, LLVMValueRef *v_masks, LLVMBasicBlockRef bb_none) {
-    LLVMValueRef v_any = NULL;
+    LLVMValueRef v_any = zf_cg_i1(b->cg, false);
     for (unsigned k = 0; k < b->count; k++)
-        v_any = v_any == NULL || v_masks[k] == NULL ? v_masks[k] : zf_cg_or(b->cg, v_any, v_masks[k]);
+        v_any = zf_cg_or(b->cg, v_any, v_masks[k] != NULL ? v_masks[k] : zf_cg_i1(b->cg, true));
     zf_query_scope_begin(b);
     LLVMBasicBlockRef bb_some = zf_cg_block(b->cg, "some_rows");
-    zf_cg_cond_br(b->cg, v_any != NULL ? v_any : zf_cg_i1(b->cg, true), bb_some, bb_none);
+    zf_cg_cond_br(b->cg, v_any, bb_some, bb_none);
     zf_cg_enter(b->cg, bb_some);
 }
 

@@ -37,7 +37,8 @@ struct zf_query_device {
     zf_query_segment *segments;
     uint32_t *codes; ///< by segment: among `built`
     size_t segment_count;
-    built built[VECTORS + 1];
+    built *built;
+    size_t built_room;
     size_t built_count; ///< 0: no code is made yet for the shapes and inputs of the run
     uint64_t frame_words;
     uint64_t *frames;
@@ -112,6 +113,11 @@ static uint64_t tiles_of(const device_query *d, const zf_query_segment *segment)
     return (segment->end + d->tile - 1) / d->tile - first_tile_of(d, segment);
 }
 
+static zf_status refuse_launches(zf_error *error) {
+    zf_status status = zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
+    return zf_fail_hint(error, status, "decode its columns first (`--decode-first`)");
+}
+
 static zf_status cut_launches(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     d->segments = calloc(LAUNCHES, sizeof *d->segments);
@@ -119,8 +125,7 @@ static zf_status cut_launches(device_query *d, zf_error *error) {
     if (d->segments == NULL || d->codes == NULL) return no_memory(error);
     for (uint64_t row = d->first; row < d->end;) {
         uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, d->end);
-        if (d->segment_count == LAUNCHES || end <= row)
-            return zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
+        if (d->segment_count == LAUNCHES || end <= row) return refuse_launches(error);
         d->segments[d->segment_count++] = (zf_query_segment){row, end};
         d->tiles += tiles_of(d, &d->segments[d->segment_count - 1]);
         row = end;
@@ -170,7 +175,7 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
 static void choose_shapes(device_query *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
     uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES;
-    for (size_t k = 0; k < answers->count && left > ZF_QUERY_SHARED_SINGLE; k++) left -= ZF_QUERY_SHARED_SINGLE;
+    left -= ZF_QUERY_SHARED_SINGLE;
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
@@ -252,8 +257,23 @@ static uint32_t groups_of(const device_query *d, const built *code) {
     return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
 }
 
+static bool grow_built(device_query *d) {
+    if (d->built_count < d->built_room) return true;
+    size_t room = d->built_room + VECTORS;
+    built *grown = realloc(d->built, room * sizeof *grown);
+    if (grown == NULL) return false;
+    memset(grown + d->built_room, 0, VECTORS * sizeof *grown);
+    d->built = grown;
+    d->built_room = room;
+    return true;
+}
+
 static zf_status build_code(device_query *d, zf_query_source *sources, zf_error *error) {
     zf_query_running *r = d->running;
+    if (!grow_built(d)) {
+        free(sources);
+        return no_memory(error);
+    }
     built *code = &d->built[d->built_count++];
     code->sources = sources;
     zf_query_kernels_request request = {.query = r->query,
@@ -270,7 +290,8 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
     return ZF_OK;
 }
 
-// The code for the sources of a launch; `sources` is kept, or freed.
+// The code for the sources of a launch; `sources` is kept, or freed. General forms differ where plans do, as with alternatives of
+// a codec.
 static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
     uint32_t count = d->running->query->column_count;
     for (unsigned general = 0; general < 2; general++) {
@@ -418,6 +439,7 @@ static zf_status begin_results(device_query *d, zf_error *error) {
     for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
+    ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
     ZF_TRY(make_room(d, &d->results, next, error));
     return clear_results(d, error);
 }
@@ -578,6 +600,7 @@ static void release(device_query *d, const zf_query_memory *memory) {
 void zf_query_device_close(zf_query_device *d) {
     if (d == NULL) return;
     drop_code(d);
+    free(d->built);
     zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
     for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
     release(d, &d->read);

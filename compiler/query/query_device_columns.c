@@ -11,8 +11,8 @@ enum { ALIGNMENT = 256, BEHIND = 256 };
 
 zf_status zf_query_place(uint64_t *next, uint64_t bytes, uint64_t *at, zf_error *error) {
     uint64_t end;
-    *at = *next;
-    if (!__builtin_add_overflow(*next, bytes, &end) && end < UINT64_MAX / 2) {
+    *at = (*next + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; // no place is near the end of all numbers
+    if (!__builtin_add_overflow(*at, bytes, &end) && end < UINT64_MAX / 2) {
         *next = (end + BEHIND + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         return ZF_OK;
     }
@@ -92,22 +92,11 @@ zf_status zf_query_column_place(zf_query_device_state *state, uint64_t *next, zf
 
 // ---- Uploads --------------------------------------------------------------------------------------------------
 
-// The kernels before the last one of each unit: what it reads.
-static zf_status start_kernels(zf_query_device_state *state, void *stream, zf_error *error) {
-    uint32_t most = 0;
-    for (uint32_t u = 0; u < zf_units_count(state->units); u++) {
-        zf_unit_view view = zf_units_view(state->units, u);
-        if (view.plan->kernel_count > most) most = view.plan->kernel_count;
-    }
-    for (uint32_t k = 0; k + 1 < most; k++) ZF_TRY(zf_units_launch_kernel(state->units, k, stream, &state->memory, error));
-    return ZF_OK;
-}
-
 static zf_status start_fused(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, zf_error *error) {
     uint64_t bytes = zf_units_words(state->units) * (uint64_t)sizeof(uint64_t);
     ZF_TRY(accelerator->ops->fill(accelerator, stream, state->memory.workspace, 0xff, bytes, error));
     ZF_TRY(zf_units_upload(state->units, stream, &state->memory, error));
-    return start_kernels(state, stream, error);
+    return zf_units_launch_work(state->units, stream, &state->memory, error);
 }
 
 zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, uint64_t base,
@@ -129,13 +118,12 @@ zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *ac
 }
 
 zf_status zf_query_column_again(zf_query_device_state *state, void *stream, zf_error *error) {
-    if (state->fused) return start_kernels(state, stream, error);
+    if (state->fused) return zf_units_launch_work(state->units, stream, &state->memory, error);
     ZF_TRY(zf_units_start(state->units, stream, &state->memory, error));
     return zf_units_launch(state->units, stream, &state->memory, error);
 }
 
 zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *error) {
-    zf_units_ended(state->units);
     return zf_units_status(state->units, state->words, error);
 }
 

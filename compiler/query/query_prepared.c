@@ -203,8 +203,10 @@ static zf_status run_from(zf_prepared_query *p, uint64_t row, zf_error *error) {
     uint64_t first = r->first, batch = row / r->batch * r->batch;
     if (batch > first) r->first = batch;
     drop_results(p);
+    r->all_rows = true; // the device has run rows that zones may leave out
     zf_status status = hold(p, error);
     if (status == ZF_OK) status = zf_query_run_cpu(r, error);
+    r->all_rows = false;
     r->first = first;
     return status;
 }

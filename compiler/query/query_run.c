@@ -175,7 +175,8 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
 
 zf_status zf_query_begin_zones(running *r, zf_error *error) {
     zf_query_zones_free(&r->zones);
-    return zf_query_zones_make(r->query, r->container, r->params, r->streams, r->request->no_skip, &r->zones, error);
+    bool no_skip = r->request->no_skip || r->all_rows;
+    return zf_query_zones_make(r->query, r->container, r->params, r->streams, no_skip, &r->zones, error);
 }
 
 void zf_query_count_skipped(const running *r) {

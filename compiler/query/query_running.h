@@ -28,6 +28,7 @@ typedef struct zf_query_running {
     zf_jit_code *code;    ///< which has the function
     zf_query_holding holding;
     zf_query_zones zones;
+    bool all_rows;       ///< no row is left out by zones, as where a CPU looks for what a device reported
     uint64_t first, end; ///< rows of the table
     uint64_t batch;      ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;

@@ -154,6 +154,9 @@ ZF_PRIVATE_API zf_decode_stats zf_units_stats(const zf_units *units);
 ZF_PRIVATE_API zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+/// Enqueues the kernels of all units that make work buffers, and not those that make the column: kernels of others do. No code
+/// may have a kernel that stores the column in place of a work buffer.
+ZF_PRIVATE_API zf_status zf_units_launch_work(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 /// Enqueues kernel `kernel` of each unit that has it, for measurements. Kernels before it must have run.
 ZF_PRIVATE_API zf_status zf_units_launch_kernel(zf_units *units, uint32_t kernel, void *stream, const zf_units_memory *memory,
                                                 zf_error *error);

@@ -119,15 +119,16 @@ void zf_units_restart(zf_units *units) {
 
 // ---- Launches -------------------------------------------------------------------------------------------------
 
-static const uint32_t ALL_KERNELS = UINT32_MAX; // an enumerator would be an int
+static const uint32_t ALL_KERNELS = UINT32_MAX, WORK_KERNELS = UINT32_MAX - 1; // enumerators would be ints
 
-/// Launches kernel `only` of a unit, or all.
+/// Launches kernel `only` of a unit, all, or all but the one that makes the column.
 static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only, void *stream, const zf_units_memory *memory,
                              zf_error *error) {
     const zf_abi_plan *plan = unit->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        if (only != ALL_KERNELS && k != only) continue;
+        if (only < WORK_KERNELS && k != only) continue;
         int32_t sink = plan->kernels[k].sink;
+        if (only == WORK_KERNELS && sink < 0) continue;
         bool column = sink < 0 || plan->works[sink].characters || unit->code->simt[k].to_column;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
                              .blocks = zf_units_head(memory) + unit->at_tables,
@@ -165,7 +166,7 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
         ZF_TRY(status);
         units->stats.launches++;
     }
-    bool last = only == ALL_KERNELS || only + 1 == plan->kernel_count;
+    bool last = only == ALL_KERNELS || (only < WORK_KERNELS && only + 1 == plan->kernel_count);
     return last ? zf_aside_move(units, unit, stream, memory, error) : ZF_OK;
 }
 
@@ -193,6 +194,10 @@ static zf_status run_units(zf_units *units, bool upload, uint32_t only, void *st
 
 zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     return run_units(units, false, ALL_KERNELS, stream, memory, error);
+}
+
+zf_status zf_units_launch_work(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    return run_units(units, false, WORK_KERNELS, stream, memory, error);
 }
 
 zf_status zf_units_launch_kernel(zf_units *units, uint32_t kernel, void *stream, const zf_units_memory *memory, zf_error *error) {
