@@ -24,24 +24,46 @@ static bool chance(unsigned of) { return below(of) == 0; }
 
 // ---- Programs -------------------------------------------------------------------------------------------------
 
+enum { CODECS = 5, STYLE_ROWS = 1500 };
+
 static const struct {
-    const char *name, *declared, *codecs[4]; // the first is the plainest
+    const char *name, *declared, *codecs[CODECS]; // the first is the plainest, the last has alternatives
 } columns[DIFF_QUERY_COLUMNS] = {
-    {"a", "i32", {"plain", "bitpack", "delta(bitpack)", "dictionary(bitpack)"}},
-    {"b", "u8", {"plain", "bitpack", "rle(bitpack, bitpack)", "dictionary"}},
-    {"c", "i64?", {"nullable", "nullable(values: bitpack)", "nullable(values: dictionary(bitpack))", "nullable(validity: rle)"}},
-    {"d", "f64", {"plain", "byte_stream_split", "dictionary", "rle"}},
-    {"e", "f64?", {"nullable", "nullable(values: dictionary)", "nullable(values: rle)", "nullable"}},
-    {"f", "bool", {"plain", "rle", "plain", "rle(plain, bitpack)"}},
-    {"g", "bool?", {"nullable", "nullable(values: rle)", "nullable", "nullable"}},
-    {"s", "string", {"strings", "dictionary(bitpack, strings)", "strings(bitpack)", "dictionary(codes: rle, entries: strings)"}},
+    {"a",
+     "i32",
+     {"plain", "bitpack", "delta(bitpack)", "dictionary(bitpack)",
+      "bitpack | dictionary(bitpack, delta(bitpack)) | rle(bitpack, bitpack)"}},
+    {"b",
+     "u8",
+     {"plain", "bitpack", "rle(bitpack, bitpack)", "dictionary", "rle(bitpack, bitpack) | dictionary(bitpack, bitpack) | plain"}},
+    {"c",
+     "i64?",
+     {"nullable", "nullable(values: bitpack)", "nullable(values: dictionary(bitpack))", "nullable(validity: rle)",
+      "nullable(values: bitpack | dictionary(bitpack, delta(bitpack)))"}},
+    {"d", "f64", {"plain", "byte_stream_split", "dictionary", "rle", "rle(plain, bitpack) | dictionary(bitpack, plain) | plain"}},
+    {"e",
+     "f64?",
+     {"nullable", "nullable(values: dictionary)", "nullable(values: rle)", "nullable", "nullable(values: rle | plain)"}},
+    {"f", "bool", {"plain", "rle", "plain", "rle(plain, bitpack)", "rle | plain"}},
+    {"g", "bool?", {"nullable", "nullable(values: rle)", "nullable", "nullable", "nullable(values: rle | plain)"}},
+    {"s",
+     "string",
+     {"strings", "dictionary(bitpack, strings)", "strings(bitpack)", "dictionary(codes: rle, entries: strings)",
+      "dictionary(rle | bitpack, strings) | plain(strings)"}},
     {"u",
      "string?",
      {"nullable(values: strings)", "nullable(values: dictionary(bitpack, strings))", "nullable(values: strings)",
-      "nullable(values: strings(bitpack))"}},
-    {"w", "u64", {"plain", "bitpack", "pfor", "split"}},
-    {"x", "i16?", {"nullable", "nullable(values: bitpack)", "nullable(values: rle)", "nullable"}},
-    {"h", "f32", {"plain", "dictionary(bitpack)", "byte_stream_split", "plain"}}};
+      "nullable(values: strings(bitpack))", "nullable(values: dictionary(bitpack, strings) | strings)"}},
+    {"w",
+     "u64",
+     {"plain", "bitpack", "pfor", "split", "bitpack | rle(bitpack, bitpack) | dictionary(bitpack, delta(bitpack)) | plain"}},
+    {"x",
+     "i16?",
+     {"nullable", "nullable(values: bitpack)", "nullable(values: rle)", "nullable",
+      "nullable(values: rle(bitpack, bitpack) | bitpack)"}},
+    {"h",
+     "f32",
+     {"plain", "dictionary(bitpack)", "byte_stream_split", "plain", "rle(plain, bitpack) | dictionary(bitpack, plain) | plain"}}};
 
 typedef struct writer {
     zf_text text;
@@ -343,7 +365,7 @@ char *diff_query_program(bool codecs, bool ordered, bool of_pairs) {
     put(&w, "table t {\n");
     for (unsigned c = 0; c < DIFF_QUERY_COLUMNS; c++)
         zf_text_printf(&w.text, "    %s: %s = %s;\n", columns[c].name, columns[c].declared,
-                       columns[c].codecs[codecs ? below(4) : 0]);
+                       columns[c].codecs[codecs ? below(CODECS) : 0]);
     zf_text_printf(&w.text, "}\nquery random(%s) {\n", of_pairs ? "pairs" : "t");
     put(&w, " param p: i64 = 3;\n param q: u8 = 200;\n param n2: u32 = 2;\n input bytes: u8[];\n input "
             "bits: bool[];\n");
@@ -389,9 +411,26 @@ static uint64_t number(zf_kind kind) {
     return zf_kind_bits(kind) == 64 ? value : value & ((UINT64_C(1) << zf_kind_bits(kind)) - 1);
 }
 
+// Rows that follow each other are alike, so that blocks keep different alternatives: any numbers, runs, or few numbers.
+typedef struct style {
+    unsigned kind;
+    uint64_t few[3], last;
+} style;
+
+static uint64_t styled(style *s, zf_kind kind, uint64_t k) {
+    if (k % STYLE_ROWS == 0) {
+        s->kind = below(3);
+        for (unsigned f = 0; f < 3; f++) s->few[f] = number(kind);
+    }
+    if (s->kind == 2) return s->few[below(3)];
+    if (s->kind == 1 && k % STYLE_ROWS > 0 && below(40) > 0) return s->last;
+    return s->last = number(kind);
+}
+
 void diff_query_make(diff_query_stream *stream, zf_type type, uint64_t count) {
     memset(stream, 0, sizeof *stream);
     uint64_t bytes = 0;
+    style s = {0};
     size_t size = zf_kind_size(type.kind);
     for (uint64_t k = 0; k < count; k++) {
         bool null = type.nullable && chance(4);
@@ -402,7 +441,7 @@ void diff_query_make(diff_query_stream *stream, zf_type type, uint64_t count) {
             stream->offsets[k + 1] = (int64_t)(bytes += length);
             continue;
         }
-        uint64_t value = null ? 0 : number(type.kind);
+        uint64_t value = null ? 0 : styled(&s, type.kind, k);
         stream->bits[k / 8] |= (uint8_t)((value & 1) << k % 8);
         stream->bytes[k] = (uint8_t)(value & 1);
         memcpy((uint8_t *)stream->values + k * size, &value, size);
