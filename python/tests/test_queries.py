@@ -250,6 +250,49 @@ def test_a_check_fails(files, rows, device):
             check(query.run({"groups": KEYS}, INPUTS), rows)
 
 
+PAIRS = """
+query distances(pairs) {
+    param n: u32;
+    input v: i32[];
+    result of: i64[n, n] = sum;
+    each a in 0..n, b in a + 1..n { of[a, b] += v[b] - v[a]; }
+}
+"""
+
+
+def test_pairs(files):
+    """They lie in inputs, and need no file."""
+    v = np.array([3, 7, -5, 11], "i4")
+    wanted = [[int(v[b] - v[a]) if b > a else 0 for b in range(4)] for a in range(4)]
+    assert zf.query(PAIRS, params={"n": 4}, inputs={"v": v})["of"].tolist() == wanted
+    with zf.prepare_query(PAIRS) as query:
+        assert query.table is None and "pairs" in repr(query)
+        for n in (4, 2):
+            assert query.run({"n": n}, {"v": v})["of"].tolist() == [row[:n] for row in wanted[:n]]
+        with pytest.raises(zf.InputError, match="V01") as error:
+            query.run({"n": 5}, {"v": v})
+        assert "pair" in error.value.place
+    for call, says in ((lambda: zf.query(PAIRS, files["sales"], {"n": 4}, {"v": v}), "reads no file"), (lambda: zf.prepare_query(PAIRS, rows=slice(0, 1)), "no rows"),
+                       (lambda: zf.prepare_query(PAIRS, device="emu"), "runs on a CPU only")):
+        with pytest.raises(zf.UsageError, match=says):
+            call()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_zones(rows, tmp_path, device):
+    """Rows that zones exclude change nothing, whichever params exclude them."""
+    text = "table t { day: i32 = plain; v: i64 = plain; } query q(t) { param from: i32; result n: i64 = sum; result most: i64 = max; " \
+           "result good: bool = mask; each { good = day >= from; if day >= from { n += v; most = max(most, v); } } }"
+    day, v = np.repeat(np.arange(4, dtype="i4"), 65_536), np.arange(4 * 65_536) % 1000
+    table = pa.table([pa.array(day), pa.array(v)], schema=pa.schema([pa.field("day", pa.int32(), nullable=False), pa.field("v", pa.int64(), nullable=False)]))
+    zf.write_table(table, tmp_path / "t.zfd", {"day": "plain", "v": "plain"}, zones=True)
+    with zf.prepare_query(text, tmp_path / "t.zfd", device=device) as query:
+        for begin in (3, 9, 2, 9):
+            got = query.run({"from": begin})
+            assert got["n"] == v[day >= begin].sum() and np.array_equal(got["good"], day >= begin)
+            assert got["most"].tolist() == (None if begin > 3 else 999)
+
+
 def test_threads(files, rows):
     with zf.prepare_query(TEXT, files, name="all_kinds") as query:
         wrong = []

@@ -318,11 +318,11 @@ class Program:
     def columns(self) -> dict[str, tuple[str, str]]: ...
 
 class Query:
-    def __init__(self, query: object, owner: object, device: str, table: str) -> None: ...
+    def __init__(self, query: object, owner: object, device: str, table: str | None) -> None: ...
     @property
     def device(self) -> str: ...
     @property
-    def table(self) -> str: ...
+    def table(self) -> str | None: ...
     @property
     def params(self) -> dict[str, tuple[str, bool]]: ...
     @property
@@ -346,7 +346,7 @@ def open(
 ) -> File: ...
 def prepare_query(
     program: Program | str | os.PathLike[str],
-    tables: _Table | Mapping[str, _Table],
+    tables: _Table | Mapping[str, _Table] | None = None,
     *,
     device: object = "cpu",
     name: str | None = None,
@@ -355,7 +355,7 @@ def prepare_query(
 ) -> Query: ...
 def query(
     program: Program | str | os.PathLike[str],
-    tables: _Table | Mapping[str, _Table],
+    tables: _Table | Mapping[str, _Table] | None = None,
     params: Mapping[str, _Number] | None = None,
     inputs: Mapping[str, Any] | None = None,
     *,

@@ -61,7 +61,7 @@ class Query:
 
     @property
     def table(self):
-        """The name of its table."""
+        """The name of its table; None: it is of pairs."""
         return self._table
 
     @property
@@ -168,7 +168,7 @@ class Query:
         self.close()
 
     def __repr__(self):
-        return f"<zipflow.Query over {self._table} on {self._device}: {', '.join(self.results)}>"
+        return f"<zipflow.Query over {self._table or 'pairs'} on {self._device}: {', '.join(self.results)}>"
 
 
 def _address(array):
@@ -238,11 +238,11 @@ def _on_gpu(thing, name, kind, what, writes):
     return memory.address, memory.nbytes
 
 
-def prepare_query(program, tables, *, device="cpu", name=None, rows=None, threads=0):
+def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, threads=0):
     """Prepares a query for a file and a device: a `Query`, which runs often with other params and inputs.
 
     program: a Program, the path of a `.zf` file, or text of the language (docs/queries.md). tables: a File or what `open` takes; or {name
-    of a table: file}, of which the query's table is taken. device: "cpu", a GPU such as "cuda:0", or "emu", an emulated GPU for tests.
+    of a table: file}, of which the query's table is taken; None for a query of pairs. device: "cpu", a GPU such as "cuda:0", or "emu", an emulated GPU for tests.
     name: of the query, if the program has several. rows: a slice of the file's rows. threads: that decode on a CPU, 0 for one per core.
 
     Raises InputError for a program that is wrong, UsageError for a query or a table that does not exist, ColumnError for columns that the
@@ -257,6 +257,11 @@ def prepare_query(program, tables, *, device="cpu", name=None, rows=None, thread
     table = _compile.query_table(loaded, asked)
     if table is None:
         raise refuse(UsageError, "name a query: the program has none, or several" if name is None else f"the program has no query {name!r}")
+    name_of_device = utf8(device, "the name of a device")
+    if table == "":  # of pairs, which lie in inputs
+        if tables is not None or rows is not None:
+            raise refuse(UsageError, "the query is of pairs, which reads no file and no rows")
+        return Query(_compile.query(loaded, asked, None, name_of_device, 0, 0, threads), program._owner, device, None)
     if isinstance(tables, dict):
         if table not in tables:
             raise refuse(UsageError, f"the query is over the table {table!r}, which is not given", hint=f"given are {', '.join(map(str, tables)) or 'none'}")
@@ -267,7 +272,7 @@ def prepare_query(program, tables, *, device="cpu", name=None, rows=None, thread
         if file._kind == 2:
             raise refuse(UsageError, "a query reads no file that was opened through a file object", hint="open it by its path, or its bytes")
         begin, count = file._rows(rows)
-        query = _compile.query(loaded, asked, container.hold(), utf8(device, "the name of a device"), begin, count, threads)
+        query = _compile.query(loaded, asked, container.hold(), name_of_device, begin, count, threads)
         return Query(query, owner, device, table)
     finally:
         _home.drain()
@@ -275,7 +280,7 @@ def prepare_query(program, tables, *, device="cpu", name=None, rows=None, thread
             file.close()  # which the query keeps open
 
 
-def query(program, tables, params=None, inputs=None, *, device="cpu", name=None, rows=None, threads=0):
+def query(program, tables=None, params=None, inputs=None, *, device="cpu", name=None, rows=None, threads=0):
     """Runs a query once: {name: array of NumPy} of its results. Arguments are those of `prepare_query` and `Query.run`."""
     with prepare_query(program, tables, device=device, name=name, rows=rows, threads=threads) as prepared:
         return prepared.run(params, inputs)

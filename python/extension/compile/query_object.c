@@ -30,8 +30,9 @@ PyObject *zf_py_query_new(const zf_py_compile *types, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "O!zOyKKI", types->program, &program, &name, &hold, &options.device, &begin, &count,
                           &options.threads))
         return NULL;
-    zf_container *container = PyCapsule_GetPointer(hold, ZF_PY_CONTAINER_CAPSULE);
-    if (container == NULL) return NULL;
+    zf_container *container = hold != Py_None ? PyCapsule_GetPointer(hold, ZF_PY_CONTAINER_CAPSULE) : NULL;
+    if (container == NULL && hold != Py_None) return NULL;
+    options.some_rows = container != NULL;
     options.row_begin = begin;
     options.row_count = count;
     allocfunc allocate = __extension__(allocfunc) PyType_GetSlot(types->query, Py_tp_alloc);
