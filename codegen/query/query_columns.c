@@ -181,8 +181,8 @@ static void make_lanes(zf_query_build *b, zf_query_column_build *column) {
     zf_simt_lanes_end(&column->lower, &lanes);
 }
 
-// All rows that are being built exist, so their elements do. One that cannot be decoded fails also where no row asks for it, as
-// on a CPU, which decodes whole batches.
+// All rows that are being built exist, so their elements do. One that cannot be decoded fails also where its own row does not ask
+// for it, but another that is built with it does.
 static void pull(zf_query_build *b, uint32_t c) {
     zf_query_column_build *column = &b->columns[c];
     if (column->depth != 0) return;
