@@ -10,6 +10,11 @@
 /// sums, at most.
 enum { ZF_QUERY_LANES = 32, ZF_QUERY_TILE = 1024, ZF_QUERY_FLOAT_SUMS = 64 };
 
+/// Whether a result is a sum of floats, which lanes make in the order that docs/queries.md says.
+static inline bool zf_query_sums_floats(const zf_query_result *result) {
+    return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64;
+}
+
 /// A stream of a query in memory: numbers side by side, bools as bits, strings as bytes and where they begin and end.
 typedef struct zf_query_stream {
     const void *values;

@@ -150,7 +150,7 @@ struct zf_cg_env {
     bool (*hoisted)(zf_cg *cg, zf_cg_env *env, unsigned violation, zf_span span, const zf_expr *at);
 
     /// An element, and the check of its index, that the environment makes in its own way; else false. May be NULL.
-    bool (*look_up)(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
+    bool (*look_up)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_value *out);
     /// Value of a matched reduction (SCAN, SEGMENTED, PREFIX). The environment may lower it as a plain loop by returning false.
     bool (*reduce)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Builds the end of each turn of a loop, also of those that `continue` ends; may be NULL.
@@ -225,6 +225,8 @@ LLVMValueRef zf_cg_narrow(zf_cg *cg, LLVMValueRef v, LLVMValueRef *v_fits);
 /// The halves of an i64, as i32; the low one of any integer.
 LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v);
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v);
+/// Bit `v_index` (i64) of bits in memory, as an i1.
+LLVMValueRef zf_cg_bit_at(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index);
 /// The i64 of two i32.
 LLVMValueRef zf_cg_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high);
 /// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.

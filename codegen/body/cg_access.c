@@ -229,7 +229,7 @@ static zf_cg_value text_byte(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_ind
 
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value found;
-    if (frame->env->look_up != NULL && frame->env->look_up(cg, frame->env, expr, &found))
+    if (frame->env->look_up != NULL && frame->env->look_up(cg, frame, expr, &found))
         return check_range(cg, frame->env, expr->a->port, found, expr);
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;

@@ -98,7 +98,7 @@ void zf_strip_end(zf_kernel_build *lower, zf_strip *strip); ///< closes the stag
 void zf_strip_ahead(zf_cg *cg, zf_strip *strip);
 /// The element of an access whose index is another than the strip's, made for all of the strip ahead; false: not of this kind
 /// (host_lookup.c).
-bool zf_lower_look_up(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
+bool zf_lower_look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_value *out);
 /// The bits of an access for element v_k, if they can be unpacked by vectors: at = index * stride + from, `count` of them.
 LLVMValueRef zf_strip_bits(zf_kernel_build *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from,
                            uint64_t count);

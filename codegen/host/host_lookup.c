@@ -199,8 +199,8 @@ static LLVMValueRef make(zf_kernel_env *env, const zf_expr *access) {
     return v_values;
 }
 
-bool zf_lower_look_up(zf_cg *cg, zf_cg_env *cg_env, const zf_expr *access, zf_cg_value *out) {
-    zf_kernel_env *env = (zf_kernel_env *)cg_env;
+bool zf_lower_look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_value *out) {
+    zf_kernel_env *env = (zf_kernel_env *)frame->env;
     if (!applies(env, access)) return false;
     zf_strip *strip = env->strip;
     looked_up *l = strip->looked_up;

@@ -73,13 +73,6 @@ static LLVMValueRef length(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
     return port == NULL ? zf_cg_i64(cg, 0) : ((query_env *)env)->streams[port->slot].v_length;
 }
 
-static LLVMValueRef bit_of(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
-    LLVMValueRef v_byte =
-        zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "")), 1);
-    LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
-    return LLVMBuildTrunc(cg->builder, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), cg->ty_i1, "");
-}
-
 static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
     (void)access;
     const stream *s = &((query_env *)env)->streams[port->slot];
@@ -92,12 +85,12 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMV
         value.seq.v_start = v_begin;
         value.seq.v_length = zf_cg_sub(cg, v_end, v_begin);
     } else if (port->type.kind == ZF_K_BOOL) {
-        value.v = bit_of(cg, s->v_values, v_index);
+        value.v = zf_cg_bit_at(cg, s->v_values, v_index);
     } else {
         LLVMTypeRef ty = zf_cg_memory_type(cg, port->type);
         value.v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, s->v_values, v_index), zf_kind_size(port->type.kind));
     }
-    if (port->type.nullable) value.v_valid = bit_of(cg, s->v_validity, v_index);
+    if (port->type.nullable) value.v_valid = zf_cg_bit_at(cg, s->v_validity, v_index);
     return value;
 }
 

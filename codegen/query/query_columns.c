@@ -129,16 +129,8 @@ void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, 
 
 // ---- Elements -------------------------------------------------------------------------------------------------
 
-// By 32 bits: a narrower shift takes more instructions on a GPU.
-static LLVMValueRef bit_of(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
-    LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, v_at, 1), cg->ty_i32, false);
-    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_low_half(cg, v_index), zf_cg_i32(cg, 7));
-    return LLVMBuildTrunc(cg->builder, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), cg->ty_i1, "");
-}
-
 static LLVMValueRef number_at(zf_cg *cg, zf_type type, LLVMValueRef v_values, LLVMValueRef v_index) {
-    if (type.kind == ZF_K_BOOL) return bit_of(cg, v_values, v_index);
+    if (type.kind == ZF_K_BOOL) return zf_cg_bit_at(cg, v_values, v_index);
     LLVMTypeRef ty = zf_cg_memory_type(cg, type);
     return zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_values, v_index), zf_kind_size(type.kind));
 }
@@ -155,7 +147,7 @@ static zf_cg_value load_decoded(zf_query_build *b, const zf_query_column_build *
     } else {
         value.v = number_at(cg, type, column->v_base, zf_cg_add(cg, column->v_skip, v_index));
     }
-    if (type.nullable) value.v_valid = bit_of(cg, column->v_blocks, zf_cg_add(cg, column->v_validity_skip, v_index));
+    if (type.nullable) value.v_valid = zf_cg_bit_at(cg, column->v_blocks, zf_cg_add(cg, column->v_validity_skip, v_index));
     return value;
 }
 

@@ -9,14 +9,12 @@
 enum { WORD = sizeof(uint64_t) };
 _Static_assert(ZF_QUERY_SHARED_SINGLE == WORD * ZF_QUERY_WARPS, "a number of each warp");
 
-static bool is_float_sum(const zf_query_result *result) { return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64; }
-
 static bool is_extreme(const zf_query_result *result) { return result->kind == ZF_Q_MIN || result->kind == ZF_Q_MAX; }
 
 // One number, which each thread has for itself.
 static bool is_single(const zf_query_result *result) {
     bool one = result->dimensions == 0 && result->kind != ZF_Q_MASK && result->kind != ZF_Q_SELECT;
-    return one && !is_float_sum(result);
+    return one && !zf_query_sums_floats(result);
 }
 
 // ---- Numbers that are joined ----------------------------------------------------------------------------------
@@ -86,7 +84,7 @@ static void begin_one(zf_query_build *b, uint32_t k, uint32_t at) {
     h->v_touched = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, zf_query_word(b, at + 1));
     h->count = 1;
     for (uint32_t d = 0; d < result->dimensions; d++) h->count *= b->shapes[k].lengths[d];
-    if (is_float_sum(result)) {
+    if (zf_query_sums_floats(result)) {
         h->v_slot = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_f64, h->count), "lane_sums");
     }
     if (!is_single(result)) return;
@@ -230,7 +228,7 @@ static LLVMValueRef lane_sum(zf_query_build *b, uint32_t k, LLVMValueRef v_at) {
 void zf_query_held_tile(zf_query_build *b) {
     zf_cg *cg = b->cg;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
-        if (!is_float_sum(&b->query->results[k])) continue;
+        if (!zf_query_sums_floats(&b->query->results[k])) continue;
         zf_cg_loop loop;
         zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(b->cg, b->held[k].count), "clear");
         zf_cg_store(cg, LLVMConstNull(cg->ty_f64), lane_sum(b, k, loop.v_i), WORD);
@@ -248,7 +246,7 @@ static LLVMValueRef from_lane(zf_query_build *b, LLVMValueRef v, uint32_t distan
 void zf_query_held_tile_end(zf_query_build *b) {
     zf_cg *cg = b->cg;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
-        if (!is_float_sum(&b->query->results[k])) continue;
+        if (!zf_query_sums_floats(&b->query->results[k])) continue;
         LLVMValueRef v_count = zf_cg_i64(b->cg, b->held[k].count), v_first = zf_cg_mul(cg, b->v_tile, v_count);
         zf_cg_loop loop;
         zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "fold");
@@ -365,7 +363,7 @@ static void give_result(zf_query_build *b, zf_query_row_build *row, zf_cg_frame 
     LLVMValueRef v_do = cg->v_guard;
     if (result->kind == ZF_Q_MASK)
         give_mask(b, row, result, v_do, value.v);
-    else if (is_float_sum(result))
+    else if (zf_query_sums_floats(result))
         give_lane(b, result, v_do, v_at, value.v);
     else if (is_single(result))
         give_single(b, result, v_do, value.v);

@@ -35,11 +35,12 @@ static LLVMValueRef narrow_index(zf_cg *cg, LLVMValueRef v) {
 }
 
 // An element of an input, which has at most 2^31. Rows that do not count read element 0, which is one place for all of them.
-static bool look_up(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out) {
+static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_value *out) {
+    zf_cg_env *env = frame->env;
     zf_query_build *b = row_of(env)->build;
     if (access->a->kind != ZF_X_STREAM || access->a->port->slot >= b->query->input_count) return false;
     const zf_port *port = access->a->port;
-    LLVMValueRef v_index = zf_cg_expr(cg, &b->frames[row_of(env)->k], access->b).v, v_length = b->inputs[port->slot].v_length;
+    LLVMValueRef v_index = zf_cg_expr(cg, frame, access->b).v, v_length = b->inputs[port->slot].v_length;
     LLVMValueRef v_small = narrow_index(cg, v_index), v_ok;
     if (v_small != NULL) {
         v_ok = zf_cg_icmp(cg, LLVMIntULT, v_small, zf_cg_low_half(cg, v_length));

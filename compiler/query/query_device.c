@@ -318,8 +318,6 @@ static zf_status choose_code(device_query *d, size_t segment, zf_error *error) {
 
 // ---- Frames ---------------------------------------------------------------------------------------------------
 
-static bool is_float_sum(const zf_query_result *result) { return result->kind == ZF_Q_SUM && result->type.kind == ZF_K_F64; }
-
 // `tile`: those of the launches before.
 static void write_frame(device_query *d, const zf_query_segment *segment, uint64_t tile, uint64_t *to) {
     const zf_query_running *r = d->running;
@@ -344,7 +342,8 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
     }
     for (uint32_t k = 0; k < query->result_count; k++) {
         zf_query_device_result result = {.words = d->placed[k].words, .touched = d->placed[k].touched};
-        if (is_float_sum(&query->results[k])) result.words += tile * r->holding.answers->items[k].count * sizeof(uint64_t);
+        if (zf_query_sums_floats(&query->results[k]))
+            result.words += tile * r->holding.answers->items[k].count * sizeof(uint64_t);
         at = mempcpy(at, &result, sizeof result);
     }
 }
@@ -399,7 +398,7 @@ static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *
     const zf_query_result *result = &d->running->query->results[k];
     placed *at = &d->placed[k];
     bool selects = answer->kind == ZF_Q_SELECT, mask = answer->kind == ZF_Q_MASK;
-    uint64_t elements = selects ? d->selected : is_float_sum(result) ? answer->count * d->tiles : answer->count;
+    uint64_t elements = selects ? d->selected : zf_query_sums_floats(result) ? answer->count * d->tiles : answer->count;
     at->word_bytes = mask ? 0 : elements * sizeof(uint64_t);
     at->touched_bytes = selects ? 0 : mask ? d->end - d->first : answer->count * sizeof(uint32_t);
     ZF_TRY(zf_query_place(next, at->word_bytes, &at->words, error));
@@ -503,7 +502,7 @@ static zf_status take_result(device_query *d, size_t k, zf_error *error) {
     if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched + before, at->touched_bytes, error);
     if (answer->kind == ZF_Q_SELECT) return take_column(d, k, error);
     bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
-    bool floats = is_float_sum(&d->running->query->results[k]);
+    bool floats = zf_query_sums_floats(&d->running->query->results[k]);
     void *other = malloc((floats ? at->word_bytes : at->touched_bytes) + 1);
     if (other == NULL) return no_memory(error);
     zf_status status = fetch(d, at->words, floats ? other : answer->words, at->word_bytes, error);
@@ -681,7 +680,9 @@ static zf_query_final final_of(const zf_query_answer *answer, bool validity) {
     return forms[answer->type.element];
 }
 
-bool zf_query_device_puts(const zf_query_device *d, size_t result) { return !is_float_sum(&d->running->query->results[result]); }
+bool zf_query_device_puts(const zf_query_device *d, size_t result) {
+    return !zf_query_sums_floats(&d->running->query->results[result]);
+}
 
 zf_status zf_query_device_put(zf_query_device *d, size_t result, bool validity, uint64_t to, uint64_t bytes, void *stream,
                               zf_error *error) {
