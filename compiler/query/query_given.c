@@ -28,15 +28,16 @@ static zf_status read_integer(const zf_port *port, const char *text, uint64_t *o
     return ZF_OK;
 }
 
+// A number other than 0 that would become 0, or an infinity, is refused.
 static zf_status read_float(const zf_port *port, const char *text, uint64_t *out, zf_error *error) {
     char *end;
     errno = 0;
     double value = strtod(text, &end);
-    bool begins = strchr(" \t\n\v\f\r", text[0]) == NULL, fits = errno == 0 || !isinf(value);
+    bool begins = strchr(" \t\n\v\f\r", text[0]) == NULL, fits = errno == 0 || (value != 0 && !isinf(value));
     if (end == text || *end != 0 || !begins || !fits) return refuse(port, text, error);
     if (port->type.kind == ZF_K_F32) {
         float narrow = (float)value;
-        if (isinf(narrow) && !isinf(value)) return refuse(port, text, error);
+        if ((isinf(narrow) && !isinf(value)) || (narrow == 0 && value != 0)) return refuse(port, text, error);
         uint32_t bits;
         memcpy(&bits, &narrow, sizeof bits);
         *out = bits;

@@ -21,9 +21,9 @@ static zf_status choose_rows(zf_query_running *r, uint64_t rows, zf_error *error
     const zf_query_request *request = r->request;
     r->end = rows;
     if (!request->some_rows) return ZF_OK;
+    uint64_t missing = request->row_begin > rows ? request->row_begin : rows;
     if (request->row_begin > rows || (request->row_count != UINT64_MAX && request->row_count > rows - request->row_begin))
-        return zf_raise(error, ZF_E_ROW_RANGE, "rows from %llu on are beyond the %llu of the table", (ull)request->row_begin,
-                        (ull)rows);
+        return zf_raise(error, ZF_E_ROW_RANGE, "row %llu is asked for, and the table has %llu", (ull)missing, (ull)rows);
     r->first = request->row_begin;
     if (request->row_count != UINT64_MAX) r->end = r->first + request->row_count;
     return ZF_OK;

@@ -665,9 +665,9 @@ query needs(t) {
         self.refused(2, ["given twice"], *self.given, *self.given)
         for value in ("256", "-1", "", "x", "1x", "1.5", " 1", "0x10", "+1", "99999999999999999999"):
             self.refused(2, ["ZF1101", f"`{value}` is no value of the param `least`, which is u8"], "--param", f"least={value}", *rest)
-        for value in ("", "x", "1.5x", "1 ", " 1", "1e39", "-1e999"):
+        for value in ("", "x", "1.5x", "1 ", " 1", "1e39", "-1e999", "1e-60", "-1e-999"):
             self.refused(2, ["ZF1101", f"`{value}` is no value of the param `real`, which is f32"], *self.given, "--param", f"real={value}")
-        for value in ("3e38", "-2", "1e-60", "inf"):
+        for value in ("3e38", "-2", "1e-40", "-0.0", "inf"):
             self.good("query", f"{self.program}:one", self.container, *self.given, "--param", f"real={value}")
         for value in ("1", "True", "", "yes"):
             self.refused(2, ["ZF1101", f"`{value}` is no value of the param `yes`, which is bool"], *self.given, "--param", f"yes={value}")
@@ -717,6 +717,7 @@ query after(t) {
     def test_rows(self):
         for rows in ("0..5001", "5001..", "6000..6001"):
             self.refused(2, ["ZF1106", "5000"], *self.given, "--rows", rows)
+        self.refused(2, ["ZF1106", "row 5000 is asked for"], *self.given, "--rows", "0..5001")
         for rows in ("3..2", "x", "1..x", "-1..3"):
             self.refused(2, f"not `{rows}`", *self.given, "--rows", rows)
 
