@@ -56,7 +56,7 @@ class Query:
 
     @property
     def device(self):
-        """The device that runs it: "cpu"."""
+        """The device that runs it: "cpu", "emu" or "cuda:N"."""
         return self._device
 
     @property
