@@ -101,6 +101,21 @@ typedef struct zf_query_device_result {
     uint64_t touched; ///< u32 for each element; mask: a byte for each row
 } zf_query_device_result;
 
+/// Words of the frame at which its parts begin, and all of them.
+typedef struct zf_query_frame_places {
+    uint32_t params, inputs, columns, results, words;
+} zf_query_frame_places;
+
+static inline zf_query_frame_places zf_query_frame_places_of(const zf_query *query) {
+    enum { WORD_BYTES = sizeof(uint64_t) };
+    zf_query_frame_places at = {.params = sizeof(zf_query_launch) / WORD_BYTES};
+    at.inputs = at.params + query->inst->param_count;
+    at.columns = at.inputs + query->input_count * (uint32_t)(sizeof(zf_query_device_input) / WORD_BYTES);
+    at.results = at.columns + query->column_count * (uint32_t)(sizeof(zf_query_device_column) / WORD_BYTES);
+    at.words = at.results + query->result_count * (uint32_t)(sizeof(zf_query_device_result) / WORD_BYTES);
+    return at;
+}
+
 /// A result as code knows it.
 typedef struct zf_query_shape {
     uint64_t lengths[ZF_QUERY_DIMENSIONS];

@@ -10,10 +10,6 @@
 
 enum { WORD = sizeof(uint64_t), INPUT = sizeof(zf_query_device_input) / WORD, COLUMN = sizeof(zf_query_device_column) / WORD };
 
-static uint32_t first_input(const zf_query *query) { return sizeof(zf_query_launch) / WORD + query->inst->param_count; }
-
-static uint32_t first_column(const zf_query *query) { return first_input(query) + INPUT * query->input_count; }
-
 #define COLUMN_WORD(member) zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_column, member) / WORD))
 
 static LLVMValueRef place(zf_query_build *b, LLVMValueRef v_offset) {
@@ -22,7 +18,7 @@ static LLVMValueRef place(zf_query_build *b, LLVMValueRef v_offset) {
 
 static void begin_column(zf_query_build *b, uint32_t c) {
     zf_query_column_build *column = &b->columns[c];
-    uint32_t at = first_column(b->query) + COLUMN * c;
+    uint32_t at = zf_query_frame_places_of(b->query).columns + COLUMN * c;
     column->fused = b->sources[c].plan != NULL;
     column->v_base = place(b, COLUMN_WORD(values));
     column->v_blocks = place(b, COLUMN_WORD(validity));
@@ -41,7 +37,7 @@ void zf_query_columns_begin(zf_query_build *b) {
     b->inputs = ZF_NEW_ARRAY(b->cg->arena, zf_query_input_build, query->input_count + 1);
     b->columns = ZF_NEW_ARRAY(b->cg->arena, zf_query_column_build, query->column_count + 1);
     for (uint32_t k = 0; k < query->input_count; k++) {
-        uint32_t at = first_input(query) + INPUT * k;
+        uint32_t at = zf_query_frame_places_of(query).inputs + INPUT * k;
         b->inputs[k].v_values = place(b, zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, values) / WORD)));
         b->inputs[k].v_length = zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, length) / WORD));
     }

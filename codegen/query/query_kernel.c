@@ -40,7 +40,7 @@ LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned limit, LLVM
 static LLVMValueRef load_param(zf_query_build *b, uint32_t slot) {
     zf_cg *cg = b->cg;
     zf_type type = b->query->inst->params[slot]->type;
-    uint32_t at = sizeof(zf_query_launch) / sizeof(uint64_t) + slot;
+    uint32_t at = zf_query_frame_places_of(b->query).params + slot;
     if (!zf_kind_is_integer(type.kind)) return zf_cg_from_word(cg, type, zf_query_word(b, at));
     LLVMValueRef v_at = zf_cg_byte_at(cg, b->v_frame, at * sizeof(uint64_t));
     return zf_cg_load(cg, zf_cg_type(cg, type), v_at, zf_kind_size(type.kind));

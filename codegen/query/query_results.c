@@ -97,10 +97,7 @@ static void begin_one(zf_query_build *b, uint32_t k, uint32_t at) {
 
 void zf_query_held_begin(zf_query_build *b) {
     const zf_query *query = b->query;
-    uint32_t at = (uint32_t)((sizeof(zf_query_launch) + query->input_count * sizeof(zf_query_device_input) +
-                              query->column_count * sizeof(zf_query_device_column)) /
-                             WORD);
-    at += query->inst->param_count;
+    uint32_t at = zf_query_frame_places_of(query).results;
     b->held = ZF_NEW_ARRAY(b->cg->arena, zf_query_held_build, query->result_count + 1);
     for (uint32_t k = 0; k < query->result_count; k++, at += sizeof(zf_query_device_result) / WORD) begin_one(b, k, at);
 }

@@ -73,13 +73,6 @@ static zf_status make_room(device_query *d, zf_query_memory *memory, uint64_t by
 
 // ---- Columns and inputs ---------------------------------------------------------------------------------------
 
-static uint64_t frame_words(const zf_query *query) {
-    return (sizeof(zf_query_launch) + query->input_count * sizeof(zf_query_device_input) +
-            query->column_count * sizeof(zf_query_device_column) + query->result_count * sizeof(zf_query_device_result)) /
-               sizeof(uint64_t) +
-           query->inst->param_count;
-}
-
 static uint64_t input_bytes(const zf_query_running *r, uint32_t k) {
     const zf_port *port = r->query->inst->streams[k];
     uint64_t length = r->streams[k].length;
@@ -329,17 +322,21 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
                               .first_row = d->first,
                               .counts = d->counts + tile * sizeof(uint64_t),
                               .prefix = d->prefix + tile * sizeof(uint64_t)};
-    uint8_t *at = mempcpy(to, &launch, sizeof launch);
-    at = mempcpy(at, r->params, query->inst->param_count * sizeof(uint64_t));
+    zf_query_frame_places places = zf_query_frame_places_of(query);
+    memcpy(to, &launch, sizeof launch);
+    memcpy(to + places.params, r->params, query->inst->param_count * sizeof(uint64_t));
+    uint8_t *at = (uint8_t *)(to + places.inputs);
     for (uint32_t k = 0; k < query->input_count; k++) {
         zf_query_device_input input = {d->given.address + d->input_at[k] - d->read.address, r->streams[k].length};
         at = mempcpy(at, &input, sizeof input);
     }
+    at = (uint8_t *)(to + places.columns);
     for (uint32_t c = 0; c < query->column_count; c++) {
         zf_element element = zf_column_type_of(query->columns[c]->type).element;
         zf_query_device_column column = zf_query_column_frame(&d->columns[c], element, d->read.address);
         at = mempcpy(at, &column, sizeof column);
     }
+    at = (uint8_t *)(to + places.results);
     for (uint32_t k = 0; k < query->result_count; k++) {
         zf_query_device_result result = {.words = d->placed[k].words, .touched = d->placed[k].touched};
         if (zf_query_sums_floats(&query->results[k]))
@@ -553,7 +550,7 @@ static void describe(device_query *d) {
 // ---- Preparation ----------------------------------------------------------------------------------------------
 
 static zf_status make_lists(device_query *d, zf_error *error) {
-    d->frame_words = frame_words(d->running->query);
+    d->frame_words = zf_query_frame_places_of(d->running->query).words;
     d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
     d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
     d->tile_counts = calloc(d->tiles + 1, sizeof *d->tile_counts);
