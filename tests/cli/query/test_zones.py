@@ -1,14 +1,19 @@
-"""`zfc query` over containers with zones: what is read, and that skipping changes no answer. Usage: test_zones.py ZFC [unittest arguments]"""
+"""`zfc query` over containers with zones: what is read, and that skipping changes no answer. Usage: test_zones.py ZFC PATCH_CONTAINER
+[unittest arguments]"""
 
+import array
 import json
 import pathlib
 import random
+import subprocess
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import zfc_case  # noqa: E402
+
+PATCH = sys.argv[2]
 
 
 class Case(zfc_case.Case):
@@ -221,9 +226,33 @@ class Random(Case):
         self.assertLess(failed, 16, f"seed {seed}: too many queries fail")
 
 
+class Damage(Case):
+    """A block that zones exclude on a CPU, between two that a GPU runs with it in one launch, has a code that is no entry."""
+
+    BLOCK = 131072
+
+    def test_between(self):
+        program = self.file("t.zf", """
+table t { a: i32 = plain; b: i32 = dictionary(plain, plain); }
+query q(t) { result n: i64 = sum; each { if a > 3 && b > 8 { n += 1; } } }
+""")
+        a = array.array("i", [5]) * self.BLOCK + array.array("i", [0]) * self.BLOCK + array.array("i", [5]) * self.BLOCK
+        b = array.array("i", [100]) * self.BLOCK + array.array("i", [7, 9, 9]) + array.array("i", [7]) * (self.BLOCK - 3)
+        b += array.array("i", [100]) * self.BLOCK
+        container = self.dir / "t.zfd"
+        self.good("encode", f"a={self.file('a.i32', a.tobytes())}", f"b={self.file('b.i32', b.tobytes())}", "-c", program, "-o", container,
+                  "--zones", "--rows-per-block", self.BLOCK)
+        codes = array.array("I", [0, 1, 1]).tobytes()
+        subprocess.run([PATCH, container, codes.hex(), array.array("I", [0, 255, 1]).tobytes().hex(), "blocks"], check=True)
+        query = f"{program}:q"
+        self.assertEqual(self.report(query, container)["results"], {"n": 2 * self.BLOCK})
+        for words in (["--no-skip"], ["--device", "emu"], ["--device", "emu", "--decode-first"]):
+            self.bad(1, "query", query, container, *words, says=["ZF1301", f"column b, block 1, row {self.BLOCK + 1}"])
+
+
 def setUpModule():
     zfc_case.cache_of_module()
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
