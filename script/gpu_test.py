@@ -310,6 +310,14 @@ def gpu_program(name, gpu, emulated):
     return step
 
 
+def queries(s):
+    """Random queries, whose maps are fused."""
+    found = gpu_program("gpu_queries", ("--count", 400), ("--count", 20))(s)
+    if not all(found.get(name) for name in ("runs", "fused_columns", "launches")):
+        raise Failed(f"no queries were tried: {found}")
+    return found
+
+
 def side_by_side(s, runs, limit=600):
     """Runs programs at once, since most of their time goes into code that is made. Returns what each printed."""
     s.has(runs[0][0])
@@ -526,7 +534,7 @@ STEPS = (
     ("hostile_strings", hostile("states,library", 5, "--ranges", 2)),
     ("states", gpu_program("gpu_states", (), ())),
     ("lies", gpu_program("gpu_lies", (), ())),
-    ("queries", gpu_program("gpu_queries", ("--count", 400), ("--count", 20))),
+    ("queries", queries),
     ("prepared_query", unit("test_prepared_query")),
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),

@@ -382,6 +382,13 @@ char *diff_query_program(bool codecs, bool ordered, bool of_pairs) {
     return w.text.data;
 }
 
+bool diff_query_may_refuse(const char *diagnostics) {
+    static const char *const codes[] = {"ZF0304", "ZF0401", "ZF0403", "ZF0532"};
+    for (unsigned k = 0; diagnostics != NULL && k < 4; k++)
+        if (strstr(diagnostics, codes[k]) != NULL) return true;
+    return false;
+}
+
 // ---- Rows -----------------------------------------------------------------------------------------------------
 
 static uint64_t float_bits(void) {

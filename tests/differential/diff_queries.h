@@ -17,6 +17,10 @@ unsigned diff_query_below(unsigned count);
 /// rows, `select` and sums of floats. `of_pairs`: the query is one of pairs. Free it.
 char *diff_query_program(bool codecs, bool ordered, bool of_pairs);
 
+/// Whether a program is refused as it may be: for an index that is always outside, a divisor that is always 0, a literal beyond
+/// 64 bits, or a place of a result whose index stands twice and names a number of a loop.
+bool diff_query_may_refuse(const char *diagnostics);
+
 /// A stream's elements in memory.
 typedef struct diff_query_stream {
     uint64_t values[DIFF_QUERY_ROWS + 1]; ///< numbers side by side

@@ -128,6 +128,10 @@ static void try_query(machine *m, unsigned number, totals *t) {
     zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), &program, &error);
     t->refused += status != ZF_OK;
     int before = check_failures;
+    if (status != ZF_OK) {
+        const char *diagnostics = zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE);
+        CHECK(diff_query_may_refuse(diagnostics), "query %u: %s", number, diagnostics);
+    }
     if (status == ZF_OK) try_table(m, program, counts[diff_query_below(9)], number, t);
     if (check_failures != before) printf("%s\n", text);
     zf_program_free(program);
@@ -181,8 +185,8 @@ int main(int argc, char **argv) {
     for (unsigned k = 0; opened && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
     if (opened)
         for (uint64_t k = 0; k < count && check_failures < 5; k++) try_query(&m, (unsigned)(first + k), &t);
-    printf("%u runs on %s, %u of them failed as on a CPU, %u fused columns, %u launches; %u programs were refused\n", t.run,
-           m.device, t.failed, t.fused, t.launches, t.refused);
+    printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"programs_refused\": %u}\n",
+           t.run, t.failed, t.fused, t.launches, t.refused);
     CHECK(t.refused < count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
     CHECK(count < 10 || t.fused > 0, "no column was fused");
     unlink(m.path);
