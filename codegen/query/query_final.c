@@ -100,11 +100,8 @@ static void make_all(final_build *b, LLVMValueRef v_groups) {
     LLVMValueRef v_step = zf_cg_mul(cg, zf_cg_wide(cg, v_groups), v_threads);
     LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_wide(cg, ops->group(cg)), v_threads);
     v_from = zf_cg_add(cg, v_from, zf_cg_wide(cg, ops->thread(cg)));
-    LLVMValueRef v_left = zf_cg_sub(cg, v_items, zf_cg_umin(cg, v_from, v_items));
-    v_left = zf_cg_add(cg, v_left, zf_cg_sub(cg, v_step, zf_cg_i64(cg, 1)));
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_left, v_step, ""), "turn");
-    LLVMValueRef v_at = zf_cg_add(cg, v_from, zf_cg_mul(cg, loop.v_i, v_step));
+    LLVMValueRef v_at = zf_query_steps_begin(cg, &loop, v_from, v_step, v_items, "turn");
     if (makes_bits(b->form))
         make_byte(b, v_at);
     else

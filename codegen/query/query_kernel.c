@@ -232,6 +232,14 @@ static void make_ready(zf_query_build *b, uint32_t kernel) {
     if (shared) zf_simt_barrier(&b->lower, "shared memory before the first row");
 }
 
+LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_from, LLVMValueRef v_step, LLVMValueRef v_end,
+                                  const char *name) {
+    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_from, v_end));
+    v_left = zf_cg_add(cg, v_left, zf_cg_sub(cg, v_step, zf_cg_i64(cg, 1)));
+    zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_left, v_step, ""), name);
+    return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
+}
+
 static void build_kernel(zf_query_build *b, uint32_t kernel) {
     zf_cg *cg = b->cg;
     char name[24];
@@ -241,12 +249,9 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS), v_groups = LLVMGetParam(cg->function, ZF_QUERY_ARG_GROUPS + shift);
     LLVMValueRef v_step = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_warps));
     LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
-    LLVMValueRef v_left = zf_cg_sub(cg, b->v_tiles, zf_cg_umin(cg, v_from, b->v_tiles));
-    v_left = zf_cg_add(cg, v_left, zf_cg_sub(cg, v_step, zf_cg_i64(cg, 1)));
     make_ready(b, kernel);
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_left, v_step, ""), "tile");
-    b->v_tile = zf_cg_add(cg, v_from, zf_cg_mul(cg, loop.v_i, v_step));
+    b->v_tile = zf_query_steps_begin(cg, &loop, v_from, v_step, b->v_tiles, "tile");
     build_tile(b, kernel == ZF_QUERY_KERNEL_COUNT);
     zf_cg_loop_end(cg, &loop);
     if (kernel == ZF_QUERY_KERNEL_GIVE) zf_query_held_end(b);

@@ -179,6 +179,10 @@ enum {
 /// Makes a kernel's function. `registers`: the limit for a thread.
 LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
+/// Begins a loop over v_from, v_from + v_step and so on, below v_end: what a warp or a thread of a launch has. Returns the
+/// number; zf_cg_loop_end ends it. All are i64; v_step is not 0.
+LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_from, LLVMValueRef v_step, LLVMValueRef v_end,
+                                  const char *name);
 void zf_cg_query_final(zf_cg *cg, zf_query_final form);
 /// Bytes of shared memory of a thread block.
 uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request);
