@@ -18,6 +18,9 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
+sys.dont_write_bytecode = True
+import verdict  # noqa: E402
+from verdict import check  # noqa: E402
 
 ROOT, ZFC, QUERY, DRIVER = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 PROGRAM = ROOT / "examples/query/lineitem.zf"
@@ -34,13 +37,6 @@ Q6 = """
     where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
           and l_discount between 0.06 - 0.01 and 0.06 + 0.01 and l_quantity < 24"""
 NAMES = "l_returnflag|l_linestatus|sum_qty|sum_base_price|sum_disc_price|sum_charge|avg_qty|avg_price|avg_disc|count_order"
-failures = []
-
-
-def check(what, *said):
-    if not what:
-        failures.append(said)
-        print("FAILED:", *said, flush=True)
 
 
 def run(*words, **environment):
@@ -144,8 +140,8 @@ def main():
         refuses(1, "damaged.zfd", "q1", tree / "damaged.zfd")
         refuses(2, "usage", "q2", container)
         refuses(3, "ZF11", "q6", container, "cuda", ZIPFLOW_CUDA_LIBRARY="/nonexistent/libcuda.so")
-    print(f"kernels of the query: {'run' if gpu else 'not compiled'}; {len(failures)} failures")
-    return bool(failures)
+    print(f"kernels of the query: {'run' if gpu else 'not compiled'}; {len(verdict.failures)} failures")
+    return bool(verdict.failures)
 
 
 if __name__ == "__main__":

@@ -31,16 +31,11 @@ import roundtrip  # noqa: E402
 import schema  # noqa: E402
 import ssb_queries  # noqa: E402
 import tbl  # noqa: E402
+import verdict  # noqa: E402
+from verdict import check  # noqa: E402
 
 SCALE = 0.01
 BYTES = "bd39627cac9b54cd"  # of all columns at this scale and seed 1: a new digest is new data
-failures = []
-
-
-def check(what, *said):
-    if not what:
-        failures.append(said)
-        print("FAILED:", *said, flush=True)
 
 
 def quietly(function, *arguments, **named):
@@ -234,5 +229,4 @@ def encoded(tree):
 with tempfile.TemporaryDirectory() as scratch:
     for step in (same_bytes, dictionaries, damaged, asked, foreign, encoded):
         step(pathlib.Path(scratch))
-print("failed" if failures else "good")
-sys.exit(bool(failures))
+verdict.end()

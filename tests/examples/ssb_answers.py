@@ -26,15 +26,10 @@ except ImportError as missing:
 import roundtrip  # noqa: E402
 import ssb_queries  # noqa: E402
 import ssb_run  # noqa: E402
+import verdict  # noqa: E402
+from verdict import check  # noqa: E402
 
 SCALE = 0.01
-failures = []
-
-
-def check(what, *said):
-    if not what:
-        failures.append(said)
-        print("FAILED:", *said, flush=True)
 
 
 def ran(tree, *words):
@@ -102,5 +97,4 @@ def refused(tree):
 with tempfile.TemporaryDirectory() as scratch:
     for step in (answered, emulated, wrong_answer, decoded, refused):
         step(pathlib.Path(scratch))
-print("failed" if failures else "good")
-sys.exit(bool(failures))
+verdict.end()

@@ -20,17 +20,12 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 import tpch_run  # noqa: E402
+import verdict  # noqa: E402
+from verdict import check  # noqa: E402
 
 if not (pathlib.Path(sys.executable).parent / "tpchgen-cli").exists():
     print("skipped: no tpchgen-cli")
     sys.exit(77)
-failures = []
-
-
-def check(what, *said):
-    if not what:
-        failures.append(said)
-        print("FAILED:", *said, flush=True)
 
 
 def ran(tree, *words):
@@ -47,5 +42,4 @@ with tempfile.TemporaryDirectory() as scratch:
     tpch_run.SQL["q6"] = tpch_run.SQL["q6"].replace("< 24", "<= 24")
     status, report = ran(pathlib.Path(scratch), "--only", "q6,q14")
     check(status == 1 and [one["right"] for one in report.values()] == [False, True], "a wrong answer is not noticed:", report)
-print("failed" if failures else "good")
-sys.exit(bool(failures))
+verdict.end()
