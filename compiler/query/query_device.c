@@ -73,12 +73,6 @@ static zf_status make_room(device_query *d, zf_query_memory *memory, uint64_t by
 
 // ---- Columns and inputs ---------------------------------------------------------------------------------------
 
-static uint64_t input_bytes(const zf_query_running *r, uint32_t k) {
-    const zf_port *port = r->query->inst->streams[k];
-    uint64_t length = r->streams[k].length;
-    return port->type.kind == ZF_K_BOOL ? length / 8 : length * zf_kind_size(port->type.kind);
-}
-
 static zf_status check_inputs(const zf_query_running *r, zf_error *error) {
     for (uint32_t k = 0; k < r->query->input_count; k++)
         if (r->streams[k].length > ZF_QUERY_INPUT_MOST)
@@ -145,7 +139,8 @@ static zf_status start_columns(device_query *d, zf_error *error) {
 static zf_status place_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     uint64_t next = 0;
-    for (uint32_t k = 0; k < r->query->input_count; k++) ZF_TRY(zf_query_place(&next, input_bytes(r, k), &d->input_at[k], error));
+    for (uint32_t k = 0; k < r->query->input_count; k++)
+        ZF_TRY(zf_query_place(&next, zf_query_input_bytes(r, k), &d->input_at[k], error));
     ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
     return make_room(d, &d->given, next + 1, error);
 }
@@ -153,7 +148,7 @@ static zf_status place_inputs(device_query *d, zf_error *error) {
 static zf_status copy_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t at = d->given.address + d->input_at[k], bytes = input_bytes(r, k), from = r->addresses[k];
+        uint64_t at = d->given.address + d->input_at[k], bytes = zf_query_input_bytes(r, k), from = r->addresses[k];
         ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, sizeof(uint64_t), error)); // element 0 of an empty one
         if (bytes == 0) continue;
         ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
@@ -167,8 +162,7 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
 // Small sums go to shared memory, as far as there is room.
 static void choose_shapes(device_query *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES;
-    left -= ZF_QUERY_SHARED_SINGLE;
+    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES - ZF_QUERY_SHARED_SINGLE;
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
@@ -185,7 +179,7 @@ static void choose_inputs(const device_query *d, uint32_t *shared) {
     zf_query_running *r = d->running;
     uint64_t left = d->shared_left;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t bytes = input_bytes(r, k);
+        uint64_t bytes = zf_query_input_bytes(r, k);
         if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
         shared[k] = (uint32_t)bytes;
         left -= bytes + ZF_QUERY_SHARED_EACH;

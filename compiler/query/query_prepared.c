@@ -211,18 +211,12 @@ static zf_status run_from(zf_prepared_query *p, uint64_t row, zf_error *error) {
     return status;
 }
 
-static size_t input_bytes(const zf_query_running *r, uint32_t k) {
-    uint64_t length = r->streams[k].length;
-    zf_kind kind = r->query->inst->streams[k]->type.kind;
-    return kind == ZF_K_BOOL ? (size_t)(length / 8) : (size_t)length * zf_kind_size(kind);
-}
-
 // Copies the inputs in the device's memory to the host.
 static zf_status fetch_inputs(zf_prepared_query *p, void **copies, void *stream, zf_error *error) {
     zf_query_running *r = &p->running;
     const zf_accelerator_ops *ops = p->accelerator->ops;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
-        size_t bytes = input_bytes(r, k);
+        size_t bytes = zf_query_input_bytes(r, k);
         if (r->addresses[k] == 0) continue;
         copies[k] = malloc(bytes + 1);
         if (copies[k] == NULL) return no_memory(error);

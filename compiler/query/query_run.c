@@ -173,6 +173,12 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
     return ZF_OK;
 }
 
+uint64_t zf_query_input_bytes(const running *r, uint32_t k) {
+    zf_kind kind = r->query->inst->streams[k]->type.kind;
+    uint64_t length = r->streams[k].length;
+    return kind == ZF_K_BOOL ? length / 8 : length * zf_kind_size(kind);
+}
+
 zf_status zf_query_begin_zones(running *r, zf_error *error) {
     zf_query_zones_free(&r->zones);
     bool no_skip = r->request->no_skip || r->all_rows;

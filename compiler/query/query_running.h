@@ -41,6 +41,8 @@ zf_status zf_query_find_columns(zf_query_running *running, uint64_t *rows, zf_er
 zf_status zf_query_make_function(zf_query_running *running, zf_error *error);
 /// Chooses `batch`, of a query with columns.
 void zf_query_choose_batch(zf_query_running *running);
+/// Bytes of input `k`, once it is given.
+uint64_t zf_query_input_bytes(const zf_query_running *running, uint32_t k);
 /// Makes `zones`, for the params and inputs of a run; those in a device's memory are not known. Before rows are noted there.
 zf_status zf_query_begin_zones(zf_query_running *running, zf_error *error);
 /// Says in the answers which rows were not read.
