@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Makes the tables, encodes them, runs the 13 queries by `zfc query`, and compares each answer with DuckDB's.
 
-    ssb_run.py OUT ZFC [--scale 1] [--codecs ssb,ssb_fused,ssb_plain] [--ways fused,decoded] [--only q1.1,q2.3] [--device D]
+    ssb_run.py OUT ZFC [--scale 1] [--codecs ssb,ssb_fused,ssb_plain] [--ways fused,decoded,host] [--only q1.1,q2.3] [--device D]
                [--repeat 7] [--option=--threads=8] [--seed 1] [--jobs 1] [--answers FILE] [--json FILE]
 
 OUT keeps tables (data/), containers (CODECS/TABLE.zfd), the arrays that queries look up (CODECS/arrays/) and answers.json for
 later calls with the same scale factor and seed. `milliseconds` is the median of the --repeat runs on a device, with the columns
 in its memory; without --repeat it is the one run, reading the file included. `first` is a whole command with its start and
-compilation. `decoded` is --decode-first. The exit status is 1 if an answer differs.
+compilation. `decoded` is --decode-first. `host` is
+--from-host: each run brings its columns over the link, which alone would take `link_milliseconds`, by the rate of copies of 1 GiB
+of pinned memory (torch, on `cuda`). The exit status is 1 if an answer differs.
 """
 
 import argparse
@@ -27,7 +29,7 @@ import schema
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = HERE / "ssb_queries.zf"
 CODECS = ["ssb", "ssb_fused", "ssb_plain"]
-WAYS = {"fused": [], "decoded": ["--decode-first"]}
+WAYS = {"fused": [], "decoded": ["--decode-first"], "host": ["--from-host"]}
 KEYS = {"customer": "c_custkey", "supplier": "s_suppkey", "part": "p_partkey"}
 
 
@@ -228,12 +230,33 @@ def milliseconds(found):
     return 1e3 * statistics.median(repeated)
 
 
-def measured(container, name, codecs, way, more, stored, wanted):
+def link_rate(device):
+    """Bytes a second that a GPU copies from pinned memory; None: not known."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    if not (device or "").startswith("cuda") or not torch.cuda.is_available():
+        return None
+    host, there, seconds = torch.ones(1 << 30, dtype=torch.uint8).pin_memory(), torch.empty(1 << 30, dtype=torch.uint8, device="cuda"), []
+    for _ in range(7):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        there.copy_(host, non_blocking=True)
+        end.record()
+        end.synchronize()
+        seconds.append(begin.elapsed_time(end) / 1e3)
+    return len(host) / statistics.median(seconds)
+
+
+def measured(container, name, codecs, way, more, stored, wanted, link):
     """A row of the report."""
     plan = PLANS[name]
     found = container.answer(plan, more)
     (result,) = found.pop("results").values()
     right = groups(plan, result) == expected(wanted[name]["answer"])
+    if way == "host" and link:
+        found["link_milliseconds"] = 1e3 * found["device"]["stored_bytes"] / link
     return {"query": name, "codecs": codecs, "way": way, "right": right, "groups": len(groups(plan, result)), "lines": wanted[name]["rows"],
             "milliseconds": milliseconds(found), "stored_bytes": sum(stored[column] for column in read_by(plan.query)), **found}
 
@@ -241,7 +264,8 @@ def measured(container, name, codecs, way, more, stored, wanted):
 def shown(row):
     rate = row["stored_bytes"] / row["milliseconds"] / 1e6
     print(f"{row['query']:5} {row['codecs']:10} {row['way']:8} {'right' if row['right'] else 'WRONG':5} {row['groups']:5} groups {row['lines']:9} lines "
-          f"{row['stored_bytes'] / 1e6:9.2f} MB {row['milliseconds']:11.4f} ms {rate:9.2f} GB/s", flush=True)
+          f"{row['stored_bytes'] / 1e6:9.2f} MB {row['milliseconds']:11.4f} ms {rate:9.2f} GB/s"
+          + (f", link alone {row['link_milliseconds']:.4f} ms" if "link_milliseconds" in row else ""), flush=True)
 
 
 def options_of(arguments):
@@ -254,6 +278,7 @@ def run(options):
     wanted = answers(data, options.answers or options.out / "answers.json", options.scale, options.seed)
     report = {"scale": options.scale, "seed": options.seed, "device": options.device or "cpu", "options": options.option, "repeat": options.repeat, "rows": rows,
               "encode_seconds": {}, "arrays": {}, "queries": []}
+    link = report["link_bytes_per_second"] = link_rate(options.device) if "host" in options.ways else None
     for codecs in options.codecs:
         tables, seconds = encode(options.zfc, data, options.out / codecs, codecs, made)
         report["encode_seconds"][codecs] = seconds
@@ -261,7 +286,7 @@ def run(options):
         container = Container(options.zfc, options.out / codecs, rows, options_of(options))
         more = ["--repeat", str(options.repeat)] if options.repeat else []
         for way, name in itertools.product(options.ways, options.only):
-            report["queries"].append(measured(container, name, codecs, way, [*WAYS[way], *more], stored, wanted))
+            report["queries"].append(measured(container, name, codecs, way, [*WAYS[way], *more], stored, wanted, link))
             shown(report["queries"][-1])
         report["arrays"][codecs] = container.built
     if options.json:

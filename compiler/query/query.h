@@ -17,11 +17,13 @@ typedef struct zf_query_request {
     size_t array_count;
     bool some_rows; ///< only rows row_begin .. row_begin + row_count - 1
     uint64_t row_begin, row_count;
-    unsigned threads;   ///< that decode; 0: the context's number
-    const char *device; ///< that runs it; NULL: the CPU
-    bool decode_first;  ///< on an accelerator: its kernels read decoded columns alone
-    unsigned repeat;    ///< on an accelerator: runs whose time is taken, with columns and inputs in its memory
-    bool no_skip;       ///< run also rows that cannot matter by the zones of the container
+    unsigned threads;    ///< that decode; 0: the context's number
+    const char *device;  ///< that runs it; NULL: the CPU
+    bool decode_first;   ///< on an accelerator: its kernels read decoded columns alone
+    bool from_host;      ///< on an accelerator: columns stay in the host's memory, and come with every run, in units
+    uint64_t unit_bytes; ///< stored bytes of a unit that comes with a run; 0: 32 MiB
+    unsigned repeat;     ///< on an accelerator: runs whose time is taken, with inputs in its memory, and columns unless they come
+    bool no_skip;        ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;
 
 /// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
@@ -41,6 +43,7 @@ typedef struct zf_query_answer {
 typedef struct zf_query_device_use {
     uint32_t fused, decoded;  ///< columns whose elements its kernels make, and others
     uint64_t launches, codes; ///< of the query's kernels for all rows, and different codes among them
+    uint64_t units;           ///< runs of rows whose columns were brought together
     uint64_t stored_bytes;    ///< of the columns' blocks
     double *seconds;          ///< of each repetition, by the device's clock: all kernels, those of decoded columns included
     unsigned repeated;

@@ -1,4 +1,6 @@
 // A query on an accelerator: columns go to its memory, launches run over their rows, and results come back.
+//
+// Columns are there in parts, runs of rows. They stay, or come anew with every run (query_device_feed.c).
 #include "compiler/query/query_device.h"
 
 #include <stdlib.h>
@@ -9,7 +11,10 @@
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
-enum { VECTORS = 8, LAUNCHES = 65536, GROUPS_UNKNOWN = 4 };
+enum { VECTORS = 8, LAUNCHES = 65536, GROUPS_UNKNOWN = 4, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
+
+// Rows of one launch.
+typedef zf_query_range segment;
 
 // Code for one vector of the columns' codes.
 typedef struct built {
@@ -30,12 +35,14 @@ struct zf_query_device {
     const zf_accelerator_ops *ops;
     void *stream; ///< of the run
     zf_provider *provider;
-    zf_query_device_state *columns;
-    zf_query_memory read, given, results; ///< columns; inputs and frames of a run; its results
+    zf_query_parts parts;
+    zf_query_feed feed;                   ///< of columns that come with every run; `accelerator` NULL: they stay
+    bool fed;                             ///< all wanted parts came in this run, and are there
+    zf_query_memory read, given, results; ///< heads, then parts; inputs and frames of a run; its results
     uint64_t *input_at;                   ///< from given.address
     uint64_t frames_at;                   ///< the same
-    zf_query_segment *segments;
-    uint32_t *codes; ///< by segment: among `built`
+    segment *segments;                    ///< of all parts, in their order
+    uint32_t *codes;                      ///< by segment: among `built`
     size_t segment_count;
     built *built;
     size_t built_room;
@@ -81,23 +88,26 @@ static zf_status check_inputs(const zf_query_running *r, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status make_columns(device_query *d, zf_error *error) {
+static bool is_fed(const device_query *d) { return d->feed.accelerator != NULL; }
+
+// `zones`: NULL unless the query runs once, and they tell which rows may matter.
+static zf_status make_parts(device_query *d, zf_query_zones *zones, zf_error *error) {
     zf_query_running *r = d->running;
     zf_compiler *compiler = r->program->compiler;
-    d->columns = calloc(r->query->column_count + 1, sizeof *d->columns);
+    const zf_query_request *request = r->request;
     d->input_at = calloc(r->query->input_count + 1, sizeof *d->input_at);
-    if (d->columns == NULL || d->input_at == NULL) return no_memory(error);
+    if (d->input_at == NULL) return no_memory(error);
     ZF_TRY(zf_provider_create(compiler, zf_compiler_request(compiler), &d->provider, error));
     zf_abi_provider provider = zf_provider_abi(d->provider);
-    for (uint32_t c = 0; c < r->query->column_count; c++)
-        ZF_TRY(zf_query_column_make(r, c, &provider, d->accelerator, &d->columns[c], error));
-    return ZF_OK;
+    uint64_t unit = request->unit_bytes > 0 ? request->unit_bytes : FED_BYTES;
+    zf_query_cut cut = {.tile = d->tile, .bytes = request->from_host ? unit : UINT64_MAX, .zones = zones};
+    return zf_query_parts_make(r, (zf_query_range){d->first, d->end}, &cut, &provider, d->accelerator, &d->parts, error);
 }
 
-static uint64_t first_tile_of(const device_query *d, const zf_query_segment *segment) { return segment->begin / d->tile; }
+static uint64_t first_tile_of(const device_query *d, const segment *rows) { return rows->begin / d->tile; }
 
-static uint64_t tiles_of(const device_query *d, const zf_query_segment *segment) {
-    return (segment->end + d->tile - 1) / d->tile - first_tile_of(d, segment);
+static uint64_t tiles_of(const device_query *d, const segment *rows) {
+    return (rows->end + d->tile - 1) / d->tile - first_tile_of(d, rows);
 }
 
 static zf_status refuse_launches(zf_error *error) {
@@ -105,36 +115,70 @@ static zf_status refuse_launches(zf_error *error) {
     return zf_fail_hint(error, status, "decode its columns first (`--decode-first`)");
 }
 
-static zf_status cut_launches(device_query *d, zf_error *error) {
-    zf_query_running *r = d->running;
-    d->segments = calloc(LAUNCHES, sizeof *d->segments);
-    d->codes = calloc(LAUNCHES, sizeof *d->codes);
-    if (d->segments == NULL || d->codes == NULL) return no_memory(error);
-    for (uint64_t row = d->first; row < d->end;) {
-        uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, d->end);
+static zf_status cut_part(device_query *d, zf_query_part *part, zf_error *error) {
+    part->segment = d->segment_count;
+    for (uint64_t row = part->rows.begin; row < part->rows.end;) {
+        uint64_t end = zf_query_launch_end(&d->parts, part, row);
         if (d->segment_count == LAUNCHES || end <= row) return refuse_launches(error);
-        d->segments[d->segment_count++] = (zf_query_segment){row, end};
+        d->segments[d->segment_count++] = (segment){row, end};
         d->tiles += tiles_of(d, &d->segments[d->segment_count - 1]);
         row = end;
     }
-    for (uint32_t c = 0; c < r->query->column_count; c++) d->columns[c].at = 0;
+    part->segment_count = d->segment_count - part->segment;
     return ZF_OK;
 }
 
-static zf_status place_columns(device_query *d, zf_error *error) {
-    uint64_t next = 0;
-    for (uint32_t c = 0; c < d->running->query->column_count; c++) ZF_TRY(zf_query_column_place(&d->columns[c], &next, error));
-    return make_room(d, &d->read, next + 1, error);
-}
-
-static zf_status start_columns(device_query *d, zf_error *error) {
-    uint32_t count = d->running->query->column_count;
-    for (uint32_t c = 0; c < count; c++)
-        ZF_TRY(zf_query_column_start(&d->columns[c], d->accelerator, d->stream, d->read.address, error));
-    ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
-    for (uint32_t c = 0; c < count; c++) ZF_TRY(zf_query_column_status(&d->columns[c], error));
+static zf_status cut_launches(device_query *d, zf_error *error) {
+    d->segments = calloc(LAUNCHES, sizeof *d->segments);
+    d->codes = calloc(LAUNCHES, sizeof *d->codes);
+    if (d->segments == NULL || d->codes == NULL) return no_memory(error);
+    for (size_t p = 0; p < d->parts.count; p++) ZF_TRY(cut_part(d, &d->parts.items[p], error));
     return ZF_OK;
 }
+
+// ---- Columns that stay ----------------------------------------------------------------------------------------
+
+static uint64_t heads_of(const device_query *d) { return d->read.address; }
+
+static zf_status bring_part(device_query *d, zf_query_part *part, uint64_t at, zf_error *error) {
+    zf_query_part_move(&d->parts, part, at, heads_of(d));
+    ZF_TRY(zf_query_part_copy(&d->parts, part, d->stream, error));
+    return zf_query_part_decode(&d->parts, part, d->accelerator, d->stream, heads_of(d), error);
+}
+
+static zf_status bring_all(device_query *d, zf_error *error) {
+    uint64_t at = d->parts.heads;
+    ZF_TRY(make_room(d, &d->read, d->parts.heads + d->parts.all + 1, error));
+    ZF_TRY(zf_query_parts_copy_heads(&d->parts, d->accelerator, d->stream, heads_of(d), error));
+    for (size_t p = 0; p < d->parts.count; p++) {
+        ZF_TRY(bring_part(d, &d->parts.items[p], d->read.address + at, error));
+        at += d->parts.items[p].bytes;
+    }
+    return d->ops->wait(d->accelerator, d->stream, error);
+}
+
+// ---- Columns that come with every run -------------------------------------------------------------------------
+
+// A query that selects runs twice. Its columns come once if there is room for all of them.
+static zf_status make_slots(device_query *d, zf_error *error) {
+    size_t few = d->parts.count < FED_SLOTS ? d->parts.count : FED_SLOTS;
+    bool all = d->running->query->selected_count > 0;
+    zf_error ignored;
+    if (all && make_room(d, &d->read, d->parts.heads + d->parts.count * d->parts.most + 1, &ignored) == ZF_OK)
+        return zf_query_feed_open(&d->feed, d->accelerator, d->parts.count, d->parts.count, error);
+    ZF_TRY(make_room(d, &d->read, d->parts.heads + few * d->parts.most + 1, error));
+    return zf_query_feed_open(&d->feed, d->accelerator, d->parts.count, few, error);
+}
+
+static void move_fed(device_query *d) {
+    zf_query_feed_place(&d->feed, &d->parts);
+    for (size_t p = 0; p < d->parts.count; p++) {
+        uint64_t at = d->read.address + d->parts.heads + d->parts.items[p].slot * d->parts.most;
+        zf_query_part_move(&d->parts, &d->parts.items[p], at, heads_of(d));
+    }
+}
+
+// ---- Inputs ---------------------------------------------------------------------------------------------------
 
 static zf_status place_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
@@ -295,25 +339,25 @@ static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *
     return build_code(d, sources, error);
 }
 
-static zf_status choose_code(device_query *d, size_t segment, zf_error *error) {
+static zf_status choose_code(device_query *d, const zf_query_part *part, size_t number, zf_error *error) {
     zf_query_running *r = d->running;
     zf_query_source *sources = calloc(r->query->column_count + 1, sizeof *sources);
     if (sources == NULL) return no_memory(error);
-    for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&d->columns[c]);
-    return find_code(d, sources, &d->codes[segment], error);
+    for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&part->columns[c]);
+    return find_code(d, sources, &d->codes[number], error);
 }
 
 // ---- Frames ---------------------------------------------------------------------------------------------------
 
 // `tile`: those of the launches before.
-static void write_frame(device_query *d, const zf_query_segment *segment, uint64_t tile, uint64_t *to) {
+static void write_frame(device_query *d, const zf_query_part *part, const segment *rows, uint64_t tile, uint64_t *to) {
     const zf_query_running *r = d->running;
     const zf_query *query = r->query;
-    zf_query_launch launch = {.first_tile = first_tile_of(d, segment),
-                              .tiles = tiles_of(d, segment),
-                              .row_begin = segment->begin,
-                              .row_end = segment->end,
-                              .first_row = d->first,
+    zf_query_launch launch = {.first_tile = first_tile_of(d, rows),
+                              .tiles = tiles_of(d, rows),
+                              .row_begin = rows->begin,
+                              .row_end = rows->end,
+                              .first_row = part->rows.begin,
                               .counts = d->counts + tile * sizeof(uint64_t),
                               .prefix = d->prefix + tile * sizeof(uint64_t)};
     zf_query_frame_places places = zf_query_frame_places_of(query);
@@ -327,7 +371,7 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
     at = (uint8_t *)(to + places.columns);
     for (uint32_t c = 0; c < query->column_count; c++) {
         zf_element element = zf_column_type_of(query->columns[c]->type).element;
-        zf_query_device_column column = zf_query_column_frame(&d->columns[c], element, d->read.address);
+        zf_query_device_column column = zf_query_column_frame(&part->columns[c], element, d->read.address);
         at = mempcpy(at, &column, sizeof column);
     }
     at = (uint8_t *)(to + places.results);
@@ -335,50 +379,84 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
         zf_query_device_result result = {.words = d->placed[k].words, .touched = d->placed[k].touched};
         if (zf_query_sums_floats(&query->results[k]))
             result.words += tile * r->holding.answers->items[k].count * sizeof(uint64_t);
+        if (query->results[k].kind == ZF_Q_MASK) result.touched += part->rows.begin - d->first;
         at = mempcpy(at, &result, sizeof result);
     }
 }
 
 // Columns go from block to block with the launches, so codes are chosen and frames are written in one walk.
-static zf_status write_frames(device_query *d, zf_error *error) {
-    zf_query_running *r = d->running;
-    bool choose = d->built_count == 0;
-    uint32_t columns = r->query->column_count;
-    uint64_t tile = 0;
-    for (uint32_t c = 0; c < columns; c++) d->columns[c].at = 0;
-    for (size_t s = 0; s < d->segment_count; s++) {
-        zf_query_segment_end(d->columns, columns, d->segments[s].begin, d->end);
-        if (choose) ZF_TRY(choose_code(d, s, error));
-        write_frame(d, &d->segments[s], tile, d->frames + s * d->frame_words);
-        tile += tiles_of(d, &d->segments[s]);
+static zf_status write_frames_of(device_query *d, const zf_query_part *part, bool choose, uint64_t *tile, zf_error *error) {
+    for (uint32_t c = 0; c < d->parts.columns; c++) part->columns[c].at = 0;
+    for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
+        zf_query_launch_end(&d->parts, part, d->segments[s].begin);
+        if (choose) ZF_TRY(choose_code(d, part, s, error));
+        write_frame(d, part, &d->segments[s], *tile, d->frames + s * d->frame_words);
+        *tile += tiles_of(d, &d->segments[s]);
     }
+    return ZF_OK;
+}
+
+static zf_status write_frames(device_query *d, zf_error *error) {
+    bool choose = d->built_count == 0;
+    uint64_t tile = 0;
+    for (size_t p = 0; p < d->parts.count; p++) ZF_TRY(write_frames_of(d, &d->parts.items[p], choose, &tile, error));
     if (d->segment_count == 0) return ZF_OK;
     ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->given.address + d->frames_at, d->frames,
                            d->segment_count * d->frame_words * sizeof(uint64_t), error));
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
+// ---- Launches -------------------------------------------------------------------------------------------------
+
+static zf_status launch(device_query *d, size_t s, uint32_t kernel, zf_error *error) {
+    const built *code = &d->built[d->codes[s]];
+    uint64_t groups = (tiles_of(d, &d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+    if (groups > code->groups) groups = code->groups;
+    uint64_t frame = d->frame_words * sizeof(uint64_t);
+    zf_simt_args args = {.base = d->read.address,
+                         .base_bytes = d->read.bytes,
+                         .blocks = d->given.address + d->frames_at + s * frame,
+                         .blocks_bytes = frame,
+                         .work = d->given.address, // inputs, for devices that check every access
+                         .work_bytes = d->given.bytes,
+                         .out = d->results.address,
+                         .out_bytes = d->results.bytes,
+                         .failure = d->results.address,
+                         .failures = d->results.address,
+                         .failures_bytes = sizeof d->failures,
+                         .block_count = 1,
+                         .even = (uint32_t)groups};
+    return d->ops->launch(d->accelerator, d->stream, code->loaded, kernel, (uint32_t)groups, &args, error);
+}
+
+static zf_status launch_part(device_query *d, const zf_query_part *part, uint32_t kernel, zf_error *error) {
+    for (size_t s = part->segment; s < part->segment + part->segment_count; s++) ZF_TRY(launch(d, s, kernel, error));
+    return ZF_OK;
+}
+
+typedef struct fed_run {
+    device_query *d;
+    uint32_t kernel;
+} fed_run;
+
+static zf_status run_fed(void *user, zf_query_part *part, zf_error *error) {
+    fed_run *run = user;
+    device_query *d = run->d;
+    ZF_TRY(zf_query_part_decode(&d->parts, part, d->accelerator, d->stream, heads_of(d), error));
+    return launch_part(d, part, run->kernel, error);
+}
+
+// Runs a kernel over all wanted parts; brings those that are not there.
 static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
-    for (size_t s = 0; s < d->segment_count; s++) {
-        const built *code = &d->built[d->codes[s]];
-        uint64_t groups = (tiles_of(d, &d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
-        if (groups > code->groups) groups = code->groups;
-        uint64_t frame = d->frame_words * sizeof(uint64_t);
-        zf_simt_args args = {.base = d->read.address,
-                             .base_bytes = d->read.bytes,
-                             .blocks = d->given.address + d->frames_at + s * frame,
-                             .blocks_bytes = frame,
-                             .work = d->given.address, // inputs, for devices that check every access
-                             .work_bytes = d->given.bytes,
-                             .out = d->results.address,
-                             .out_bytes = d->results.bytes,
-                             .failure = d->results.address,
-                             .failures = d->results.address,
-                             .failures_bytes = sizeof d->failures,
-                             .block_count = 1,
-                             .even = (uint32_t)groups};
-        ZF_TRY(d->ops->launch(d->accelerator, d->stream, code->loaded, kernel, (uint32_t)groups, &args, error));
+    if (is_fed(d) && !d->fed) {
+        fed_run run = {d, kernel};
+        ZF_TRY(zf_query_parts_copy_heads(&d->parts, d->accelerator, d->stream, heads_of(d), error));
+        ZF_TRY(zf_query_feed_run(&d->feed, &d->parts, d->stream, run_fed, &run, error));
+        d->fed = d->feed.slots >= d->parts.count;
+        return ZF_OK;
     }
+    for (size_t p = 0; p < d->parts.count; p++)
+        if (d->parts.items[p].wanted) ZF_TRY(launch_part(d, &d->parts.items[p], kernel, error));
     return ZF_OK;
 }
 
@@ -439,6 +517,7 @@ static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
     ZF_TRY(make_room(d, &d->results, next, error));
+    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0, d->results.bytes, error)); // of tiles that do not run
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     ZF_TRY(write_frames(d, error));
     ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
@@ -509,8 +588,9 @@ static zf_status take_result(device_query *d, size_t k, zf_error *error) {
 static zf_status run_again(device_query *d, void *from, void *to, double *seconds, zf_error *error) {
     ZF_TRY(clear_results(d, error));
     ZF_TRY(d->ops->event_note(d->accelerator, d->stream, from, error));
-    for (uint32_t c = 0; c < d->running->query->column_count; c++)
-        ZF_TRY(zf_query_column_again(&d->columns[c], d->stream, error));
+    d->fed = false;
+    for (size_t p = 0; p < d->parts.count && !is_fed(d); p++)
+        if (d->parts.items[p].wanted) ZF_TRY(zf_query_part_again(&d->parts, &d->parts.items[p], d->stream, error));
     if (d->running->query->selected_count > 0) ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
     ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
     ZF_TRY(d->ops->event_note(d->accelerator, d->stream, to, error));
@@ -530,14 +610,25 @@ zf_status zf_query_device_time(zf_query_device *d, unsigned repeat, zf_error *er
     return status;
 }
 
+static bool fuses(const device_query *d, uint32_t column) {
+    bool fused = true;
+    for (size_t p = 0; p < d->parts.count; p++) fused = fused && d->parts.items[p].columns[column].fused;
+    return fused;
+}
+
 static void describe(device_query *d) {
     zf_query_device_use *use = &d->running->holding.answers->device;
-    for (uint32_t c = 0; c < d->running->query->column_count; c++) {
-        use->fused += d->columns[c].fused;
-        use->decoded += !d->columns[c].fused;
-        use->stored_bytes += d->columns[c].sizes.stored;
+    for (uint32_t c = 0; c < d->parts.columns; c++) {
+        use->fused += fuses(d, c);
+        use->decoded += !fuses(d, c);
     }
-    use->launches = d->segment_count;
+    for (size_t p = 0; p < d->parts.count; p++) {
+        const zf_query_part *part = &d->parts.items[p];
+        if (!part->wanted) continue;
+        use->launches += part->segment_count;
+        use->units++;
+        for (uint32_t c = 0; c < d->parts.columns; c++) use->stored_bytes += part->columns[c].sizes.stored;
+    }
     use->codes = d->built_count;
 }
 
@@ -551,27 +642,27 @@ static zf_status make_lists(device_query *d, zf_error *error) {
     return d->placed != NULL && d->frames != NULL && d->tile_counts != NULL ? ZF_OK : no_memory(error);
 }
 
-static zf_status prepare(device_query *d, zf_error *error) {
-    ZF_TRY(make_columns(d, error));
+static zf_status prepare(device_query *d, zf_query_zones *zones, zf_error *error) {
+    ZF_TRY(make_parts(d, zones, error));
     ZF_TRY(cut_launches(d, error));
     ZF_TRY(make_lists(d, error));
-    ZF_TRY(place_columns(d, error));
-    return start_columns(d, error);
+    return d->running->request->from_host ? make_slots(d, error) : bring_all(d, error);
 }
 
 // On a stream of its own: the caller's may be busy.
-static zf_status prepare_on_stream(device_query *d, zf_error *error) {
+static zf_status prepare_on_stream(device_query *d, zf_query_zones *zones, zf_error *error) {
     bool opens = d->ops->stream_open != NULL;
     zf_error ignored;
     if (opens) ZF_TRY(d->ops->stream_open(d->accelerator, &d->stream, error));
-    zf_status status = prepare(d, error);
+    zf_status status = prepare(d, zones, error);
     if (status != ZF_OK) d->ops->wait(d->accelerator, d->stream, &ignored);
     if (opens) d->ops->stream_close(d->accelerator, d->stream);
     d->stream = NULL;
     return status;
 }
 
-zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, zf_query_device **out, zf_error *error) {
+zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, bool once, zf_query_device **out,
+                               zf_error *error) {
     device_query *d = *out = calloc(1, sizeof *d);
     if (d == NULL) return no_memory(error);
     d->running = running;
@@ -580,7 +671,7 @@ zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accele
     d->tile = zf_codegen_query_tile(running->query);
     d->first = running->first;
     d->end = running->end;
-    return prepare_on_stream(d, error);
+    return prepare_on_stream(d, once ? &running->zones : NULL, error);
 }
 
 static void release(device_query *d, const zf_query_memory *memory) {
@@ -592,12 +683,12 @@ void zf_query_device_close(zf_query_device *d) {
     drop_code(d);
     free(d->built);
     zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
-    for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
+    zf_query_feed_close(&d->feed);
+    zf_query_parts_free(&d->parts, d->accelerator);
     release(d, &d->read);
     release(d, &d->given);
     release(d, &d->results);
     if (d->provider != NULL) zf_provider_free(d->provider);
-    free(d->columns);
     free(d->input_at);
     free(d->segments);
     free(d->codes);
@@ -627,8 +718,21 @@ static void note_selected(device_query *d) {
         if (answers->items[k].kind == ZF_Q_SELECT) answers->items[k].count = d->selected;
 }
 
+// Parts whose rows matter to this run: all of them, if it is the only one, since others were never made.
+static void choose_parts(device_query *d) {
+    for (size_t p = 0; p < d->parts.count; p++) {
+        zf_query_part *part = &d->parts.items[p];
+        zf_query_range rows = part->rows;
+        part->wanted = zf_query_zones_narrow(&d->running->zones, &rows.begin, &rows.end);
+        if (part->wanted) zf_query_zones_note(&d->running->zones, part->rows.begin, part->rows.end);
+    }
+    d->fed = false;
+    if (is_fed(d)) move_fed(d);
+}
+
 static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(check_inputs(d->running, error));
+    choose_parts(d);
     ZF_TRY(choose_lengths(d, error));
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));

@@ -67,70 +67,69 @@ static zf_status choose(zf_query_device_state *state, zf_error *error) {
     return ZF_OK;
 }
 
-zf_status zf_query_column_make(zf_query_running *running, uint32_t column, const zf_abi_provider *provider,
-                               zf_accelerator *accelerator, zf_query_device_state *out, zf_error *error) {
-    zf_decode_options rows = {ZF_INIT(zf_decode_options),
-                              .some_rows = true,
-                              .row_begin = running->first,
-                              .row_count = running->end - running->first,
-                              .threads = running->request->threads,
-                              .skip_zones = true}; // rows of fused columns are never in memory to be compared with them
+zf_status zf_query_column_make(const zf_query_running *running, uint32_t column, zf_query_range rows,
+                               const zf_abi_provider *provider, zf_accelerator *accelerator, zf_query_device_state *out,
+                               zf_error *error) {
+    zf_decode_options wanted = {ZF_INIT(zf_decode_options),
+                                .some_rows = true,
+                                .row_begin = rows.begin,
+                                .row_count = rows.end - rows.begin,
+                                .threads = running->request->threads,
+                                .skip_zones = true}; // rows of fused columns are never in memory to be compared with them
     zf_units_options options = {.resident = true, .unit_bytes = UINT64_C(1) << 60, .provider = provider};
-    ZF_TRY(zf_units_make(running->container, running->columns[column].index, &rows, &options, accelerator, &out->units, error));
+    ZF_TRY(zf_units_column_make(running->container, running->columns[column].index, &wanted, &options, accelerator, &out->column,
+                                error));
+    ZF_TRY(zf_units_part_make(out->column, 0, zf_units_column_blocks(out->column), wanted.threads, &out->units, error));
     out->sizes = zf_units_sizes_of(out->units);
     out->tile = zf_codegen_query_tile(running->query);
     return running->request->decode_first ? ZF_OK : choose(out, error);
 }
 
-zf_status zf_query_column_place(zf_query_device_state *state, uint64_t *next, zf_error *error) {
-    ZF_TRY(zf_query_place(next, state->sizes.workspace, &state->memory.workspace, error));
+zf_status zf_query_column_place(zf_query_device_state *state, uint64_t *next, uint64_t *head, zf_error *error) {
+    ZF_TRY(zf_query_place(head, state->sizes.head, &state->places.head, error));
+    ZF_TRY(zf_query_place(next, state->sizes.workspace - state->sizes.head, &state->places.workspace, error));
     if (state->fused) return ZF_OK;
-    ZF_TRY(zf_query_place(next, state->sizes.values, &state->memory.values, error));
-    ZF_TRY(zf_query_place(next, state->sizes.offsets, &state->memory.offsets, error));
-    return zf_query_place(next, state->sizes.validity, &state->memory.validity, error);
+    ZF_TRY(zf_query_place(next, state->sizes.values, &state->places.values, error));
+    ZF_TRY(zf_query_place(next, state->sizes.offsets, &state->places.offsets, error));
+    return zf_query_place(next, state->sizes.validity, &state->places.validity, error);
 }
 
-// ---- Uploads --------------------------------------------------------------------------------------------------
-
-static zf_status start_fused(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, zf_error *error) {
-    uint64_t bytes = zf_units_words(state->units) * (uint64_t)sizeof(uint64_t);
-    ZF_TRY(accelerator->ops->fill(accelerator, stream, state->memory.workspace, 0xff, bytes, error));
-    ZF_TRY(zf_units_upload(state->units, stream, &state->memory, error));
-    return zf_units_launch_work(state->units, stream, &state->memory, error);
+void zf_query_column_move(zf_query_device_state *state, uint64_t part, uint64_t heads) {
+    const zf_units_memory *places = &state->places;
+    state->memory = (zf_units_memory){.values = part + places->values,
+                                      .offsets = part + places->offsets,
+                                      .validity = part + places->validity,
+                                      .head = heads + places->head,
+                                      .workspace = part + places->workspace - state->sizes.head}; // what is left of it
 }
 
-zf_status zf_query_column_start(zf_query_device_state *state, zf_accelerator *accelerator, void *stream, uint64_t base,
-                                zf_error *error) {
-    state->memory.workspace += base;
-    state->words = calloc(zf_units_words(state->units) + 1, sizeof *state->words);
-    if (state->words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the words of a query's column");
-    if (state->fused) {
-        ZF_TRY(start_fused(state, accelerator, stream, error));
-    } else {
-        state->memory.values += base;
-        state->memory.offsets += base;
-        state->memory.validity += base;
-        ZF_TRY(zf_units_start(state->units, stream, &state->memory, error));
-        ZF_TRY(zf_units_upload(state->units, stream, &state->memory, error));
-        ZF_TRY(zf_units_launch(state->units, stream, &state->memory, error));
-    }
-    return zf_units_end(state->units, stream, &state->memory, state->words, error);
+// ---- Work -----------------------------------------------------------------------------------------------------
+
+zf_status zf_query_column_copy(const zf_query_device_state *state, void *stream, zf_error *error) {
+    return zf_units_upload_blocks(state->units, stream, &state->memory, error);
 }
 
-zf_status zf_query_column_again(zf_query_device_state *state, void *stream, zf_error *error) {
+zf_status zf_query_column_launch(zf_query_device_state *state, void *stream, zf_error *error) {
     if (state->fused) return zf_units_launch_work(state->units, stream, &state->memory, error);
-    ZF_TRY(zf_units_start(state->units, stream, &state->memory, error));
+    ZF_TRY(zf_units_column_clear(state->column, stream, &state->memory, error));
     return zf_units_launch(state->units, stream, &state->memory, error);
 }
 
-zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *error) {
-    return zf_units_status(state->units, state->words, error);
+bool zf_query_column_launches(const zf_query_device_state *state) {
+    bool any = !state->fused;
+    for (uint32_t u = 0; !any && u < zf_units_count(state->units); u++)
+        any = zf_units_view(state->units, u).plan->kernel_count > 1;
+    return any;
+}
+
+zf_status zf_query_column_status(const zf_query_device_state *state, const uint64_t *words, zf_error *error) {
+    return zf_units_status(state->units, words, error);
 }
 
 void zf_query_column_free(zf_query_device_state *state) {
     if (state->units != NULL) zf_units_ended(state->units);
     zf_units_free(state->units);
-    free(state->words);
+    zf_units_column_free(state->column);
     free(state->blocks);
 }
 
@@ -149,9 +148,10 @@ static uint64_t run_of(zf_query_device_state *state, uint64_t begin) {
     return blocks[last].first_row + blocks[last].rows;
 }
 
-uint64_t zf_query_segment_end(zf_query_device_state *columns, size_t count, uint64_t begin, uint64_t end) {
-    for (size_t c = 0; c < count; c++) {
-        uint64_t run = columns[c].fused ? run_of(&columns[c], begin) : end;
+uint64_t zf_query_launch_end(const zf_query_parts *parts, const zf_query_part *part, uint64_t begin) {
+    uint64_t end = part->rows.end;
+    for (uint32_t c = 0; c < parts->columns; c++) {
+        uint64_t run = part->columns[c].fused ? run_of(&part->columns[c], begin) : end;
         if (run < end) end = run;
     }
     return end;
@@ -173,7 +173,7 @@ zf_query_device_column zf_query_column_frame(const zf_query_device_state *state,
     zf_unit_view view = zf_units_view(state->units, block->unit);
     uint64_t tiles = (block->rows + state->tile - 1) / state->tile;
     return (zf_query_device_column){.values = memory->workspace + view.stored - base,
-                                    .validity = memory->workspace + view.tables + block->number * view.row_bytes - base,
+                                    .validity = memory->head + view.tables + block->number * view.row_bytes - base,
                                     .offsets = memory->workspace + view.work - base,
                                     .skip = block->first_row / state->tile,
                                     .block_tiles = tiles};

@@ -87,6 +87,8 @@ zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_con
                                     .row_count = request->row_count,
                                     .threads = request->threads,
                                     .decode_first = request->decode_first,
+                                    .from_host = request->from_host,
+                                    .unit_bytes = request->unit_bytes,
                                     .no_skip = request->no_skip};
     p->running = (zf_query_running){.program = program, .query = query, .container = container, .request = &p->request};
     zf_status status = prepare(p, request->device, error);
@@ -110,10 +112,13 @@ zf_status zf_query_prepare(zf_program *program, const char *query, zf_container 
                                 .row_count = own.row_count,
                                 .threads = own.threads,
                                 .decode_first = own.decode_first,
+                                .from_host = own.from_host,
+                                .unit_bytes = own.unit_bytes,
                                 .no_skip = own.no_skip};
     zf_prepared_query *p;
     ZF_TRY(zf_query_prepare_request(program, query, container, &request, &p, error));
-    zf_status status = p->accelerator != NULL ? zf_query_device_open(&p->running, p->accelerator, &p->device, error) : ZF_OK;
+    zf_status status =
+        p->accelerator != NULL ? zf_query_device_open(&p->running, p->accelerator, false, &p->device, error) : ZF_OK;
     if (status == ZF_OK)
         *out = p;
     else
@@ -254,7 +259,7 @@ static zf_status open_device(zf_prepared_query *p, uint64_t begin, uint64_t end,
     uint64_t first = r->first, last = r->end;
     r->first = begin;
     r->end = end;
-    zf_status status = zf_query_device_open(r, p->accelerator, &p->device, error);
+    zf_status status = zf_query_device_open(r, p->accelerator, true, &p->device, error);
     r->first = first;
     r->end = last;
     return status;
@@ -266,14 +271,11 @@ static zf_status run_on_device(zf_prepared_query *p, void *stream, zf_query_fail
     uint64_t begin = r->first, end = r->end;
     ZF_TRY(zf_query_begin_zones(r, error));
     p->nothing_read = begin == end || !zf_query_zones_narrow(&r->zones, &begin, &end);
-    if (!p->nothing_read && p->device == NULL) {
-        zf_query_zones_note(&r->zones, begin, end);
-        ZF_TRY(open_device(p, begin, end, error));
-    } else if (!p->nothing_read) {
-        zf_query_zones_note(&r->zones, r->first, r->end); // all are there, and run
-    }
+    if (!p->nothing_read && p->device == NULL) ZF_TRY(open_device(p, begin, end, error));
+    zf_status status =
+        p->nothing_read ? zf_query_hold_finish(&r->holding, error) : zf_query_device_run(p->device, stream, failure, error);
     zf_query_count_skipped(r);
-    return p->nothing_read ? zf_query_hold_finish(&r->holding, error) : zf_query_device_run(p->device, stream, failure, error);
+    return status;
 }
 
 static zf_status run_held(zf_prepared_query *p, void *stream, zf_error *error) {

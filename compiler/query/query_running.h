@@ -62,11 +62,14 @@ typedef struct zf_query_failure {
     uint64_t row; ///< no row before it fails
 } zf_query_failure;
 
-/// Brings the columns to the device: rows `first` to `end` - 1 of them, which are all that its runs read. `running` must stay.
-/// Free `*out` with zf_query_device_close, also after an error.
-zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, zf_query_device **out, zf_error *error);
-/// Runs the rows behind the work on a stream, and waits for them. The count of each result is known then. A check that fails is
-/// not an error here: `*failure` says so, and a CPU that runs the rows from there on says which.
+/// Brings the columns to the device, or makes ready for runs that do: rows `first` to `end` - 1 of them, which are all that its
+/// runs read. `once`: it runs once, and `zones` are of that run; parts that cannot matter are left out. `running` must stay. Free
+/// `*out` with zf_query_device_close, also after an error.
+zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, bool once, zf_query_device **out,
+                               zf_error *error);
+/// Runs the rows that may matter by `zones`, which notes them, behind the work on a stream, and waits for them. The count of each
+/// result is known then. A check that fails is not an error here: `*failure` says so, and a CPU that runs the rows from there on
+/// says which.
 zf_status zf_query_device_run(zf_query_device *device, void *stream, zf_query_failure *failure, zf_error *error);
 /// Runs the rows again, which did not fail, to take their time.
 zf_status zf_query_device_time(zf_query_device *device, unsigned repeat, zf_error *error);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/error_codes.h"
-#include "runtime/container/container_open.h"
 
 // ---- Making ---------------------------------------------------------------------------------------------------
 
@@ -70,8 +69,7 @@ bool zf_query_zones_narrow(zf_query_zones *zones, uint64_t *begin, uint64_t *end
 
 // ---- Bytes ----------------------------------------------------------------------------------------------------
 
-// Stored bytes of blocks with some of the rows begin .. end - 1.
-static uint64_t stored_bytes(const zf_index_column *column, uint64_t begin, uint64_t end) {
+uint64_t zf_query_stored_bytes(const zf_index_column *column, uint64_t begin, uint64_t end) {
     uint64_t bytes = 0, row = begin;
     while (row < end && row < column->rows) {
         const zf_index_block *block = &column->blocks[zf_index_block_of(column, row)];
@@ -81,8 +79,7 @@ static uint64_t stored_bytes(const zf_index_column *column, uint64_t begin, uint
     return bytes;
 }
 
-// Where the block ends that has a row.
-static uint64_t block_end(const zf_index_column *column, uint64_t row) {
+uint64_t zf_query_block_end(const zf_index_column *column, uint64_t row) {
     if (row >= column->rows) return column->rows;
     const zf_index_block *block = &column->blocks[zf_index_block_of(column, row)];
     return block->first_row + block->rows;
@@ -94,13 +91,14 @@ void zf_query_zones_note(zf_query_zones *zones, uint64_t begin, uint64_t end) {
         const zf_index_column *column = column_of(zones, k);
         uint64_t from = zones->counted[k] > begin ? zones->counted[k] : begin;
         if (from >= end) continue;
-        zones->bytes_counted += stored_bytes(column, from, end);
-        zones->counted[k] = block_end(column, end - 1);
+        zones->bytes_counted += zf_query_stored_bytes(column, from, end);
+        zones->counted[k] = zf_query_block_end(column, end - 1);
     }
 }
 
 uint64_t zf_query_zones_skipped_bytes(const zf_query_zones *zones, uint64_t begin, uint64_t end) {
     uint64_t bytes = 0;
-    for (uint32_t k = 0; k < zones->effect.query->column_count; k++) bytes += stored_bytes(column_of(zones, k), begin, end);
+    for (uint32_t k = 0; k < zones->effect.query->column_count; k++)
+        bytes += zf_query_stored_bytes(column_of(zones, k), begin, end);
     return bytes - zones->bytes_counted;
 }

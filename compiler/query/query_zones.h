@@ -6,6 +6,7 @@
 #define ZF_COMPILER_QUERY_ZONES_H
 
 #include "compiler/query/query_effect.h"
+#include "runtime/container/container_open.h"
 
 typedef struct zf_query_zones {
     zf_query_effect effect;
@@ -36,5 +37,12 @@ bool zf_query_zones_narrow(zf_query_zones *zones, uint64_t *begin, uint64_t *end
 void zf_query_zones_note(zf_query_zones *zones, uint64_t begin, uint64_t end);
 /// Stored bytes of the columns' blocks that have some of the rows begin .. end - 1, without those with rows that were noted.
 uint64_t zf_query_zones_skipped_bytes(const zf_query_zones *zones, uint64_t begin, uint64_t end);
+
+// ---- Blocks ----
+
+/// Stored bytes of the blocks of a column that have some of the rows begin .. end - 1.
+uint64_t zf_query_stored_bytes(const zf_index_column *column, uint64_t begin, uint64_t end);
+/// Where the block of a column ends that has a row; the column's end behind all of them.
+uint64_t zf_query_block_end(const zf_index_column *column, uint64_t row);
 
 #endif

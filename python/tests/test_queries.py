@@ -286,11 +286,16 @@ def test_zones(rows, tmp_path, device):
     day, v = np.repeat(np.arange(4, dtype="i4"), 65_536), np.arange(4 * 65_536) % 1000
     table = pa.table([pa.array(day), pa.array(v)], schema=pa.schema([pa.field("day", pa.int32(), nullable=False), pa.field("v", pa.int64(), nullable=False)]))
     zf.write_table(table, tmp_path / "t.zfd", {"day": "plain", "v": "plain"}, zones=True)
-    with zf.prepare_query(text, tmp_path / "t.zfd", device=device) as query:
-        for begin in (3, 9, 2, 9):
-            got = query.run({"from": begin})
-            assert got["n"] == v[day >= begin].sum() and np.array_equal(got["good"], day >= begin)
-            assert got["most"].tolist() == (None if begin > 3 else 999)
+    for more in ({}, *([{"from_host": True, "unit_bytes": 1}, {"from_host": True}] if device == "emu" else [])):
+        with zf.prepare_query(text, tmp_path / "t.zfd", device=device, **more) as query:
+            for begin in (3, 9, 2, 9):
+                got = query.run({"from": begin})
+                assert got["n"] == v[day >= begin].sum() and np.array_equal(got["good"], day >= begin)
+                assert got["most"].tolist() == (None if begin > 3 else 999)
+    with pytest.raises(zf.UsageError, match="from_host is for GPUs"):
+        zf.query(text, tmp_path / "t.zfd", {"from": 1}, from_host=True)
+    with pytest.raises(zf.UsageError, match="number of bytes"):
+        zf.query(text, tmp_path / "t.zfd", {"from": 1}, device="emu", from_host=True, unit_bytes=-1)
 
 
 def test_threads(files, rows):

@@ -352,6 +352,8 @@ def prepare_query(
     name: str | None = None,
     rows: slice | None = None,
     threads: int = 0,
+    from_host: bool = False,
+    unit_bytes: SupportsIndex = 0,
 ) -> Query: ...
 def query(
     program: Program | str | os.PathLike[str],
@@ -363,6 +365,8 @@ def query(
     name: str | None = None,
     rows: slice | None = None,
     threads: int = 0,
+    from_host: bool = False,
+    unit_bytes: SupportsIndex = 0,
 ) -> dict[str, Any]: ...
 def write_chunks(
     columns: Mapping[str, Iterable[tuple[_typeshed.ReadableBuffer, SupportsIndex]] | Mapping[str, object] | str | os.PathLike[str]],

@@ -238,12 +238,14 @@ def _on_gpu(thing, name, kind, what, writes):
     return memory.address, memory.nbytes
 
 
-def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, threads=0):
+def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, threads=0, from_host=False, unit_bytes=0):
     """Prepares a query for a file and a device: a `Query`, which runs often with other params and inputs.
 
     program: a Program, the path of a `.zf` file, or text of the language (docs/queries.md). tables: a File or what `open` takes; or {name
     of a table: file}, of which the query's table is taken; None for a query of pairs. device: "cpu", a GPU such as "cuda:0", or "emu", an emulated GPU for tests.
     name: of the query, if the program has several. rows: a slice of the file's rows. threads: that decode on a CPU, 0 for one per core.
+    from_host: on a GPU the columns stay in pinned memory of the host, and every run brings those of rows that may matter, in units of
+    about unit_bytes stored bytes (0: 32 MiB), while the units before them are queried. The GPU's memory holds four units.
 
     Raises InputError for a program that is wrong, UsageError for a query or a table that does not exist, ColumnError for columns that the
     file lacks or has with other types.
@@ -251,6 +253,10 @@ def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, t
     from . import _compile
 
     _home.check_threads(threads)
+    if not 0 <= operator.index(unit_bytes) < 1 << 63:
+        raise refuse(UsageError, f"unit_bytes is a number of bytes, not {unit_bytes}")
+    if from_host and _device_name(device) == "cpu":
+        raise refuse(UsageError, "from_host is for GPUs: on a CPU columns are in the host's memory")
     program, device = _program_of(program), _device_name(device)
     loaded = program._get()
     asked = None if name is None else utf8(name, "the name of a query").decode()
@@ -261,7 +267,7 @@ def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, t
     if table == "":  # of pairs, which lie in inputs
         if tables is not None or rows is not None:
             raise refuse(UsageError, "the query is of pairs, which reads no file and no rows")
-        return Query(_compile.query(loaded, asked, None, name_of_device, 0, 0, threads), program._owner, device, None)
+        return Query(_compile.query(loaded, asked, None, name_of_device, 0, 0, threads, False, 0), program._owner, device, None)
     if isinstance(tables, dict):
         if table not in tables:
             raise refuse(UsageError, f"the query is over the table {table!r}, which is not given", hint=f"given are {', '.join(map(str, tables)) or 'none'}")
@@ -272,7 +278,7 @@ def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, t
         if file._kind == 2:
             raise refuse(UsageError, "a query reads no file that was opened through a file object", hint="open it by its path, or its bytes")
         begin, count = file._rows(rows)
-        query = _compile.query(loaded, asked, container.hold(), name_of_device, begin, count, threads)
+        query = _compile.query(loaded, asked, container.hold(), name_of_device, begin, count, threads, bool(from_host), operator.index(unit_bytes))
         return Query(query, owner, device, table)
     finally:
         _home.drain()
@@ -280,7 +286,8 @@ def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, t
             file.close()  # which the query keeps open
 
 
-def query(program, tables=None, params=None, inputs=None, *, device="cpu", name=None, rows=None, threads=0):
+def query(program, tables=None, params=None, inputs=None, *, device="cpu", name=None, rows=None, threads=0, from_host=False, unit_bytes=0):
     """Runs a query once: {name: array of NumPy} of its results. Arguments are those of `prepare_query` and `Query.run`."""
-    with prepare_query(program, tables, device=device, name=name, rows=rows, threads=threads) as prepared:
+    more = {"from_host": from_host, "unit_bytes": unit_bytes}
+    with prepare_query(program, tables, device=device, name=name, rows=rows, threads=threads, **more) as prepared:
         return prepared.run(params, inputs)

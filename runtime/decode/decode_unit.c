@@ -490,19 +490,13 @@ static void count(zf_units *units) {
 }
 
 /// Where the blocks of a part lie from its first one.
-static zf_status follow_blocks(zf_units *units, zf_error *error) {
-    for (uint64_t b = 0; b < units->block_count; b++) {
-        zf_unit_block *block = &units->blocks[b];
-        block->at = b == 0 ? 0 : block[-1].at + block[-1].bytes;
-        if (block->stored != units->blocks[0].stored + block->at)
-            return zf_raise(error, ZF_E_INTERNAL, "block %llu of a part does not follow the one before", (ull)b);
-    }
-    return ZF_OK;
+static void follow_blocks(zf_units *units) {
+    for (uint64_t b = 1; b < units->block_count; b++) units->blocks[b].at = units->blocks[b - 1].at + units->blocks[b - 1].bytes;
 }
 
 /// Everything behind the checks of blocks.
 static zf_status arrange(zf_units *units, zf_error *error) {
-    if (!units->owns_column) ZF_TRY(follow_blocks(units, error));
+    if (!units->owns_column) follow_blocks(units);
     ZF_TRY(copy_blocks(units, error));
     for (uint64_t b = 0; b < units->block_count * units->column->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
@@ -568,6 +562,16 @@ zf_status zf_units_part_check(zf_units *units, uint64_t index, const uint8_t *st
 }
 
 zf_status zf_units_part_end(zf_units *units, zf_error *error) { return arrange(units, error); }
+
+zf_status zf_units_part_make(zf_units_column *column, uint64_t first, uint64_t last, unsigned threads, zf_units **out,
+                             zf_error *error) {
+    zf_units *units = NULL;
+    *out = NULL;
+    ZF_TRY(zf_units_part_begin(column, first, last, &units, error));
+    zf_status status = check_blocks(units, zf_context_threads(column->selection.container->context, threads), error);
+    if (status == ZF_OK) status = arrange(units, error);
+    return finish(units, status, out);
+}
 
 zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code, uint64_t begin,
                               uint64_t end, zf_accelerator *accelerator, zf_units **out, zf_error *error) {

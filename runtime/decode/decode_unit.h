@@ -84,23 +84,31 @@ ZF_PRIVATE_API zf_status zf_units_block_bounds(const zf_units_column *column, ui
 /// The column must outlive it.
 ZF_PRIVATE_API zf_status zf_units_part_begin(zf_units_column *column, uint64_t first, uint64_t last, zf_units **out,
                                              zf_error *error);
-/// Checks block `index` of a part, from 0. Check each block once; blocks of a part follow each other in the file.
+/// Checks block `index` of a part, from 0. Check each block once; with `stored` they follow each other in the file.
 ///
 /// Threads may check different blocks at once. `stored`: the bytes of the part's first block, with those of the others behind
 /// them as in the file; they must live until the part was uploaded. NULL: the container's bytes.
 ZF_PRIVATE_API zf_status zf_units_part_check(zf_units *units, uint64_t index, const uint8_t *stored, zf_error *error);
 /// Arranges a part once its blocks are checked.
 ZF_PRIVATE_API zf_status zf_units_part_end(zf_units *units, zf_error *error);
+/// Makes a part at once, on `threads` host threads (0: the context's): its blocks are where the container has or reads them, and
+/// need not follow each other.
+ZF_PRIVATE_API zf_status zf_units_part_make(zf_units_column *column, uint64_t first, uint64_t last, unsigned threads,
+                                            zf_units **out, zf_error *error);
 
+/// Copies a part's blocks to `to`, `sizes.stored` bytes, from where they are uploaded from now on: memory that must live until
+/// then.
+ZF_PRIVATE_API void zf_units_move_blocks(zf_units *units, uint8_t *to);
 /// Writes a part's initial failure words and its tables to `to`: `sizes.head` bytes, for the start of the workspace.
 ///
 /// Once uploaded they replace zf_units_start.
 ZF_PRIVATE_API void zf_units_write_head(const zf_units *units, uint8_t *to);
 /// Resets the statistics of a part before it is launched again.
 ZF_PRIVATE_API void zf_units_restart(zf_units *units);
-/// Enqueues the copy of a part's blocks to their place right behind the head.
+/// Enqueues the copy of a part's blocks to their place, `sizes.head` bytes behind the workspace's start.
 ///
-/// If the head was written right before the first block, one copy of `sizes.head + sizes.stored` bytes uploads both.
+/// If the blocks follow each other in the host's memory and the head was written right before the first, one copy of `sizes.head
+/// + sizes.stored` bytes uploads both.
 ZF_PRIVATE_API zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory,
                                                 zf_error *error);
 

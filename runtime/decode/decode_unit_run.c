@@ -1,4 +1,5 @@
 // Queueing units on a stream, and what their failure words say.
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/error_codes.h"
@@ -46,29 +47,38 @@ static uint32_t different_blocks(const zf_units *units, const zf_unit *unit) {
     return different;
 }
 
-/// Blocks go from where they are, further copies of them within the device.
-static zf_status upload_blocks(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
-                               zf_error *error) {
+/// Copies blocks to places one behind the other; those that follow each other in the host's memory go in one copy. `numbers`: of
+/// the blocks; NULL: the first ones.
+static zf_status copy_blocks(const zf_units *units, const uint64_t *numbers, uint64_t count, void *stream, uint64_t to,
+                             zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t from = memory->workspace + unit->at_stored, to = from;
-    uint32_t different = different_blocks(units, unit);
-    for (uint32_t b = 0, next; b < different; b = next) {
-        // Blocks that follow each other in the file go in one copy.
-        const zf_unit_block *block = &units->blocks[unit->blocks[b]];
+    for (uint64_t b = 0, next; b < count; b = next) {
+        const zf_unit_block *block = &units->blocks[numbers != NULL ? numbers[b] : b];
         uint64_t bytes = block->bytes;
-        for (next = b + 1; next < different; next++) {
-            const zf_unit_block *other = &units->blocks[unit->blocks[next]];
+        for (next = b + 1; next < count; next++) {
+            const zf_unit_block *other = &units->blocks[numbers != NULL ? numbers[next] : next];
             if (other->stored != block->stored + bytes) break;
             bytes += other->bytes;
         }
         ZF_TRY(ops->copy_in(units->accelerator, stream, to, block->stored, bytes, error));
         to += bytes;
     }
+    return ZF_OK;
+}
+
+/// Blocks go from where they are, further copies of them within the device.
+static zf_status upload_blocks(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                               zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    uint32_t different = different_blocks(units, unit);
+    uint64_t to = memory->workspace + unit->at_stored, there = 0;
+    ZF_TRY(copy_blocks(units, unit->blocks, different, stream, to, error));
     if (different == unit->block_count) return ZF_OK;
-    uint64_t there = to - from, all = there * units->column->options.copies;
+    for (uint32_t b = 0; b < different; b++) there += units->blocks[unit->blocks[b]].bytes;
+    uint64_t all = there * units->column->options.copies;
     for (uint64_t more; there < all; there += more) {
         more = there < all - there ? there : all - there;
-        ZF_TRY(ops->copy_within(units->accelerator, stream, from + there, from, more, error));
+        ZF_TRY(ops->copy_within(units->accelerator, stream, to + there, to, more, error));
     }
     return ZF_OK;
 }
@@ -97,6 +107,15 @@ static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *s
 
 // ---- Parts ----------------------------------------------------------------------------------------------------
 
+void zf_units_move_blocks(zf_units *units, uint8_t *to) {
+    for (uint64_t b = 0; b < units->block_count; b++) {
+        zf_unit_block *block = &units->blocks[b];
+        block->stored = memcpy(to + block->at, block->stored, block->bytes);
+        free(block->owned);
+        block->owned = NULL;
+    }
+}
+
 void zf_units_write_head(const zf_units *units, uint8_t *to) {
     memset(to, 0, units->sizes.head);
     memset(to, 0xff, units->words * UINT64_C(8));
@@ -107,9 +126,8 @@ void zf_units_write_head(const zf_units *units, uint8_t *to) {
 
 zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     if (units->unit_count == 0) return ZF_OK;
-    const zf_unit *any = &units->units[0]; // blocks of all units lie together
-    return units->accelerator->ops->copy_in(units->accelerator, stream, memory->workspace + any->at_stored,
-                                            units->blocks[0].stored, any->base_bytes, error);
+    uint64_t to = memory->workspace + units->units[0].at_stored; // blocks of all units lie together
+    return copy_blocks(units, NULL, units->block_count, stream, to, error);
 }
 
 void zf_units_restart(zf_units *units) {

@@ -22,7 +22,7 @@ typedef struct machine {
 } machine;
 
 typedef struct totals {
-    unsigned run, failed, refused, fused, launches;
+    unsigned run, failed, refused, fused, launches, units;
 } totals;
 
 static diff_query_stream rows[DIFF_QUERY_COLUMNS], inputs[2];
@@ -84,6 +84,7 @@ static void compare(machine *m, zf_program *program, zf_container *container, zf
             if (!same_answer(&device.items[k], &cpu.items[k], where)) break;
         t->fused += device.device.fused;
         t->launches += (unsigned)device.device.launches;
+        t->units += (unsigned)(request->from_host ? device.device.units : 0);
     }
     zf_query_answers_free(&cpu);
     zf_query_answers_free(&device);
@@ -107,11 +108,13 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
     zf_query_array arrays[] = {{.name = "bytes", .values = inputs[0].values, .bytes = DIFF_QUERY_INPUT},
                                {.name = "bits", .values = inputs[1].bits, .bytes = DIFF_QUERY_INPUT / 8}};
     zf_query_request request = {.params = params, .param_count = 2, .arrays = arrays, .array_count = 2, .threads = 1};
-    for (unsigned range = 0; range < 3; range++) {
+    for (unsigned range = 0; range < 4; range++) {
         request.some_rows = range > 0;
         request.row_begin = range > 0 ? diff_query_next() % (count + 1) : 0;
         request.row_count = range > 0 ? diff_query_next() % (count - request.row_begin + 1) : 0;
         request.decode_first = range == 2;
+        request.from_host = range == 3 || diff_query_below(3) == 0;
+        request.unit_bytes = diff_query_below(2) == 0 ? 1 : diff_query_below(20000); // often a block of each column
         char where[96];
         snprintf(where, sizeof where, "query %u, %llu rows, range %u", number, (ull)count, range);
         compare(m, program, container, &request, where, t);
@@ -185,10 +188,12 @@ int main(int argc, char **argv) {
     for (unsigned k = 0; opened && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
     if (opened)
         for (uint64_t k = 0; k < count && check_failures < 5; k++) try_query(&m, (unsigned)(first + k), &t);
-    printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"programs_refused\": %u}\n",
-           t.run, t.failed, t.fused, t.launches, t.refused);
+    printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"units_from_host\": %u, "
+           "\"programs_refused\": %u}\n",
+           t.run, t.failed, t.fused, t.launches, t.units, t.refused);
     CHECK(t.refused < count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
     CHECK(count < 10 || t.fused > 0, "no column was fused");
+    CHECK(count < 10 || t.units > count / 2, "columns from the host came in %u units", t.units);
     unlink(m.path);
     zf_compiler_free(m.compiler);
     zf_context_free(m.context);

@@ -19,7 +19,7 @@ typedef struct late_event {
     struct late_event *next; ///< of those that were closed
 } late_event;
 
-typedef enum late_kind { LATE_IN, LATE_OUT, LATE_FILL, LATE_LAUNCH, LATE_NOTE, LATE_FOLLOW, LATE_END } late_kind;
+typedef enum late_kind { LATE_IN, LATE_OUT, LATE_FILL, LATE_LAUNCH, LATE_MOVE, LATE_NOTE, LATE_FOLLOW, LATE_END } late_kind;
 
 typedef struct late_call {
     late_kind kind;
@@ -29,6 +29,7 @@ typedef struct late_call {
     zf_accelerator_code *code;
     uint32_t kernel, groups;
     zf_simt_args args;
+    zf_move_args move;
     late_event *event;
     struct late_call *next;
 } late_call;
@@ -77,6 +78,7 @@ static inline void late_run(late *l, const late_call *call) {
     case LATE_LAUNCH:
         status = inner->ops->launch(inner, NULL, call->code, call->kernel, call->groups, &call->args, &error);
         break;
+    case LATE_MOVE: status = inner->ops->move_bits(inner, NULL, &call->move, &error); break;
     case LATE_NOTE:
         pthread_mutex_lock(&l->lock);
         call->event->done = call->ticket;
@@ -187,6 +189,10 @@ static inline zf_status late_launch(zf_accelerator *self, void *stream, zf_accel
     atomic_fetch_add(&((late *)self)->launches, 1);
     return late_queue((late *)self, stream, &call, true, error);
 }
+static inline zf_status late_move(zf_accelerator *self, void *stream, const zf_move_args *args, zf_error *error) {
+    late_call call = {.kind = LATE_MOVE, .move = *args};
+    return late_queue((late *)self, stream, &call, true, error);
+}
 static inline zf_status late_event_wait(zf_accelerator *self, void *event, zf_error *error) {
     late *l = (late *)self;
     late_event *e = event;
@@ -265,11 +271,17 @@ static inline void late_begin(late *l, zf_accelerator *inner, unsigned delay) {
     atomic_init(&l->fail_in, -1);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    l->ops = (zf_accelerator_ops){ACCELERATOR_OPS(late),           .wait = late_wait,
-                                  .stream_open = late_stream_open, .stream_close = late_stream_close,
-                                  .event_open = late_event_open,   .event_close = late_event_close,
-                                  .event_note = late_event_note,   .event_wait = late_event_wait,
-                                  .stream_follow = late_follow,    .event_seconds = late_seconds};
+    l->ops = (zf_accelerator_ops){ACCELERATOR_OPS(late),
+                                  .wait = late_wait,
+                                  .move_bits = late_move,
+                                  .stream_open = late_stream_open,
+                                  .stream_close = late_stream_close,
+                                  .event_open = late_event_open,
+                                  .event_close = late_event_close,
+                                  .event_note = late_event_note,
+                                  .event_wait = late_event_wait,
+                                  .stream_follow = late_follow,
+                                  .event_seconds = late_seconds};
     l->base.ops = &l->ops;
     l->standard = late_stream_new(l);
 }

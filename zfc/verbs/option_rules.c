@@ -15,6 +15,8 @@ static const struct rule {
     {"query", "force", {"output"}, {0}, "nothing else is written"},
     {"query", "repeat", {"device"}, {0}, "times are those of a device"},
     {"query", "decode-first", {"device"}, {0}, "the CPU always does"},
+    {"query", "from-host", {"device"}, {0}, "the CPU always does"},
+    {"query", "unit", {"from-host"}, {0}, "columns stay on the device otherwise"},
     {"inspect", "program", {0}, {"json", "columns", "verbose", "programs", "html"}, "the program is text, of all columns"},
     {"inspect", "html", {0}, {"json", "verbose"}, "the page has all of it"},
     {"bench", "general", {0}, {"shaping-tuples"}, "no tuple gets code of its own"},

@@ -176,6 +176,8 @@ int zf_run_query(zf_arguments *arguments) {
     if (wrong != NULL) return zf_report_usage("query", "%s, not `%s`", wrong, text);
     uint64_t repeat;
     if (!zf_argument_number(arguments, "repeat", 1, MOST_REPEATS, 0, &repeat)) return EXIT_BAD_USAGE;
+    uint64_t unit;
+    if (!zf_argument_bytes(arguments, "unit", UINT64_C(1) << 40, 0, &unit)) return EXIT_BAD_USAGE;
     zf_session session;
     int exit_status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;
@@ -185,6 +187,8 @@ int zf_run_query(zf_arguments *arguments) {
                            .threads = session.threads,
                            .device = zf_argument(arguments, "device"),
                            .decode_first = zf_argument(arguments, "decode-first") != NULL,
+                           .from_host = zf_argument(arguments, "from-host") != NULL,
+                           .unit_bytes = unit,
                            .repeat = (unsigned)repeat,
                            .no_skip = zf_argument(arguments, "no-skip") != NULL}};
     zf_error error;

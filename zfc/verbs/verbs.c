@@ -147,8 +147,9 @@ static const zf_option
     query_output = {"output", 'o', "DIR", NULL, "write each result to a file"},
     query_device = {"device", 0, "DEVICE", NULL, "`auto`, or a name from `zfc devices` (default: cpu)"},
     decode_first = {"decode-first", 0, NULL, NULL, "decode columns to the device's memory before the query's kernels begin"},
+    from_host = {"from-host", 0, NULL, NULL, "keep columns in pinned host memory, from where each run brings them in units"},
     query_repeat = {"repeat", 0, "N", NULL,
-                    "time N more runs on the device, with the columns in its memory; `--json` prints them"},
+                    "time N more runs on the device, with the columns in its memory or `--from-host`; `--json` prints them"},
     no_cache = {"no-cache", 0, NULL, NULL, "do not read or write the cache of compiled kernels and measured rates"};
 
 const zf_verb zf_verbs[] = {
@@ -302,8 +303,8 @@ const zf_verb zf_verbs[] = {
      1,
      2,
      zf_run_query,
-     {&param, &input, &rows, &no_skip, &query_device, &decode_first, &query_repeat, &query_output, &programs, &force, &threads,
-      &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
+     {&param, &input, &rows, &no_skip, &query_device, &decode_first, &from_host, &unit, &query_repeat, &query_output, &programs,
+      &force, &threads, &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
     {"pipeline",
      "IN.zfd...",
      "read, copy and decode columns of several containers, overlapped",

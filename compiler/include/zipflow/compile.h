@@ -355,6 +355,11 @@ typedef struct zf_query_options {
     unsigned threads;              ///< that decode on a CPU, and read blocks; 0: the context's
     bool decode_first;             ///< on an accelerator: columns are decoded to its memory, and the query's kernels decode none
     bool no_skip;                  ///< run also rows that cannot matter by the zones of the container
+    /// On an accelerator: the stored blocks of the columns stay in pinned memory of the host, and every run brings those of rows
+    /// that may matter, in units whose kernels run while the next ones are copied. The device's memory holds four units, of a
+    /// query that selects all of them if it can. Blocks of a container that zf_container_load loaded are not copied once more.
+    bool from_host;
+    uint64_t unit_bytes; ///< from_host: stored bytes of a unit, which is at least a block of each column; 0: 32 MiB
 } zf_query_options;
 
 /// The members of a query.

@@ -27,9 +27,13 @@ PyObject *zf_py_query_new(const zf_py_compile *types, PyObject *arguments) {
     const char *name;
     unsigned long long begin, count;
     zf_query_options options = {ZF_INIT(zf_query_options), .some_rows = true};
-    if (!PyArg_ParseTuple(arguments, "O!zOyKKI", types->program, &program, &name, &hold, &options.device, &begin, &count,
-                          &options.threads))
+    unsigned long long unit;
+    int from_host;
+    if (!PyArg_ParseTuple(arguments, "O!zOyKKIpK", types->program, &program, &name, &hold, &options.device, &begin, &count,
+                          &options.threads, &from_host, &unit))
         return NULL;
+    options.from_host = from_host != 0;
+    options.unit_bytes = unit;
     zf_container *container = hold != Py_None ? PyCapsule_GetPointer(hold, ZF_PY_CONTAINER_CAPSULE) : NULL;
     if (container == NULL && hold != Py_None) return NULL;
     options.some_rows = container != NULL;

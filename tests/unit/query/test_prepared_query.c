@@ -81,7 +81,7 @@ static void begin(void) {
                                   {.name = "v", .values = v},
                                   {.name = "x", .values = x},
                                   {.name = "n", .values = n, .validity = valid}};
-    zf_encode_options encode = {ZF_INIT(zf_encode_options), .rows_per_block = 4096, .overwrite = true};
+    zf_encode_options encode = {ZF_INIT(zf_encode_options), .rows_per_block = 1024, .overwrite = true};
     demand(zf_encode(program, "t", columns, 4, ROWS, &encode, place("t.zfd"), NULL, &error), &error);
     demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
 }
@@ -93,10 +93,15 @@ static void end(void) {
     zf_context_free(context);
 }
 
-static zf_prepared_query *prepare(const char *name, const char *where, bool decode_first) {
+// How columns come to a device: they stay, as they are stored or decoded, or units of a block of each come with every run.
+enum { STAY = 0, DECODED = 1, FROM_HOST = 2 };
+
+static zf_prepared_query *prepare(const char *name, const char *where, unsigned how) {
     zf_error error = {0};
     zf_prepared_query *query = NULL;
-    zf_query_options options = {ZF_INIT(zf_query_options), .device = where, .threads = 1, .decode_first = decode_first};
+    zf_query_options options = {
+        ZF_INIT(zf_query_options),           .device = where, .threads = 1, .decode_first = (how & DECODED) != 0,
+        .from_host = (how & FROM_HOST) != 0, .unit_bytes = 1};
     demand(zf_query_prepare(program, name, container, &options, &query, &error), &error);
     return query;
 }
@@ -122,7 +127,7 @@ static zf_query_member member_of(const zf_prepared_query *query, zf_query_role r
 }
 
 static void describe(void) {
-    zf_prepared_query *query = prepare("all_kinds", NULL, false);
+    zf_prepared_query *query = prepare("all_kinds", NULL, STAY);
     zf_error error = {0};
     zf_query_member low = member_of(query, ZF_QUERY_PARAM, "low"), groups = member_of(query, ZF_QUERY_PARAM, "groups");
     CHECK(low.has_default && (int64_t)low.bits == -3 && low.type.element == ZF_I16, "low: %llx", (ull)low.bits);
@@ -316,18 +321,18 @@ static zf_status run(zf_prepared_query *query, const wanted *w, const zf_query_a
 static const zf_query_array here[] = {{.name = "open", .values = open_bits, .bytes = sizeof open_bits},
                                       {.name = "by", .values = by, .bytes = sizeof by}};
 
-static void run_often(const char *on, bool decode_first) {
+static void run_often(const char *on, unsigned how) {
     static const struct {
         unsigned groups;
         double scale;
         int64_t low;
     } runs[] = {{50, 0.5, -3}, {50, 2, 400}, {21, 1, 1000}, {60, 1, 0}, {50, 0.5, -3}};
-    zf_prepared_query *query = prepare("all_kinds", on, decode_first);
+    zf_prepared_query *query = prepare("all_kinds", on, how);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         static wanted w;
         char where[64];
         zf_error error = {0};
-        snprintf(where, sizeof where, "%s, decode_first %d, run %zu", on, decode_first, i);
+        snprintf(where, sizeof where, "%s, columns %u, run %zu", on, how, i);
         expect(&w, runs[i].groups, runs[i].scale, runs[i].low);
         demand(run(query, &w, here, &error), &error);
         check_groups(query, &w, where);
@@ -351,7 +356,7 @@ static void chain(void) {
     static wanted w;
     zf_error error = {0};
     zf_query_sizes code, id, hit, least;
-    zf_prepared_query *query = prepare("all_kinds", device_name, false), *second = prepare("chosen", device_name, false);
+    zf_prepared_query *query = prepare("all_kinds", device_name, STAY), *second = prepare("chosen", device_name, STAY);
     uint64_t there[] = {upload(open_bits, sizeof open_bits), upload(by, sizeof by)};
     const zf_query_array arrays[] = {{.name = "open", .address = there[0], .bytes = sizeof open_bits},
                                      {.name = "by", .address = there[1], .bytes = sizeof by}};
@@ -395,7 +400,7 @@ static void refused(zf_prepared_query *query, const zf_query_param *params, size
 }
 
 static void refuse(const char *on) {
-    zf_prepared_query *query = prepare("all_kinds", on, false);
+    zf_prepared_query *query = prepare("all_kinds", on, STAY);
     const zf_query_param groups = {.name = "groups", .text = "10"};
     const zf_query_array other[] = {here[0], {.name = "by", .values = (uint8_t *)by + 1, .bytes = 4}, {.name = "by"}};
     const zf_query_array none[] = {here[0], {.name = "by", .bytes = 4}},
@@ -423,7 +428,7 @@ static void refuse(const char *on) {
 static void refuse_buffers(const char *on) {
     static wanted w;
     zf_error error = {0};
-    zf_prepared_query *query = prepare("all_kinds", on, false);
+    zf_prepared_query *query = prepare("all_kinds", on, STAY);
     expect(&w, 50, 1, 0);
     demand(run(query, &w, here, &error), &error);
     zf_query_buffers small = {ZF_INIT(zf_query_buffers), .values = values, .values_bytes = 399};
@@ -447,7 +452,7 @@ static void refuse_buffers(const char *on) {
 static void fail(const char *on, bool inputs_there) {
     static wanted w;
     zf_error error = {0};
-    zf_prepared_query *query = prepare("all_kinds", on, false);
+    zf_prepared_query *query = prepare("all_kinds", on, STAY);
     uint64_t address = inputs_there ? upload(by, 49 * sizeof *by) : 0;
     const zf_query_array arrays[] = {
         here[0], {.name = "by", .values = inputs_there ? NULL : by, .bytes = 49 * sizeof *by, .address = address}};
@@ -491,10 +496,10 @@ int main(void) {
     refuse_preparation();
     const char *const devices[] = {"cpu", device_name, "emu64"};
     for (unsigned d = 0; d < 3; d++) {
-        run_often(devices[d], false);
+        run_often(devices[d], STAY);
         fail(devices[d], false);
     }
-    run_often(device_name, true);
+    for (unsigned how = DECODED; how <= (DECODED | FROM_HOST); how++) run_often(device_name, how);
     chain();
     fail(device_name, true);
     for (unsigned d = 0; d < 2; d++) {
