@@ -3,6 +3,7 @@
 #define ZF_COMPILER_QUERY_H
 
 #include "frontend/spec/spec.h"
+#include "patterns/plan/plan.h"
 #include "runtime/base/private.h"
 #include "zipflow/compile.h"
 
@@ -70,5 +71,14 @@ zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_con
 ZF_PRIVATE_API zf_status zf_query_run_once(zf_program *program, const char *name, zf_container *container,
                                            const zf_query_request *request, zf_query_answers *out, zf_error *error);
 ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);
+
+// ---- For `zfc explain` (query_device_columns.c) ----
+
+/// Whether an accelerator's kernel of a query makes the elements of a column with this plan, in its general form.
+ZF_PRIVATE_API bool zf_query_fuses(const zf_plan *plan);
+/// Rows of a tile of a query over a table, which a warp has at a time.
+ZF_PRIVATE_API uint32_t zf_query_tile(const zf_query *query);
+/// Whether a lane has one row at a time, since results depend on the order of rows.
+ZF_PRIVATE_API bool zf_query_keeps_order(const zf_query *query);
 
 #endif

@@ -33,6 +33,12 @@ static bool units_fuse(zf_query_device_state *state) {
     return state->block_count > 0;
 }
 
+bool zf_query_fuses(const zf_plan *plan) { return zf_codegen_query_fuses(plan, NULL); }
+
+uint32_t zf_query_tile(const zf_query *query) { return zf_codegen_query_tile(query); }
+
+bool zf_query_keeps_order(const zf_query *query) { return zf_codegen_query_tile(query) == ZF_QUERY_TILE; }
+
 static int by_row(const void *a, const void *b) {
     uint64_t row_a = ((const zf_query_block *)a)->first_row, row_b = ((const zf_query_block *)b)->first_row;
     return row_a < row_b ? -1 : row_a > row_b;

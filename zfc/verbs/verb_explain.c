@@ -20,10 +20,12 @@
 #include "zfc/session.h"
 #include "zfc/verbs/inspect_programs.h"
 #include "zfc/verbs/kernel_forms.h"
+#include "zfc/verbs/query_explain.h"
 
 typedef struct target {
     const zf_table *table;   // all of its columns, or
-    const zf_column *column; // this one
+    const zf_column *column; // this one, or
+    const zf_query *query;   // this
     zf_container *container; // whose program this is, or NULL
 } target;
 
@@ -31,9 +33,10 @@ static int no_such(const zf_spec *spec, const char *path, const char *name) {
     const char *names[512];
     size_t count = 0;
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
-    for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
+    for (const zf_codec *c = zf_spec_codecs(spec); c && count < 400; c = c->next) names[count++] = c->name;
+    for (const zf_query *q = zf_spec_queries(spec); q && count < 512; q = q->next) names[count++] = q->name;
     zf_report_no_such("explain", path);
-    zf_print_line(stderr, "the program has no table, column or codec `%s`", name);
+    zf_print_line(stderr, "the program has no table, column, codec or query `%s`", name);
     if (zf_report_algorithm(spec, name)) return EXIT_BAD_INPUT;
     const char *dot = strchr(name, '.');
     const zf_table *table = NULL;
@@ -59,7 +62,7 @@ static int no_table(const zf_spec *spec, const char *path) {
     return EXIT_BAD_INPUT;
 }
 
-// TABLE, TABLE.COLUMN or CODEC.
+// TABLE, TABLE.COLUMN, CODEC or QUERY.
 static int find_target(zf_spec *spec, const char *path, const char *name, target *out) {
     if (!name && !zf_spec_tables(spec) && zf_spec_codecs(spec)) return no_table(spec, path);
     if (!name) {
@@ -78,7 +81,8 @@ static int find_target(zf_spec *spec, const char *path, const char *name, target
     for (const zf_column *column = table && dot ? table->columns : NULL; column; column = column->next) {
         if (strcmp(column->name, dot + 1) == 0) out->column = column;
     }
-    return out->table || out->column ? EXIT_GOOD : no_such(spec, path, name);
+    if (!out->table && !out->column && !dot) out->query = zf_spec_find_query(spec, name);
+    return out->table || out->column || out->query ? EXIT_GOOD : no_such(spec, path, name);
 }
 
 // Names the alternative that is shown, and the others. `path` is of their edge.
@@ -286,6 +290,23 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
     return diags->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
 }
 
+// A query has plans of its columns, and no stages of its own.
+static int explain_query(const zf_arguments *arguments, zf_spec *spec, const zf_query *query) {
+    static const char *const of_columns[] = {"emit",     "choices",       "choose", "shaping",
+                                             "no-lines", "chunk-threads", "arch",   "compile-budget"};
+    for (size_t i = 0; i < sizeof of_columns / sizeof *of_columns; i++)
+        if (zf_argument(arguments, of_columns[i]))
+            return zf_report_usage("explain", "--%s is for columns and codecs, and `%s` is a query", of_columns[i], query->name);
+    const char *name = zf_argument(arguments, "target");
+    const zf_target *gpu = name ? zf_target_find(name) : zf_target_of_image(ZF_IMAGE_PTX);
+    if (gpu->wave == 0) return zf_report_usage("explain", "a CPU decodes all columns of a query; give the --target of a GPU");
+    zf_error error;
+    if (zf_explain_query(spec, query, gpu->name, zf_argument(arguments, "json") != NULL, &error) != ZF_OK)
+        return zf_report("explain", &error);
+    zf_report_diagnostics("explain", zf_spec_diags(spec), ZF_DIAG_HUMAN);
+    return zf_spec_diags(spec)->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
+}
+
 /// Whether the operand can be an algorithm's name, and is no file.
 static bool is_name(const char *operand) {
     size_t length = strspn(operand, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -399,7 +420,10 @@ int zf_run_explain(zf_arguments *arguments) {
         status = EXIT_BAD_INPUT;
     } else {
         status = find_target(zf_program_spec(program), name.path, name.name, &what);
-        if (status == EXIT_GOOD) status = explain(arguments, &session, program, &what);
+        if (status == EXIT_GOOD && what.query)
+            status = explain_query(arguments, zf_program_spec(program), what.query);
+        else if (status == EXIT_GOOD)
+            status = explain(arguments, &session, program, &what);
     }
     zf_program_free(program);
     zf_container_close(what.container);

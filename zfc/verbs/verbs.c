@@ -174,7 +174,7 @@ const zf_verb zf_verbs[] = {
      zf_run_fmt,
      {&in_place, &quiet, NULL}},
     {"explain",
-     "FILE[:CODEC|:TABLE[.COLUMN]]|IN.zfd[:TABLE[.COLUMN]]|ALGORITHM",
+     "FILE[:CODEC|:TABLE[.COLUMN]|:QUERY]|IN.zfd[:TABLE[.COLUMN]]|ALGORITHM",
      "show how a codec is compiled: fusion, kernels, checks",
      "Takes a codec, a table (all of its columns) or a column; the name may be omitted if the program has one table. An "
      "algorithm of the library, such as `bitpack`, is shown for a type that it takes, without a file. For each column it prints "
@@ -183,7 +183,8 @@ const zf_verb zf_verbs[] = {
      "It shows the first alternative of a column. For a file that is encoded it takes the program that the file carries, with "
      "the default seek states, and reads the params of all blocks: it reports how many tuples of shaping values occur, and how "
      "many blocks use general code since only the first 8 tuples (`--shaping-tuples`) get code of their own. `--emit` prints a "
-     "stage of the compilation instead, `--choices` the choices of GPU kernels.",
+     "stage of the compilation instead, `--choices` the choices of GPU kernels. For a query it prints which columns its kernels "
+     "make on a GPU, by the program's codecs, and which are decoded first and why.",
      1,
      1,
      zf_run_explain,
