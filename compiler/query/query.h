@@ -18,7 +18,7 @@ typedef struct zf_query_request {
     size_t array_count;
     bool some_rows; ///< only rows row_begin .. row_begin + row_count - 1
     uint64_t row_begin, row_count;
-    unsigned threads;    ///< that decode; 0: the context's number
+    unsigned threads;    ///< that decode, and run rows on a CPU; 0: the context's number
     const char *device;  ///< that runs it; NULL: the CPU
     bool decode_first;   ///< on an accelerator: its kernels read decoded columns alone
     bool from_host;      ///< on an accelerator: columns stay in the host's memory, and come with every run, in units

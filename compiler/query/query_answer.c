@@ -108,16 +108,26 @@ static uint64_t word_of(double value) {
     return word;
 }
 
+void zf_query_fold_lanes(double *lanes, uint64_t count, double *sums) {
+    for (uint64_t at = 0; at < count; at++, lanes += ZF_QUERY_LANES) {
+        for (unsigned d = ZF_QUERY_LANES / 2; d > 0; d /= 2)
+            for (unsigned l = 0; l < d; l++) lanes[l] += lanes[l + d];
+        sums[at] = lanes[0];
+        memset(lanes, 0, ZF_QUERY_LANES * sizeof *lanes);
+    }
+}
+
+void zf_query_add_sums(uint64_t *words, const double *sums, uint64_t count) {
+    for (uint64_t at = 0; at < count; at++) words[at] = word_of(float_of(words[at]) + sums[at]);
+}
+
 void zf_query_hold_tile(zf_query_holding *holding) {
     for (size_t k = 0; k < holding->answers->count; k++) {
-        const zf_query_answer *answer = &holding->answers->items[k];
-        double *lanes = holding->held[k].lanes;
-        for (uint64_t at = 0; lanes != NULL && at < answer->count; at++, lanes += ZF_QUERY_LANES) {
-            for (unsigned d = ZF_QUERY_LANES / 2; d > 0; d /= 2)
-                for (unsigned l = 0; l < d; l++) lanes[l] += lanes[l + d];
-            answer->words[at] = word_of(float_of(answer->words[at]) + lanes[0]);
-            memset(lanes, 0, ZF_QUERY_LANES * sizeof *lanes);
-        }
+        double sums[ZF_QUERY_FLOAT_SUMS];
+        uint64_t count = holding->answers->items[k].count;
+        if (holding->held[k].lanes == NULL) continue;
+        zf_query_fold_lanes(holding->held[k].lanes, count, sums);
+        zf_query_add_sums(holding->answers->items[k].words, sums, count);
     }
 }
 

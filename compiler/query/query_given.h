@@ -28,6 +28,10 @@ zf_status zf_query_hold(const zf_query *query, const uint64_t *params, uint64_t 
 void zf_query_hold_rows(zf_query_holding *holding, uint64_t row);
 /// Adds the lanes of a tile to the sums.
 void zf_query_hold_tile(zf_query_holding *holding);
+/// The sums of a tile: those of `count` elements, whose lanes begin anew.
+void zf_query_fold_lanes(double *lanes, uint64_t count, double *sums);
+/// Adds the sums of a tile to those of the tiles before.
+void zf_query_add_sums(uint64_t *words, const double *sums, uint64_t count);
 /// Gives all results their final form, behind the last row.
 zf_status zf_query_hold_finish(const zf_query_holding *holding, zf_error *error);
 /// Frees what only rows needed.

@@ -9,6 +9,7 @@
 #include "compiler/container_spec.h"
 #include "compiler/program.h"
 #include "compiler/query/query_running.h"
+#include "compiler/query/query_threads.h"
 #include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container.h"
@@ -132,7 +133,7 @@ static void name_domain(const running *r, const zf_query_frame *frame, char *out
         snprintf(out, room, "pair %llu, %llu", (ull)frame->pair[0], (ull)frame->pair[1]);
 }
 
-static zf_status report(const running *r, const zf_query_frame *frame, zf_error *error) {
+zf_status zf_query_report(const running *r, const zf_query_frame *frame, zf_error *error) {
     if (frame->violation == ZF_QUERY_NO_MEMORY)
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the rows that a query selects");
     place p = {.wanted = frame->place};
@@ -152,13 +153,14 @@ static zf_status report(const running *r, const zf_query_frame *frame, zf_error 
     return zf_fail_place(error, status, "%s, %s:%u:%u", domain, p.found.source->path, at.line, at.column);
 }
 
-static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *error) {
+static zf_status run_batch(running *r, zf_query_workers *workers, uint64_t begin, uint64_t end, zf_error *error) {
+    zf_query_hold_rows(&r->holding, begin - r->first);
+    if (workers != NULL) return zf_query_workers_run(workers, begin, end, error);
     zf_query_frame frame = {.streams = r->streams,
                             .params = r->params,
                             .held = r->holding.held,
                             .selected = &r->holding.selected,
                             .first_row = begin};
-    zf_query_hold_rows(&r->holding, begin - r->first);
     uint64_t row = begin;
     while (row < end) {
         uint64_t tile_end = (row / ZF_QUERY_TILE + 1) * ZF_QUERY_TILE;
@@ -166,7 +168,7 @@ static zf_status run_batch(running *r, uint64_t begin, uint64_t end, zf_error *e
         frame.begin = row - begin;
         frame.end = stop - begin;
         r->function(&frame);
-        if (frame.violation != 0) return report(r, &frame, error);
+        if (frame.violation != 0) return zf_query_report(r, &frame, error);
         if (r->holding.sums_floats) zf_query_hold_tile(&r->holding);
         row = stop;
     }
@@ -198,12 +200,11 @@ static zf_status run_pairs(running *r, zf_error *error) {
                             .pair = {NO_NUMBER, NO_NUMBER}};
     r->function(&frame);
     r->holding.answers->rows = frame.row;
-    return frame.violation == 0 ? ZF_OK : report(r, &frame, error);
+    return frame.violation == 0 ? ZF_OK : zf_query_report(r, &frame, error);
 }
 
-static zf_status run_rows(running *r, zf_error *error) {
+static zf_status run_batches(running *r, zf_query_workers *workers, zf_error *error) {
     uint64_t next;
-    ZF_TRY(zf_query_begin_zones(r, error));
     for (uint64_t row = r->first; row < r->end; row = next) {
         next = (row / r->batch + 1) * r->batch;
         if (next > r->end) next = r->end;
@@ -211,10 +212,38 @@ static zf_status run_rows(running *r, zf_error *error) {
         if (!zf_query_zones_narrow(&r->zones, &begin, &end)) continue;
         zf_query_zones_note(&r->zones, begin, end);
         for (uint32_t k = 0; k < r->query->column_count; k++) ZF_TRY(decode_column(r, k, begin, end - begin, error));
-        ZF_TRY(run_batch(r, begin, end, error));
+        ZF_TRY(run_batch(r, workers, begin, end, error));
     }
-    zf_query_count_skipped(r);
     return ZF_OK;
+}
+
+static bool sets(const zf_query *query) {
+    bool any = false;
+    for (uint32_t k = 0; k < query->result_count; k++) any = any || query->results[k].kind == ZF_Q_SET;
+    return any;
+}
+
+static zf_status begin_anew(running *r, zf_error *error) {
+    zf_query_answers *answers = r->holding.answers;
+    zf_query_hold_free(&r->holding);
+    zf_query_answers_free(answers);
+    ZF_TRY(zf_query_hold(r->query, r->params, r->end - r->first, answers, &r->holding, error));
+    return zf_query_begin_zones(r, error);
+}
+
+// Workers do not see the values that others give to a `set`. Which row fails first, one thread finds.
+static zf_status run_rows(running *r, zf_error *error) {
+    zf_query_workers *workers;
+    ZF_TRY(zf_query_begin_zones(r, error));
+    zf_status status = zf_query_workers_open(r, &workers, error);
+    if (status == ZF_OK) status = run_batches(r, workers, error);
+    bool joined = status != ZF_OK || workers == NULL || zf_query_workers_join(workers);
+    bool alone = workers != NULL && sets(r->query) && (!joined || status == ZF_ERR_INPUT);
+    zf_query_workers_close(workers);
+    if (alone) status = begin_anew(r, error);
+    if (alone && status == ZF_OK) status = run_batches(r, NULL, error);
+    if (status == ZF_OK) zf_query_count_skipped(r);
+    return status;
 }
 
 zf_status zf_query_make_function(running *r, zf_error *error) {

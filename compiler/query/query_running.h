@@ -47,7 +47,9 @@ uint64_t zf_query_input_bytes(const zf_query_running *running, uint32_t k);
 zf_status zf_query_begin_zones(zf_query_running *running, zf_error *error);
 /// Says in the answers which rows were not read.
 void zf_query_count_skipped(const zf_query_running *running);
-/// Runs the function over the rows, or pairs. Inputs are in host memory. Results are held, not final.
+/// The error of a frame with a violation, by its row or pair and its place in the text.
+zf_status zf_query_report(const zf_query_running *running, const zf_query_frame *frame, zf_error *error);
+/// Runs the function over the rows, on the request's threads, or pairs. Inputs are in host memory. Results are held, not final.
 zf_status zf_query_run_cpu(zf_query_running *running, zf_error *error);
 void zf_query_free_batches(zf_query_running *running);
 

@@ -243,7 +243,7 @@ def prepare_query(program, tables=None, *, device="cpu", name=None, rows=None, t
 
     program: a Program, the path of a `.zf` file, or text of the language (docs/queries.md). tables: a File or what `open` takes; or {name
     of a table: file}, of which the query's table is taken; None for a query of pairs. device: "cpu", a GPU such as "cuda:0", or "emu", an emulated GPU for tests.
-    name: of the query, if the program has several. rows: a slice of the file's rows. threads: that decode on a CPU, 0 for one per core.
+    name: of the query, if the program has several. rows: a slice of the file's rows. threads: that decode and run rows on a CPU, 0 for one per core.
     from_host: on a GPU the columns stay in pinned memory of the host, and every run brings those of rows that may matter, in units of
     about unit_bytes stored bytes (0: 32 MiB), while the units before them are queried. The GPU's memory holds four units.
 

@@ -62,32 +62,60 @@ static bool same_answer(const zf_query_answer *a, const zf_query_answer *b, cons
     return same;
 }
 
+// A run of the query.
+typedef struct ran {
+    zf_status status;
+    zf_query_answers answers;
+    zf_error error;
+} ran;
+
+static void run(zf_program *program, zf_container *container, const zf_query_request *request, ran *out) {
+    out->status = zf_query_run_once(program, "random", container, request, &out->answers, &out->error);
+}
+
+static bool same(const ran *one, const ran *cpu, const char *where) {
+    CHECK(one->status == cpu->status, "%s: status %d, %d on a CPU: %s", where, one->status, cpu->status,
+          one->status != ZF_OK ? one->error.message : cpu->error.message);
+    if (one->status != cpu->status) return false;
+    if (cpu->status != ZF_OK)
+        CHECK(strcmp(one->error.message, cpu->error.message) == 0 && strcmp(one->error.place, cpu->error.place) == 0,
+              "%s: \"%s\" at %s, on a CPU \"%s\" at %s", where, one->error.message, one->error.place, cpu->error.message,
+              cpu->error.place);
+    if (cpu->status != ZF_OK) return false;
+    const zf_query_answers *a = &one->answers, *b = &cpu->answers;
+    CHECK(a->count == b->count && a->rows == b->rows, "%s: other results", where);
+    for (size_t k = 0; k < a->count && k < b->count; k++)
+        if (!same_answer(&a->items[k], &b->items[k], where)) break;
+    return true;
+}
+
+// One thread of a CPU, several, and the device.
 static void compare(machine *m, zf_program *program, zf_container *container, zf_query_request *request, const char *where,
                     totals *t) {
-    zf_query_answers cpu, device;
-    zf_error error, other;
+    static ran cpu, threads, device;
     request->device = NULL;
     request->no_skip = true;
-    zf_status status = zf_query_run_once(program, "random", container, request, &cpu, &error);
+    request->threads = 1;
+    run(program, container, request, &cpu);
+    request->threads = 2 + diff_query_below(6);
+    run(program, container, request, &threads);
     request->device = m->device;
     request->no_skip = false;
-    zf_status there = zf_query_run_once(program, "random", container, request, &device, &other);
+    request->threads = 1;
+    run(program, container, request, &device);
     t->run++;
-    t->failed += status != ZF_OK;
-    CHECK(status == there, "%s: status %d, %d on a CPU: %s", where, there, status,
-          there != ZF_OK ? other.message : error.message);
-    if (status != ZF_OK && there != ZF_OK)
-        CHECK(strcmp(error.message, other.message) == 0, "%s: \"%s\", on a CPU \"%s\"", where, other.message, error.message);
-    if (status == ZF_OK && there == ZF_OK) {
-        CHECK(cpu.count == device.count && cpu.rows == device.rows, "%s: other results", where);
-        for (size_t k = 0; k < cpu.count && k < device.count; k++)
-            if (!same_answer(&device.items[k], &cpu.items[k], where)) break;
-        t->fused += device.device.fused;
-        t->launches += (unsigned)device.device.launches;
-        t->units += (unsigned)(request->from_host ? device.device.units : 0);
+    t->failed += cpu.status != ZF_OK;
+    char more[128];
+    snprintf(more, sizeof more, "%s, several threads", where);
+    same(&threads, &cpu, more);
+    if (same(&device, &cpu, where)) {
+        t->fused += device.answers.device.fused;
+        t->launches += (unsigned)device.answers.device.launches;
+        t->units += (unsigned)(request->from_host ? device.answers.device.units : 0);
     }
-    zf_query_answers_free(&cpu);
-    zf_query_answers_free(&device);
+    zf_query_answers_free(&cpu.answers);
+    zf_query_answers_free(&threads.answers);
+    zf_query_answers_free(&device.answers);
 }
 
 static void try_table(machine *m, zf_program *program, uint64_t count, unsigned number, totals *t) {

@@ -352,7 +352,7 @@ typedef struct zf_query_options {
     const char *device;            ///< that runs it; NULL: "cpu"
     bool some_rows;                ///< only rows row_begin .. row_begin + row_count - 1
     uint64_t row_begin, row_count; ///< row_count UINT64_MAX: to the last row
-    unsigned threads;              ///< that decode on a CPU, and read blocks; 0: the context's
+    unsigned threads;              ///< that decode and run rows on a CPU, and read blocks; 0: the context's
     bool decode_first;             ///< on an accelerator: columns are decoded to its memory, and the query's kernels decode none
     bool no_skip;                  ///< run also rows that cannot matter by the zones of the container
     /// On an accelerator: the stored blocks of the columns stay in pinned memory of the host, and every run brings those of rows
