@@ -251,6 +251,22 @@ def query(s):
     return answers
 
 
+def tile_kernel(s):
+    """examples/tile_kernel: a kernel of nvcc that decodes columns itself gives the answers of `zfc query`; the times of both."""
+    s.has("tile_kernel")
+    if not s.device.startswith("cuda"):
+        raise Skipped("the kernel runs on a GPU alone")
+    nvcc, result = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc"), s.tree / "tile_kernel.json"
+    if nvcc is None:
+        raise Skipped("there is no nvcc")
+    s.run(sys.executable, PACK / "examples/tile_kernel/run.py", s.tree / "tile_kernel", PACK / "bin/zfc", PACK / "bin/tile_kernel",
+          "--device", s.device, "--scale", s.options.lines, "--nvcc", nvcc, "--json", result, limit=600)
+    found = json.loads(result.read_text())["queries"]
+    if sorted(found) != ["q1.1", "q1.2", "q1.3"] or not all(q["right"] and min(q["kernel_seconds"]) > 0 for q in found.values()):
+        raise Failed(f"not all queries were answered: {found}")
+    return {name: {k: round(q[k], 4) for k in ("kernel_ms", "query_ms", "ratio")} for name, q in found.items()}
+
+
 def modules(s):
     """Columns that GPUs take through modules, general and specialised, by a program without LLVM: the bytes that the CPU's JIT gives."""
     s.has("gpu_module")
@@ -552,6 +568,7 @@ STEPS = (
     ("test_lists", unit("test_lists")),
     ("columns", columns),
     ("query", query),
+    ("tile_kernel", tile_kernel),
     ("modules", modules),
     ("rows", rows),
     ("first_decode", first_decode),
@@ -612,6 +629,7 @@ def main():
     parser.add_argument("--device", default="cuda", help="what zfc --device takes (default: cuda)")
     parser.add_argument("--out", default="results", help="directory for results.json and log.txt (default: results)")
     parser.add_argument("--scale", default="1", help="scale factor of TPC-H (default: 1)")
+    parser.add_argument("--lines", default="20", help="scale factor of SSB, for `tile_kernel` (default: 20)")
     parser.add_argument("--programs", default=200, type=int, help="random programs of the differential test (default: 200)")
     parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data a measurement decodes (default: 1 GiB)")
     parser.add_argument("--large", default=(1 << 32) + (1 << 20) + 80, type=int, help="bytes of a large column (default: 4 GiB and 1 MiB)")

@@ -63,43 +63,17 @@ uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-static const zf_kernel *last_kernel(const zf_plan *plan) {
-    const zf_kernel *last = NULL;
-    for (uint32_t k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].sink < 0) last = &plan->kernels[k];
-    return last;
-}
-
-// The block of a fused column in which the tile lies, as a kernel of the column finds it.
+// The block of a fused column in which the tile lies.
 static void open_block(zf_query_build *b, zf_query_column_build *column, const zf_query_source *source) {
-    zf_cg *cg = b->cg;
-    const zf_plan *plan = source->plan;
-    column->input = (zf_kernel_input){.plan = plan, .shaping = source->shaping};
-    zf_kernel_build *lower = &column->lower;
-    zf_lower_init(lower, cg, &column->input, last_kernel(plan));
-    column->simt = b->simt;
-    lower->simt = &column->simt;
-    lower->ops = &zf_simt_kernel_ops;
-    lower->type = zf_simt_type_of(plan, lower->kernel);
-    lower->one_by_one = true;
-    lower->v_body = cg->function;
-    lower->v_any = b->v_any;
-    lower->v_failure = b->v_failure;
-    LLVMValueRef v_tile = zf_cg_sub(cg, zf_cg_add(cg, b->v_first_tile, b->v_tile), column->v_first_tile);
-    LLVMValueRef v_narrow = zf_cg_low_half(cg, v_tile), v_each = zf_cg_low_half(cg, column->v_block_tiles);
-    LLVMValueRef v_block = zf_cg_wide(cg, LLVMBuildUDiv(cg->builder, v_narrow, v_each, ""));
-    v_tile = zf_cg_sub(cg, v_tile, zf_cg_mul(cg, v_block, column->v_block_tiles));
-    column->v_begin = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, zf_codegen_query_tile(b->query)));
-    uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
-    LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, column->v_blocks, zf_cg_mul(cg, v_block, zf_cg_i64(cg, words)));
-    LLVMValueRef v_base = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_BASE), WORD);
-    lower->v_base = zf_cg_at(cg, cg->ty_i8, column->v_base, LLVMBuildShl(cg->builder, v_base, zf_cg_i64(cg, 8), ""));
-    lower->v_slots = zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_HEAD);
-    lower->v_works = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, plan->work_count + 1);
-    for (uint32_t w = 0; w < plan->work_count; w++) {
-        LLVMValueRef v_at = zf_cg_byte_at(cg, v_head, WORD * (ZF_SIMT_HEAD + (uint64_t)plan->slot_count + w));
-        lower->v_works[w] = zf_cg_at(cg, cg->ty_i8, column->v_work, zf_cg_load(cg, cg->ty_i64, v_at, WORD));
-    }
+    zf_query_fused_place place = {.v_stored = column->v_base,
+                                  .v_table = column->v_blocks,
+                                  .v_work = column->v_work,
+                                  .v_tile = zf_cg_sub(b->cg, zf_cg_add(b->cg, b->v_first_tile, b->v_tile), column->v_first_tile),
+                                  .v_block_tiles = column->v_block_tiles,
+                                  .tile_rows = zf_codegen_query_tile(b->query)};
+    zf_query_fused_open(&column->of, b->cg, source, &b->simt, b->v_any, &place);
+    column->of.lower.v_failure = b->v_failure;
+    column->v_begin = column->of.v_begin;
 }
 
 void zf_query_columns_tile(zf_query_build *b, LLVMBasicBlockRef *bb_setups) {
@@ -111,14 +85,14 @@ void zf_query_columns_tile(zf_query_build *b, LLVMBasicBlockRef *bb_setups) {
             open_block(b, column, &b->sources[c]);
         else
             column->v_begin = zf_cg_sub(b->cg, b->v_row0, b->v_first_row);
-        column->lower.bb_setup = zf_cg_here(b->cg); // where the block's values go from now on
+        column->of.lower.bb_setup = zf_cg_here(b->cg); // where the block's values go from now on
     }
 }
 
 void zf_query_columns_tile_end(zf_query_build *b, LLVMBasicBlockRef *bb_setups, LLVMBasicBlockRef bb_body) {
     uint32_t count = b->query->column_count;
     for (uint32_t c = 0; c < count; c++) {
-        zf_cg_enter(b->cg, b->columns[c].lower.bb_setup);
+        zf_cg_enter(b->cg, b->columns[c].of.lower.bb_setup);
         zf_cg_br(b->cg, c + 1 < count ? bb_setups[c + 1] : bb_body);
     }
 }
@@ -149,24 +123,7 @@ static zf_cg_value load_decoded(zf_query_build *b, const zf_query_column_build *
 
 static zf_cg_value make_one(zf_query_build *b, zf_query_column_build *column, zf_type type, LLVMValueRef v_row) {
     LLVMValueRef v_index = zf_cg_add(b->cg, column->v_begin, zf_cg_sub(b->cg, v_row, b->v_row0));
-    if (!column->fused) return load_decoded(b, column, type, v_index);
-    zf_kernel_env env = zf_lower_env_make(&column->lower, column->lower.kernel->root);
-    env.v_i = v_index;
-    return zf_cg_eval_body(b->cg, &env.env, &env.env.inst->decode);
-}
-
-static void make_lanes(zf_query_build *b, zf_query_column_build *column) {
-    zf_cg *cg = b->cg;
-    LLVMValueRef v_near = zf_cg_low_half(cg, b->v_near), v_first = zf_cg_add(cg, column->v_begin, b->v_near);
-    zf_simt_lanes lanes = zf_simt_lanes_begin(&column->lower, v_first, b->count);
-    lanes.v_base = column->v_begin;
-    lanes.v_near = v_near;
-    for (unsigned k = 0; k < b->count; k++) {
-        zf_kernel_env env = zf_simt_lane_env(&column->lower, column->lower.kernel->root, &lanes, k);
-        column->values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-    }
-    zf_simt_lanes_end(&column->lower, &lanes);
+    return column->fused ? zf_query_fused_one(&column->of, v_index) : load_decoded(b, column, type, v_index);
 }
 
 // All rows that are being built exist, so their elements do. One that cannot be decoded fails also where its own row does not ask
@@ -179,7 +136,7 @@ static void pull(zf_query_build *b, uint32_t c) {
     column->depth = b->depth;
     zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
     if (column->fused && b->v_near != NULL) {
-        make_lanes(b, column);
+        zf_query_fused_lanes(&column->of, b->v_near, b->count, column->values);
     } else {
         for (unsigned k = 0; k < b->count; k++) {
             column->values[k] = make_one(b, column, type, b->rows[k].v_row);
@@ -237,13 +194,4 @@ zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port,
         return zf_cg_scalar(port->type, number_at(b->cg, port->type, b->inputs[port->slot].v_values, v_index));
     zf_query_column_build *column = &b->columns[port->slot - b->query->input_count];
     return column->depth != 0 ? column->values[k] : make_one(b, column, port->type, b->rows[k].v_row);
-}
-
-// ---- Which columns --------------------------------------------------------------------------------------------
-
-bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping) {
-    const zf_kernel *last = last_kernel(plan);
-    if (last == NULL || plan->target->wave == 0 || zf_simt_type_of(plan, last).kind == ZF_K_STRING) return false;
-    return zf_form_makes_elements(plan, last) && !zf_form_steps_of(plan, last).scans && !last->store_first &&
-           !zf_plan_leaves_out(plan, shaping, last->index);
 }

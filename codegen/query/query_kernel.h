@@ -10,6 +10,7 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/codegen_query.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/query/query_fused.h"
 #include "codegen/simt/simt.h"
 
 enum {
@@ -24,12 +25,10 @@ _Static_assert(ZF_QUERY_QUEUES *ZF_QUERY_QUEUE_BYTES <= ZF_QUERY_SHARED_QUEUES, 
 
 typedef struct zf_query_build zf_query_build;
 
-/// A column. The kernel makes its elements itself (`lower`), or they lie decoded in memory.
+/// A column. The kernel makes its elements itself (`of`), or they lie decoded in memory.
 typedef struct zf_query_column_build {
     bool fused;
-    zf_kernel_build lower;
-    zf_kernel_input input;
-    zf_simt_state simt;
+    zf_query_fused of; ///< `of.lower.bb_setup` is used of decoded columns, too
     LLVMValueRef v_base, v_blocks, v_work, v_first_tile, v_block_tiles, v_skip, v_validity_skip; ///< words of the frame
     LLVMValueRef v_begin;                  ///< element of the tile's first row: in its block, or among those in memory
     zf_cg_value values[ZF_QUERY_TOGETHER]; ///< of the rows that are being built

@@ -4,6 +4,7 @@
 #define ZF_COMPILER_DECODER_H
 
 #include "codegen/codegen.h"
+#include "codegen/codegen_tile.h"
 #include "compiler/decoder/plan_request.h"
 #include "patterns/plan/plan.h"
 #include "runtime/container/container.h"
@@ -41,6 +42,10 @@ zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, cons
 
 /// Returns the shaping values of code that zf_decoder_code_for gave; NULL: the general form. They live as long as the decoder.
 const uint64_t *zf_decoder_shaping(zf_decoder *decoder, const zf_abi_code *code);
+
+/// Compiles the loader of the column's tiles (codegen_tile.h), with all checks, for shaping values or any (NULL). The decoder is
+/// for NVPTX, and its column fuses. Free `*out` with zf_codegen_tile_free, also after an error. Any thread.
+zf_status zf_decoder_tile_loader(zf_decoder *decoder, const uint64_t *shaping, zf_tile_loader *out, zf_error *error);
 
 /// Appends the text of that code at a stage: LLVM IR or assembly.
 /// `lines`: kernels of accelerators name the lines of the `.zf` text. Any thread.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/codegen.h"
+#include "codegen/codegen_tile.h"
 #include "compiler/compiler.h"
 #include "compiler/decoder/decoder_internal.h"
 #include "runtime/base/error_codes.h"
@@ -154,6 +155,14 @@ zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const cha
     request.unchecked = false; // modules keep all checks
     request.budget = &own;     // a module has code for many more tuples than a file needs
     return zf_codegen_export(zf_compiler_jit(d->compiler), &request, cpu, out, error);
+}
+
+zf_status zf_decoder_tile_loader(zf_decoder *base, const uint64_t *shaping, zf_tile_loader *out, zf_error *error) {
+    decoder *d = (decoder *)base;
+    zf_compile_budget own;
+    zf_codegen_request request = request_for(d, shaping, &own);
+    zf_tile_request tile = {.source = {base->plan, shaping}, .target = request.target, .budget = request.budget};
+    return zf_codegen_tile_loader(zf_compiler_jit(d->compiler), &tile, out, error);
 }
 
 zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,

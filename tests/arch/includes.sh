@@ -19,7 +19,7 @@ BEGIN {
     room("frontend",         "frontend/|" base "|(parser|lexer)[.]h$", "sha256[.]h")
     room("patterns",         "patterns/|frontend/|" base, "-")
     room("codegen",          "codegen/|patterns/|frontend/|" base, "llvm-c/|xxhash[.]h")
-    room("compiler",         "compiler/|known_rows[.]inc$|codegen/codegen(_encode|_query)?[.]h$|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "xxhash[.]h")
+    room("compiler",         "compiler/|known_rows[.]inc$|codegen/codegen(_encode|_query|_tile)?[.]h$|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "xxhash[.]h")
     room("measure",          "measure/|compiler/|zipflow/compile[.]h$|" runtime, "-")
     room("tuner",            "tuner/|measure/|compiler/|codegen/codegen[.]h$|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
     room("zfc",              "(zfc|tuner|measure|compiler|patterns|frontend|emulator|runtime|zipflow)/|codegen/codegen[.]h$|scheduler/search/search[.]h$",

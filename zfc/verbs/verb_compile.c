@@ -13,6 +13,7 @@
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
 #include "zfc/session.h"
+#include "zfc/verbs/compile_tiles.h"
 
 typedef unsigned long long ull;
 
@@ -150,9 +151,10 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
 
 int zf_run_compile(zf_arguments *arguments) {
     const char *path = zf_argument(arguments, "output");
+    bool tiles = zf_argument(arguments, "device-functions") != NULL;
     zf_module_options options = {ZF_INIT(zf_module_options), .cpu = zf_argument(arguments, "cpu"),
                                  .overwrite = zf_argument(arguments, "force") != NULL};
-    if (!path) return usage("where to? Give -o OUT.zfm");
+    if (!path) return usage(tiles ? "where to? Give -o OUT.cuh" : "where to? Give -o OUT.zfm");
     if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target needs host, nvptx, or both, each once");
     int given = 0;
     for (int i = 0; i < arguments->given_count; i++) given += strcmp(arguments->given[i].option->name, "target") == 0;
@@ -165,9 +167,16 @@ int zf_run_compile(zf_arguments *arguments) {
     if (!options.overwrite && access(path, F_OK) == 0) {
         return zf_report_exists("compile", path);
     }
+    if (tiles && !zf_is_container(arguments->operands[0]))
+        return usage("--device-functions needs a file that is encoded: its blocks say which codes the functions are for");
     zf_session session;
     int status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &status)) return status;
+    if (tiles) {
+        status = zf_compile_tiles(&session, arguments, path);
+        zf_session_close(&session);
+        return status;
+    }
     options.threads = session.threads;
     json_t *left_out = json_array();
     options.note = print_note;

@@ -119,6 +119,13 @@ static const zf_option
     module_unfused = {"unfused", 0, "STREAMS", NULL,
                       "also compile for files that were encoded with this `--unfused`: COLUMN.STREAM[.STREAM...] separated by "
                       "commas, or `all`; may be repeated"},
+    device_functions =
+        {"device-functions", 0, NULL, NULL,
+         "write a header of CUDA C++ in place of a module: functions with which another kernel decodes tiles of the "
+         "file's columns"},
+    columns_of_functions = {"columns", 0, "NAMES", NULL,
+                            "the columns of --device-functions, separated by commas; a name with a comma stands in double quotes "
+                            "(default: all that can be)"},
     targets = {"target", 0, "TARGETS", NULL,
                "targets of the code: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "oldest CPU that native code runs on (default: x86-64-v3)"},
@@ -259,12 +266,14 @@ const zf_verb zf_verbs[] = {
      "standard error, also with `-q`, and `left_out` of `--json` name table, column and target. The exit status is 0 if any "
      "column is left. At most 64 combinations of a column's alternatives are compiled, those of the file first, and at most 64 "
      "tuples of params for each; blocks with other tuples use the general form. A module is code: load only modules from makers "
-     "that you trust.",
+     "that you trust. With `--device-functions` it writes a header for a file: its functions have the decoders of columns as "
+     "inline PTX, for the params of the file's blocks (docs/queries.md). Columns must be maps, with blocks of 2,048 rows or a "
+     "multiple. One that cannot be in the header is an error if `--columns` names it, and left out if not.",
      1,
      1,
      zf_run_compile,
-     {&output, &programs, &module_intervals, &module_unfused, &targets, &cpu, &force, &threads, &json, &quiet, &verbose,
-      &compile_budget, &time_passes, &no_cache, NULL}},
+     {&output, &programs, &module_intervals, &module_unfused, &targets, &cpu, &device_functions, &columns_of_functions, &force,
+      &threads, &json, &quiet, &verbose, &compile_budget, &time_passes, &no_cache, NULL}},
     {"decode",
      "IN.zfd",
      "decode columns into files",

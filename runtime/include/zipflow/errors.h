@@ -304,6 +304,10 @@ typedef enum zf_error_code {
     ZF_ERROR_COMPILE_BUDGET = 1411,
     /// a column with chunks that are too long for a GPU
     ZF_ERROR_LONG_CHUNKS = 1412,
+    /// a file with other codes than a header of tile loaders was made for
+    ZF_ERROR_TILE_CODES = 1413,
+    /// a column whose tiles no other kernel can load
+    ZF_ERROR_NO_TILES = 1414,
     /// an output file that already exists
     ZF_ERROR_EXISTS = 1501,
     /// a write that the operating system refused

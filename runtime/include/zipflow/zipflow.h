@@ -23,7 +23,8 @@
 //   (ZF_ERR_USAGE, ZF1119).
 // - Initialise also the structs that a function fills: it reads their size.
 // - A struct that contains others by value has one size for each version of the library.
-// - zf_error, zf_column_type, zf_unit_times, zf_pipeline_allocator and zf_encode_column have no size. They do not change.
+// - zf_error, zf_column_type, zf_unit_times, zf_pipeline_allocator, zf_encode_column and zf_tile_column have no size. They do not
+//   change.
 #ifndef ZIPFLOW_ZIPFLOW_H
 #define ZIPFLOW_ZIPFLOW_H
 
@@ -642,6 +643,48 @@ ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_d
 /// Errors: ZF_ERR_INPUT (ZF13nn; ZF1208 for a file that changed); ZF_ERR_USAGE before the first zf_decode_async. Does not block.
 /// One thread at a time for each zf_prepared.
 ZF_API zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error);
+
+// ---- Tiles for other kernels ----------------------------------------------------------------------------------
+//
+// A kernel of the caller decodes a column itself, a tile at a time, with a loader from a header of `zfc compile
+// --device-functions` (docs/queries.md). These functions bring the column's stored blocks to the device.
+
+#define ZF_TILE_ROWS 2048 ///< rows of a tile; the last one of a column may have fewer
+
+/// A column as tile loaders read it: pass it to a kernel by value. Addresses are of device memory; all zero for a column without
+/// rows. The headers of `zfc compile --device-functions` have the same struct, so that a kernel needs no other header.
+#ifndef ZF_TILE_COLUMN
+#define ZF_TILE_COLUMN
+typedef struct zf_tile_column {
+    uint64_t blocks;      ///< stored blocks
+    uint64_t table;       ///< a descriptor for each block
+    uint64_t work;        ///< what blocks have that was decoded before, such as dictionaries
+    uint64_t rows;        ///< of the column
+    uint32_t tiles;       ///< of the column: rows / ZF_TILE_ROWS, rounded up
+    uint32_t block_tiles; ///< of every block but the last
+} zf_tile_column;
+#endif
+
+/// A column in a device's memory, for tile loaders. It belongs to the caller; its container must stay open.
+typedef struct zf_prepared_tiles zf_prepared_tiles;
+
+/// Checks the blocks of a column, copies them to the memory of a device, and decodes what their tiles share (dictionaries).
+///
+/// `key`: ZF_TILE_KEY_NAME of the header, which names the column and the codes that its loader is for. Code for the shared parts
+/// comes from a module or a compiler of the context, as for zf_decode. The memory is allocated here, and holds the column until
+/// zf_tiles_free. Host-blocking: when the call returns, kernels on any stream may read the column. Any thread. Free `*out` with
+/// zf_tiles_free, before the container is closed.
+///
+/// Errors: ZF_ERR_USAGE for a key that is none (ZF1101) or an unknown column (ZF1105); ZF_ERR_UNSUPPORTED where the file has
+/// other codecs, or blocks with other params, than the header (ZF1413), where blocks do not begin at whole tiles or have
+/// different rows (ZF1414), without code, and for a device without memory of its own (ZF1406); ZF_ERR_DEVICE, also where its
+/// memory does not suffice (ZF1108); ZF_ERR_INPUT and ZF_ERR_IO for the blocks.
+ZF_API zf_status zf_tiles_prepare(zf_container *container, const char *key, const char *device, zf_prepared_tiles **out,
+                                  zf_error *error);
+/// Describes the column for kernels. The addresses are valid until zf_tiles_free. Errors: ZF_ERR_USAGE. Any thread.
+ZF_API zf_status zf_tiles_column(const zf_prepared_tiles *tiles, zf_tile_column *out, zf_error *error);
+/// Frees the column's memory. Wait for kernels that read it first. One thread.
+ZF_API void zf_tiles_free(zf_prepared_tiles *tiles);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,77 @@
+// Elements of a fused column: the block of a tile by its descriptor, and the body of the column's last kernel at an index.
+#include "codegen/query/query_fused.h"
+
+enum { WORD = sizeof(uint64_t) };
+
+static const zf_kernel *last_kernel(const zf_plan *plan) {
+    const zf_kernel *last = NULL;
+    for (uint32_t k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].sink < 0) last = &plan->kernels[k];
+    return last;
+}
+
+static void begin(zf_query_fused *fused, zf_cg *cg, const zf_query_source *source, const zf_simt_state *simt,
+                  LLVMValueRef v_any) {
+    const zf_plan *plan = source->plan;
+    fused->input = (zf_kernel_input){.plan = plan, .shaping = source->shaping};
+    fused->simt = *simt;
+    zf_kernel_build *lower = &fused->lower;
+    zf_lower_init(lower, cg, &fused->input, last_kernel(plan));
+    lower->simt = &fused->simt;
+    lower->ops = &zf_simt_kernel_ops;
+    lower->type = zf_simt_type_of(plan, lower->kernel);
+    lower->one_by_one = true;
+    lower->v_body = cg->function;
+    lower->v_any = v_any;
+}
+
+void zf_query_fused_open(zf_query_fused *fused, zf_cg *cg, const zf_query_source *source, const zf_simt_state *simt,
+                         LLVMValueRef v_any, const zf_query_fused_place *place) {
+    const zf_plan *plan = source->plan;
+    begin(fused, cg, source, simt, v_any);
+    zf_kernel_build *lower = &fused->lower;
+    LLVMValueRef v_narrow = zf_cg_low_half(cg, place->v_tile), v_each = zf_cg_low_half(cg, place->v_block_tiles);
+    LLVMValueRef v_block = zf_cg_wide(cg, LLVMBuildUDiv(cg->builder, v_narrow, v_each, ""));
+    fused->v_tile = zf_cg_sub(cg, place->v_tile, zf_cg_mul(cg, v_block, place->v_block_tiles));
+    fused->v_begin = zf_cg_mul(cg, fused->v_tile, zf_cg_i64(cg, place->tile_rows));
+    uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
+    LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, place->v_table, zf_cg_mul(cg, v_block, zf_cg_i64(cg, words)));
+    LLVMValueRef v_base = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_BASE), WORD);
+    lower->v_base = zf_cg_at(cg, cg->ty_i8, place->v_stored, LLVMBuildShl(cg->builder, v_base, zf_cg_i64(cg, 8), ""));
+    lower->v_slots = zf_cg_byte_at(cg, v_head, WORD * (uint64_t)ZF_SIMT_HEAD);
+    lower->v_works = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, plan->work_count + 1);
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        LLVMValueRef v_at = zf_cg_byte_at(cg, v_head, WORD * (ZF_SIMT_HEAD + (uint64_t)plan->slot_count + w));
+        lower->v_works[w] = zf_cg_at(cg, cg->ty_i8, place->v_work, zf_cg_load(cg, cg->ty_i64, v_at, WORD));
+    }
+}
+
+zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index) {
+    zf_kernel_env env = zf_lower_env_make(&fused->lower, fused->lower.kernel->root);
+    env.v_i = v_index;
+    return zf_cg_eval_body(fused->lower.cg, &env.env, &env.env.inst->decode);
+}
+
+void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_cg_value *values) {
+    zf_kernel_build *lower = &fused->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_small = zf_cg_low_half(cg, v_near), v_first = zf_cg_add(cg, fused->v_begin, v_near);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
+    lanes.v_base = fused->v_begin;
+    lanes.v_near = v_small;
+    for (unsigned k = 0; k < count; k++) {
+        zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+    }
+    zf_simt_lanes_end(lower, &lanes);
+}
+
+zf_type zf_query_fused_type(const zf_plan *plan) { return zf_simt_type_of(plan, last_kernel(plan)); }
+
+bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping) {
+    const zf_kernel *last = last_kernel(plan);
+    if (last == NULL || plan->target->wave == 0 || zf_simt_type_of(plan, last).kind == ZF_K_STRING) return false;
+    return zf_form_makes_elements(plan, last) && !zf_form_steps_of(plan, last).scans && !last->store_first &&
+           !zf_plan_leaves_out(plan, shaping, last->index);
+}

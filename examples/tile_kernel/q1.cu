@@ -1,0 +1,82 @@
+// SSB's query 1 as a kernel that reads compressed columns: functions of lineorder.cuh decode rows into registers. `zfc compile
+// --device-functions` writes that header for a file.
+#include "lineorder.cuh"
+#include "q1.h"
+
+// The codes that this image is for, which the host gives to zf_tiles_prepare.
+extern "C" __device__ const char q1_keys[Q1_COLUMNS][Q1_KEY_BYTES] = {ZF_TILE_KEY_lo_orderdate, ZF_TILE_KEY_lo_discount,
+                                                                      ZF_TILE_KEY_lo_quantity, ZF_TILE_KEY_lo_extendedprice};
+
+// The steps in which a warp goes through a tile: each lane has ZF_TILE_GROUP consecutive rows in each.
+#define STEP (32 * ZF_TILE_GROUP)
+#define STEPS (ZF_TILE_ROWS / STEP)
+static_assert(STEPS * ZF_TILE_GROUP == 64, "a lane has a bit for each of its rows of a tile");
+
+struct columns {
+    const zf_tile_column orderdate, discount, quantity, extendedprice;
+};
+
+// The bits of the rows that count, of a lane's in a step. The rows of a whole tile are loaded without branches: loads of three
+// columns are under way together. Rows behind the last one are loaded as 0, and no day is 0.
+template <bool whole>
+static __device__ unsigned int matches(const zf_tile_lo_orderdate &days, const zf_tile_lo_discount &percents,
+                                       const zf_tile_lo_quantity &pieces, unsigned int row, const q1_params &params, bool &good) {
+    int day[ZF_TILE_GROUP], percent[ZF_TILE_GROUP], piece[ZF_TILE_GROUP];
+    if (whole) {
+        good &= zf_tile_load_whole_lo_orderdate(days, row, day);
+        good &= zf_tile_load_whole_lo_discount(percents, row, percent);
+        good &= zf_tile_load_whole_lo_quantity(pieces, row, piece);
+    } else {
+        good &= zf_tile_load_lo_orderdate(days, row, day);
+        good &= zf_tile_load_lo_discount(percents, row, percent);
+        good &= zf_tile_load_lo_quantity(pieces, row, piece);
+    }
+    unsigned int bits = 0;
+#pragma unroll
+    for (int k = 0; k < ZF_TILE_GROUP; k++) {
+        bool counts = day[k] >= params.first_day && day[k] <= params.last_day && percent[k] >= params.least_discount &&
+                      percent[k] <= params.most_discount && piece[k] >= params.least_quantity && piece[k] <= params.most_quantity;
+        bits |= (unsigned int)counts << k;
+    }
+    return bits;
+}
+
+template <bool whole>
+static __device__ long long tile_revenue(const columns &c, unsigned int tile, const q1_params &params, bool &good) {
+    const unsigned int first = threadIdx.x % 32 * ZF_TILE_GROUP;
+    const auto days = zf_tile_open_lo_orderdate(c.orderdate, tile);
+    const auto percents = zf_tile_open_lo_discount(c.discount, tile);
+    const auto pieces = zf_tile_open_lo_quantity(c.quantity, tile);
+    unsigned long long rows = 0;
+#pragma unroll 1
+    for (unsigned int step = 0; step < STEPS; step++) {
+        const unsigned long long bits = matches<whole>(days, percents, pieces, step * STEP + first, params, good);
+        rows |= bits << (step * ZF_TILE_GROUP);
+    }
+    // The few rows that are left, one at a time.
+    const auto prices = zf_tile_open_lo_extendedprice(c.extendedprice, tile);
+    long long revenue = 0;
+    for (; rows != 0; rows &= rows - 1) {
+        const unsigned int bit = __ffsll((long long)rows) - 1, row = bit / ZF_TILE_GROUP * STEP + first + bit % ZF_TILE_GROUP;
+        int price, percent;
+        good &= zf_tile_get_lo_extendedprice(prices, row, price);
+        good &= zf_tile_get_lo_discount(percents, row, percent);
+        revenue += (long long)price * percent;
+    }
+    return revenue;
+}
+
+// A warp has one tile after the other.
+extern "C" __global__ void __launch_bounds__(Q1_THREADS, Q1_BLOCKS_EACH)
+    q1(const columns c, const q1_params params, q1_sums *sums) {
+    const unsigned int warps = Q1_THREADS / 32;
+    long long revenue = 0;
+    bool good = true;
+    for (unsigned int tile = blockIdx.x * warps + threadIdx.x / 32; tile < c.orderdate.tiles; tile += gridDim.x * warps) {
+        const bool whole = c.orderdate.rows - (unsigned long long)tile * ZF_TILE_ROWS >= ZF_TILE_ROWS;
+        revenue += whole ? tile_revenue<true>(c, tile, params, good) : tile_revenue<false>(c, tile, params, good);
+    }
+    for (int distance = 16; distance > 0; distance /= 2) revenue += __shfl_down_sync(0xffffffff, revenue, distance);
+    if (threadIdx.x % 32 == 0) atomicAdd(&sums->revenue, (unsigned long long)revenue);
+    if (!good) atomicAdd(&sums->failed, 1ULL);
+}

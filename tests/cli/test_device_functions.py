@@ -1,0 +1,101 @@
+"""zfc compile --device-functions: what is in the header, what is left out and why, and words that do not fit together. The values that
+its functions give are those of tests/tiles. Usage: test_device_functions.py ZFC [unittest arguments]"""
+
+import array
+import json
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+ROWS = 5000
+PROGRAM = """
+table t {
+    a: i32 = bitpack;
+    b: u8 = dictionary(bitpack);
+    runs: i32 = rle(bitpack, bitpack);
+    either: i32 = constant | bitpack;
+    words: string = strings(bitpack);
+}
+"""
+
+
+def setUpModule():
+    zfc_case.cache_of_module()
+
+
+class DeviceFunctions(zfc_case.Case):
+    def setUp(self):
+        super().setUp()
+        self.program, self.out = self.file("t.zf", PROGRAM), self.dir / "t.cuh"
+        self.container = self.encode("t.zfd")
+
+    def encode(self, name, rows=ROWS, block=2048):
+        lines = ["a,b,runs,either,words", *(f"{k * 7919 % 4001},{k % 5},{k // 99},{7 if k < block else k % 3},w{k % 11}" for k in range(rows))]
+        table = self.file(f"{name}.csv", "\n".join(lines) + "\n")
+        self.good("encode", "-q", "-c", self.program, "--rows-per-block", str(block), "-o", self.dir / name, table)
+        return self.dir / name
+
+    def functions(self, *words):
+        self.good("compile", "-q", "-f", "--device-functions", *words, "-o", self.out, self.container)
+        return self.out.read_text()
+
+    def test_header(self):
+        report = json.loads(self.good("compile", "--device-functions", "--json", "-o", self.out, self.container))
+        self.assertEqual((report["columns"], report["general"], report["bytes"]), (2, 0, self.out.stat().st_size))
+        self.assertEqual(len(report["left_out"]), 3)
+        header = self.out.read_text()
+        for name, kind in (("a", "int"), ("b", "unsigned char")):
+            self.assertRegex(header, rf'#define ZF_TILE_KEY_{name} "zf-tile-1 [0-9a-f]{{32}} [0-9a-f]{{16}} [0-9,-]+ {name}"')
+            for function in ("open", "load", "load_whole", "get"):
+                self.assertEqual(len(re.findall(rf"\bzf_tile_{function}_{name}\(", header)), 1, function)
+            self.assertIn(f"{kind} (&values)[ZF_TILE_GROUP]", header)
+        for name, why in (("runs", "no map|not a map"), ("either", "different alternatives"), ("words", "strings")):
+            self.assertRegex(header, rf"// column {name} has no tile loader: .*({why})")
+            self.assertNotIn(f"zf_tile_open_{name}(", header)
+        self.assertEqual(self.functions(), header)  # the same file gives the same header
+
+    def test_columns(self):
+        header = self.functions("--columns", "b")
+        self.assertIn("zf_tile_open_b(", header)
+        self.assertNotIn("zf_tile_open_a(", header)
+        self.out.unlink()
+        for name, why in (("runs", "zf_decode_async"), ("either", "one alternative"), ("words", "zf_decode_async")):
+            self.bad(1, "compile", "--device-functions", "--columns", f"a,{name}", "-o", self.out, self.container, says="error[ZF1414]")
+            self.bad(1, "compile", "--device-functions", "--columns", f"a,{name}", "-o", self.out, self.container, says=why)
+            self.assertFalse(self.out.exists())
+        self.bad(2, "compile", "--device-functions", "--columns", "nothing", "-o", self.out, self.container, says="nothing")
+
+    def test_params_that_differ(self):
+        """Blocks of other widths: the general form, and its key says that it takes any."""
+        numbers = array.array("i", [k % 3 if k < 2048 else k for k in range(4096)])
+        self.file("n.i32", numbers.tobytes())
+        self.file("n.zf", "table n { a: i32 = bitpack; }\n")
+        self.good("encode", "-q", "-c", self.dir / "n.zf", "--rows-per-block", "2048", "-o", self.dir / "n.zfd", f"a={self.dir / 'n.i32'}")
+        report = json.loads(self.good("compile", "--device-functions", "--json", "-o", self.out, self.dir / "n.zfd"))
+        self.assertEqual((report["columns"], report["general"]), (1, 1))
+        self.assertRegex(self.out.read_text(), r'#define ZF_TILE_KEY_a "zf-tile-1 \w+ \w+ \* a"')
+
+    def test_blocks(self):
+        uneven, empty, one = self.encode("uneven.zfd", block=1000), self.encode("empty.zfd", rows=0), self.encode("one.zfd", rows=900)
+        self.bad(1, "compile", "--device-functions", "-o", self.out, uneven, says="no column of the file")
+        self.bad(1, "compile", "--device-functions", "--columns", "a", "-o", self.out, uneven, says="--rows-per-block")
+        self.bad(1, "compile", "--device-functions", "--columns", "a", "-o", self.out, empty, says="no rows")
+        self.good("compile", "-q", "--device-functions", "--columns", "a", "-o", self.out, one)  # a block of any rows alone
+
+    def test_words(self):
+        self.bad(2, "compile", "--device-functions", self.container, says="OUT.cuh")
+        self.bad(2, "compile", "--device-functions", "-o", self.out, self.program, says="needs a file that is encoded")
+        self.bad(2, "compile", "--columns", "a", "-o", self.out, self.container, says="--columns goes with --device-functions")
+        for option in (("--target", "nvptx"), ("--cpu", "x86-64-v3"), ("--seek-interval", "512"), ("--unfused", "all")):
+            self.bad(2, "compile", "--device-functions", *option, "-o", self.out, self.container, says=f"without {option[0]}")
+        self.functions()
+        self.bad(1, "compile", "--device-functions", "-o", self.out, self.container, says="error[ZF1501]")
+        self.bad(2, "compile", "--device-functions", "-f", "-o", self.container, self.container, says="error[ZF2014]")
+        self.bad(1, "compile", "--device-functions", "-f", "-o", self.out, self.file("cut.zfd", self.container.read_bytes()[:-9]), says="error[ZF")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
