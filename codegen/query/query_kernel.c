@@ -56,6 +56,9 @@ static void load_frame(zf_query_build *b) {
     b->v_first_row = LAUNCH_WORD(first_row);
     b->v_counts = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(counts));
     b->v_prefix = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(prefix));
+    b->v_firsts = zf_cg_at_sink(cg, cg->ty_i8, b->v_base, LAUNCH_WORD(firsts));
+    b->v_first_count = LAUNCH_WORD(first_count);
+    b->v_first_number = LAUNCH_WORD(first);
     b->v_params = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->param_count + 1);
     for (uint32_t p = 0; p < inst->param_count; p++) b->v_params[p] = load_param(b, p);
     zf_query_columns_begin(b);
@@ -212,6 +215,7 @@ static void build_tile(zf_query_build *b, bool count_only) {
     zf_cg_br(cg, b->query->column_count > 0 ? bb_setups[0] : bb_body);
     zf_cg_enter(cg, bb_body);
     if (!count_only) zf_query_held_tile(b);
+    if (b->query->pairs != NULL) zf_query_pairs_tile(b);
     if (b->query->selected_count > 0)
         selecting_rows(b, count_only);
     else

@@ -334,6 +334,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     rows_begin(b, v_rows, count, v_near);
     b->v_last = v_last;
     b->queues = v_near != NULL && !keeps_something(b->query);
+    if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);
     zf_query_scope_end(b);
@@ -348,6 +349,7 @@ static bool sees_order(zf_visitor *visitor, zf_stmt *stmt) {
 }
 
 uint32_t zf_codegen_query_tile(const zf_query *query) {
+    if (query->pairs != NULL) return ZF_QUERY_PAIR_TILE;
     return zf_query_rows_together(query) ? 2 * ZF_QUERY_TILE : ZF_QUERY_TILE;
 }
 
@@ -355,5 +357,5 @@ bool zf_query_rows_together(const zf_query *query) {
     bool ordered = false;
     zf_visitor visitor = {.user = &ordered, .stmt = sees_order};
     zf_visit_body(&visitor, &query->inst->decode);
-    return !ordered;
+    return !ordered && query->pairs == NULL;
 }
