@@ -54,6 +54,7 @@ struct zf_query_device {
     uint64_t selected;
     uint64_t failures[ZF_QUERY_FAILURES];
     zf_query_finals finals;
+    zf_query_pairs pairs;
 };
 typedef struct zf_query_device device_query;
 
@@ -136,12 +137,15 @@ static zf_status start_columns(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
+static uint64_t pair_bytes(const device_query *d) { return d->pairs.domain.count * sizeof *d->pairs.domain.rows; }
+
 static zf_status place_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     uint64_t next = 0;
     for (uint32_t k = 0; k < r->query->input_count; k++)
         ZF_TRY(zf_query_place(&next, zf_query_input_bytes(r, k), &d->input_at[k], error));
     ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
+    ZF_TRY(zf_query_place(&next, pair_bytes(d), &d->pairs.at, error));
     return make_room(d, &d->given, next + 1, error);
 }
 
@@ -154,7 +158,8 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
         ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
                          : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
     }
-    return ZF_OK;
+    if (pair_bytes(d) == 0) return ZF_OK;
+    return d->ops->copy_in(d->accelerator, d->stream, d->given.address + d->pairs.at, d->pairs.domain.rows, pair_bytes(d), error);
 }
 
 // ---- Code -----------------------------------------------------------------------------------------------------
@@ -315,7 +320,10 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
                               .row_end = segment->end,
                               .first_row = d->first,
                               .counts = d->counts + tile * sizeof(uint64_t),
-                              .prefix = d->prefix + tile * sizeof(uint64_t)};
+                              .prefix = d->prefix + tile * sizeof(uint64_t),
+                              .firsts = d->given.address + d->pairs.at - d->read.address,
+                              .first_count = d->pairs.domain.count,
+                              .first = d->pairs.domain.first};
     zf_query_frame_places places = zf_query_frame_places_of(query);
     memcpy(to, &launch, sizeof launch);
     memcpy(to + places.params, r->params, query->inst->param_count * sizeof(uint64_t));
@@ -553,8 +561,10 @@ static zf_status make_lists(device_query *d, zf_error *error) {
 
 static zf_status prepare(device_query *d, zf_error *error) {
     ZF_TRY(make_columns(d, error));
-    ZF_TRY(cut_launches(d, error));
-    ZF_TRY(make_lists(d, error));
+    if (d->running->query->pairs == NULL) {
+        ZF_TRY(cut_launches(d, error));
+        ZF_TRY(make_lists(d, error));
+    }
     ZF_TRY(place_columns(d, error));
     return start_columns(d, error);
 }
@@ -583,6 +593,19 @@ zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accele
     return prepare_on_stream(d, error);
 }
 
+static void free_lists(device_query *d) {
+    free(d->segments);
+    free(d->codes);
+    free(d->frames);
+    free(d->placed);
+    free(d->tile_counts);
+    d->segments = NULL;
+    d->codes = NULL;
+    d->frames = NULL;
+    d->placed = NULL;
+    d->tile_counts = NULL;
+}
+
 static void release(device_query *d, const zf_query_memory *memory) {
     if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
 }
@@ -592,6 +615,7 @@ void zf_query_device_close(zf_query_device *d) {
     drop_code(d);
     free(d->built);
     zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
+    zf_query_pairs_free(&d->pairs, d->running->program);
     for (uint32_t c = 0; d->columns != NULL && c < d->running->query->column_count; c++) zf_query_column_free(&d->columns[c]);
     release(d, &d->read);
     release(d, &d->given);
@@ -599,13 +623,9 @@ void zf_query_device_close(zf_query_device *d) {
     if (d->provider != NULL) zf_provider_free(d->provider);
     free(d->columns);
     free(d->input_at);
-    free(d->segments);
-    free(d->codes);
-    free(d->frames);
-    free(d->placed);
+    free_lists(d);
     free(d->shapes);
     free(d->shared_inputs);
-    free(d->tile_counts);
     free(d);
 }
 
@@ -617,6 +637,7 @@ static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_er
     bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
     failure->failed = twice || row != UINT64_MAX;
     failure->row = twice || row < d->first ? d->first : row; // which second value comes first is not known
+    if (d->running->query->pairs != NULL) failure->row = zf_query_pairs_first(&d->pairs, failure->row);
     return ZF_OK;
 }
 
@@ -627,8 +648,22 @@ static void note_selected(device_query *d) {
         if (answers->items[k].kind == ZF_Q_SELECT) answers->items[k].count = d->selected;
 }
 
+// A launch of all pairs, whose number the params of the run say.
+static zf_status cut_pairs(device_query *d, zf_query_failure *failure, zf_error *error) {
+    ZF_TRY(zf_query_pairs_find(&d->pairs, d->running, &failure->failed, error));
+    free_lists(d);
+    d->segment_count = 0;
+    d->tiles = 0;
+    d->end = d->pairs.domain.pairs;
+    d->running->holding.answers->rows = d->end;
+    ZF_TRY(cut_launches(d, error));
+    return make_lists(d, error);
+}
+
 static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(check_inputs(d->running, error));
+    if (d->running->query->pairs != NULL) ZF_TRY(cut_pairs(d, failure, error));
+    if (failure->failed) return ZF_OK; // in a bound, unless a pair before it fails
     ZF_TRY(choose_lengths(d, error));
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));

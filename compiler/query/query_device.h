@@ -47,6 +47,22 @@ zf_status zf_query_column_status(const zf_query_device_state *state, zf_error *e
 /// Frees it behind the stream's work, for which the caller has waited.
 void zf_query_column_free(zf_query_device_state *state);
 
+// ---- Pairs (query_device_pairs.c) ----
+
+/// The pairs of a run. Zeroes: none were found yet.
+typedef struct zf_query_pairs {
+    zf_query_fn function; ///< of the bounds
+    zf_jit_code *code;
+    zf_query_domain domain;
+    uint64_t at; ///< its rows, in the device's memory
+} zf_query_pairs;
+
+/// Finds all pairs, for the params of a run. `*failed`: a bound failed a check, and the domain lacks the pairs from there on.
+zf_status zf_query_pairs_find(zf_query_pairs *pairs, const zf_query_running *running, bool *failed, zf_error *error);
+/// The first number of pair `number` in the domain.
+uint64_t zf_query_pairs_first(const zf_query_pairs *pairs, uint64_t number);
+void zf_query_pairs_free(zf_query_pairs *pairs, zf_program *program);
+
 // ---- Final forms (query_device_final.c) ----
 
 /// Kernels that make the final form of results in the device's memory, made when they are first wanted. Zeroes: none yet.

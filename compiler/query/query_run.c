@@ -195,6 +195,7 @@ static zf_status run_pairs(running *r, zf_error *error) {
                             .params = r->params,
                             .held = r->holding.held,
                             .selected = &r->holding.selected,
+                            .begin = r->first_pairs,
                             .pair = {NO_NUMBER, NO_NUMBER}};
     r->function(&frame);
     r->holding.answers->rows = frame.row;

@@ -28,9 +28,10 @@ typedef struct zf_query_running {
     zf_jit_code *code;    ///< which has the function
     zf_query_holding holding;
     zf_query_zones zones;
-    bool all_rows;       ///< no row is left out by zones, as where a CPU looks for what a device reported
-    uint64_t first, end; ///< rows of the table
-    uint64_t batch;      ///< rows that a CPU decodes at a time, from a multiple of it on
+    bool all_rows;        ///< no row is left out by zones, as where a CPU looks for what a device reported
+    uint64_t first, end;  ///< rows of the table
+    uint64_t first_pairs; ///< pairs: the least first number that a CPU runs
+    uint64_t batch;       ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;
 
 // ---- On a CPU (query_run.c) ----
@@ -59,10 +60,11 @@ typedef struct zf_query_device zf_query_device;
 /// Where a query failed on an accelerator.
 typedef struct zf_query_failure {
     bool failed;
-    uint64_t row; ///< no row before it fails
+    uint64_t row; ///< no row before it fails; pairs: none of a first number before it
 } zf_query_failure;
 
-/// Brings the columns to the device: rows `first` to `end` - 1 of them, which are all that its runs read. `running` must stay.
+/// Brings the columns to the device: rows `first` to `end` - 1 of them, which are all that its runs read. `running` must stay. A
+/// query of pairs has none: each run finds its pairs.
 /// Free `*out` with zf_query_device_close, also after an error.
 zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, zf_query_device **out, zf_error *error);
 /// Runs the rows behind the work on a stream, and waits for them. The count of each result is known then. A check that fails is

@@ -295,8 +295,7 @@ const zf_verb zf_verbs[] = {
      "their codecs. A query of pairs reads no container. Rows that cannot change a result or fail a check, by the zones of the "
      "container (`zfc encode --zones`), are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or "
      "`--device`: a GPU's kernels make the elements of columns whose codecs need no state (maps) and read others decoded. "
-     "Queries "
-     "of pairs run on the CPU only. It prints values, elements that rows changed, and up to 1,000 of the rows that were "
+     "It prints values, elements that rows changed, and up to 1,000 of the rows that were "
      "selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes them, which may be an input "
      "of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
      1,
