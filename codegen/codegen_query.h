@@ -89,7 +89,8 @@ zf_status zf_codegen_query_bounds(zf_jit *jit, const zf_query *query, zf_query_f
 // where offsets begin, `blocks` the frame, `out` where offsets of results begin, `failure` the two words below, `even` the thread
 // blocks.
 //
-// A launch of pairs runs them in tiles, too: rows are the numbers of pairs, in the order of A, then of B.
+// A launch of pairs runs them in tiles, too: rows are the numbers of pairs, in the order of A, then of B. Where squares make a
+// sum of each pair, their kernel runs before each of the others, over the same pairs.
 
 /// A column as a query's kernel reads it.
 typedef struct zf_query_source {
@@ -105,6 +106,11 @@ typedef struct zf_query_launch {
     uint64_t counts, prefix;      ///< select: offsets, from `out`, of a u64 for each tile: its rows, and those before
     uint64_t firsts, first_count; ///< pairs: offset, from `base`, of zf_query_domain's rows, and how many there are
     uint64_t first;               ///< pairs: the first number of the first of these rows
+    /// Squares: offset, from `base`, of a zf_query_pair_row for each ZF_QUERY_SQUARE first numbers, and how many there are.
+    /// `before` counts squares, `lo` is the least second number.
+    uint64_t groups, group_count;
+    uint64_t first_square, squares; ///< of the launch
+    uint64_t sums;                  ///< squares: offset, from `out`, of a u64 for each pair of the launch
 } zf_query_launch;
 
 #define ZF_QUERY_INPUT_MOST (UINT64_C(1) << 31) ///< elements of an input
@@ -156,16 +162,28 @@ typedef struct zf_query_shape {
 enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 14 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
-    ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed; UINT64_MAX: none
-    ZF_QUERY_FAILED_SET, ///< 0: a second value for an element of `set`
+    ZF_QUERY_FAILED_ROW,  ///< first row of a tile in which a check failed; UINT64_MAX: none
+    ZF_QUERY_FAILED_SET,  ///< 0: a second value for an element of `set`
+    ZF_QUERY_FAILED_LONG, ///< 0: a sum has too many terms for a kernel of squares
     ZF_QUERY_FAILURES
 };
-enum { ZF_QUERY_BLOCK_TILES = 8 };                                      ///< tiles of a thread block at a time: its warps
-enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNELS }; ///< COUNT: only of a query with select, and before
+enum { ZF_QUERY_BLOCK_TILES = 8 }; ///< tiles of a thread block at a time: its warps
+/// Kernels. COUNT: only of a query with select, and before GIVE. SQUARES: where a request has them. The number of each in its
+/// code is zf_query_kernel_number.
+enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNEL_SQUARES, ZF_QUERY_KERNELS };
+
+/// Codes have no gaps between their kernels.
+static inline uint32_t zf_query_kernel_number(const zf_query *query, uint32_t kernel) {
+    return kernel == ZF_QUERY_KERNEL_SQUARES && query->selected_count == 0 ? kernel - 1 : kernel;
+}
 
 /// A double's bits as a number that is ordered as they are, with -0.0 below 0.0; and back.
 static inline uint64_t zf_query_float_key(uint64_t bits) { return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63; }
 static inline uint64_t zf_query_float_bits(uint64_t key) { return key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key; }
+
+/// Whether a query of pairs has a sum that squares of pairs can make (codegen/query/query_square.h), and their side.
+bool zf_codegen_query_squares(const zf_query *query);
+enum { ZF_QUERY_SQUARE = 64 };
 
 /// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time.
 uint32_t zf_codegen_query_tile(const zf_query *query);
@@ -178,6 +196,7 @@ typedef struct zf_query_kernels_request {
     const zf_query_source *sources; ///< by column
     const zf_query_shape *shapes;   ///< by result
     const uint32_t *shared_inputs;  ///< by input: its bytes, where it is copied to shared memory; 0: it is not
+    bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
     zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
 

@@ -76,7 +76,10 @@ struct zf_query_build {
     LLVMValueRef v_thread, v_lane, v_warp;          ///< i32
     LLVMValueRef v_first_tile, v_tiles, v_row_begin, v_row_end, v_first_row;
     LLVMValueRef v_firsts, v_first_count, v_first_number; ///< pairs: zf_query_launch's firsts, first_count, first
-    LLVMValueRef *v_params;                               ///< of their own types
+    LLVMValueRef v_groups, v_group_count, v_first_square, v_squares, v_pair_sums; ///< squares: the same
+    const zf_expr *sum;                                                           ///< the sum that squares made; NULL: none
+    const struct zf_query_staged *staged; ///< elements of inputs that are read in place of them; NULL: none
+    LLVMValueRef *v_params;               ///< of their own types
     zf_query_input_build *inputs;
     zf_query_column_build *columns;
     zf_query_held_build *held;
@@ -125,6 +128,8 @@ zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port,
 // ---- Rows (query_rows.c) ----
 /// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`: as zf_query_build has them.
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last);
+/// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
+void zf_query_row_begin(zf_query_build *b);
 /// Whether rows may be built together: nothing that they do depends on their order.
 bool zf_query_rows_together(const zf_query *query);
 
@@ -133,6 +138,13 @@ bool zf_query_rows_together(const zf_query *query);
 void zf_query_pairs_tile(zf_query_build *b);
 /// Gives the binders of a frame the numbers of pair v_row, which exists in the tile.
 void zf_query_pair_bind(zf_query_build *b, zf_cg_frame *frame, LLVMValueRef v_row);
+/// Where the sum of pair v_row of the launch lies that squares make.
+LLVMValueRef zf_query_pair_sum(zf_query_build *b, LLVMValueRef v_row);
+/// A word of entry v_place of a list of zf_query_pair_row, and the last entry from v_low to v_high with `before` no more than
+/// v_number. v_low is such an entry.
+LLVMValueRef zf_query_list_word(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_place, size_t offset);
+LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_number, LLVMValueRef v_low,
+                                  LLVMValueRef v_high);
 
 // ---- Rows that wait (query_queues.c) ----
 /// Rows of a warp. All of its lanes come to these functions, at any place.
@@ -187,6 +199,8 @@ enum {
 };
 /// Makes a kernel's function. `registers`: the limit for a thread.
 LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
+/// Reports that a check failed in the tile, if one did.
+void zf_query_report(zf_query_build *b);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
 /// Begins a loop over v_from, v_from + v_step and so on, below v_end: what a warp or a thread of a launch has. Returns the
 /// number; zf_cg_loop_end ends it. All are i64; v_step is not 0.

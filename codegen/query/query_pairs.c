@@ -3,14 +3,14 @@
 
 #include "codegen/query/query_kernel.h"
 
-static LLVMValueRef load(zf_query_build *b, LLVMValueRef v_place, size_t offset) {
+LLVMValueRef zf_query_list_word(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_place, size_t offset) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_at = zf_cg_mul(cg, v_place, zf_cg_i64(cg, sizeof(zf_query_pair_row)));
-    return zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i8, b->v_firsts, zf_cg_add(cg, v_at, zf_cg_i64(cg, offset))), 8);
+    return zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i8, v_list, zf_cg_add(cg, v_at, zf_cg_i64(cg, offset))), 8);
 }
 
-// The last place from v_low to v_high with no more than v_row pairs before its own. v_low is such a place.
-static LLVMValueRef search(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_low, LLVMValueRef v_high) {
+LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_number, LLVMValueRef v_low,
+                                  LLVMValueRef v_high) {
     zf_cg *cg = b->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_head = zf_cg_block(cg, "search"), bb_step = zf_cg_block(cg, "half"),
@@ -22,7 +22,8 @@ static LLVMValueRef search(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v
     zf_cg_enter(cg, bb_step);
     LLVMValueRef v_sum = zf_cg_add(cg, zf_cg_add(cg, v_from, v_to), v_one);
     LLVMValueRef v_middle = LLVMBuildLShr(cg->builder, v_sum, v_one, "");
-    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntULE, load(b, v_middle, offsetof(zf_query_pair_row, before)), v_row);
+    LLVMValueRef v_behind =
+        zf_cg_icmp(cg, LLVMIntULE, zf_query_list_word(b, v_list, v_middle, offsetof(zf_query_pair_row, before)), v_number);
     LLVMValueRef v_next[2] = {zf_cg_select(cg, v_behind, v_middle, v_from),
                               zf_cg_select(cg, v_behind, v_to, zf_cg_sub(cg, v_middle, v_one))};
     LLVMBasicBlockRef bb_last = zf_cg_here(cg);
@@ -34,6 +35,14 @@ static LLVMValueRef search(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v
     LLVMMoveBasicBlockAfter(bb_end, bb_last);
     zf_cg_enter(cg, bb_end);
     return v_from;
+}
+
+static LLVMValueRef search(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_low, LLVMValueRef v_high) {
+    return zf_query_list_search(b, b->v_firsts, v_row, v_low, v_high);
+}
+
+static LLVMValueRef load(zf_query_build *b, LLVMValueRef v_place, size_t offset) {
+    return zf_query_list_word(b, b->v_firsts, v_place, offset);
 }
 
 void zf_query_pairs_tile(zf_query_build *b) {
@@ -55,4 +64,8 @@ void zf_query_pair_bind(zf_query_build *b, zf_cg_frame *frame, LLVMValueRef v_ro
         zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_numbers[k]);
         zf_cg_bind(cg, frame, b->query->pairs[k].local, &value);
     }
+}
+
+LLVMValueRef zf_query_pair_sum(zf_query_build *b, LLVMValueRef v_row) {
+    return zf_cg_at(b->cg, b->cg->ty_i64, b->v_pair_sums, zf_cg_sub(b->cg, v_row, b->v_row_begin));
 }
