@@ -17,11 +17,12 @@ typedef struct zf_query_request {
     size_t array_count;
     bool some_rows; ///< only rows row_begin .. row_begin + row_count - 1
     uint64_t row_begin, row_count;
-    unsigned threads;   ///< that decode; 0: the context's number
-    const char *device; ///< that runs it; NULL: the CPU
-    bool decode_first;  ///< on an accelerator: its kernels read decoded columns alone
-    unsigned repeat;    ///< on an accelerator: runs whose time is taken, with columns and inputs in its memory
-    bool no_skip;       ///< run also rows that cannot matter by the zones of the container
+    unsigned threads;       ///< that decode; 0: the context's number
+    const char *device;     ///< that runs it; NULL: the CPU
+    bool decode_first;      ///< on an accelerator: its kernels read decoded columns alone
+    unsigned repeat;        ///< on an accelerator: runs whose time is taken, with columns and inputs in its memory
+    uint64_t pairs_at_once; ///< on an accelerator: of a launch that makes squares of pairs, about; 0: as many as are good
+    bool no_skip;           ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;
 
 /// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
@@ -42,6 +43,7 @@ typedef struct zf_query_device_use {
     uint32_t fused, decoded;  ///< columns whose elements its kernels make, and others
     uint64_t launches, codes; ///< of the query's kernels for all rows, and different codes among them
     uint64_t stored_bytes;    ///< of the columns' blocks
+    uint64_t squares;         ///< of pairs, whose sums a kernel of theirs made
     double *seconds;          ///< of each repetition, by the device's clock: all kernels, those of decoded columns included
     unsigned repeated;
 } zf_query_device_use;

@@ -16,7 +16,8 @@ typedef struct built {
     zf_query_source *sources;
     zf_query_kernels kernels;
     zf_accelerator_code *loaded;
-    uint32_t groups; ///< thread blocks that the device runs at once
+    uint32_t groups[ZF_QUERY_KERNELS]; ///< thread blocks of a kernel that the device runs at once
+    bool squares;                      ///< there is a kernel of them
 } built;
 
 // Where a result lies, from the results' start.
@@ -112,11 +113,15 @@ static zf_status cut_launches(device_query *d, zf_error *error) {
     d->codes = calloc(LAUNCHES, sizeof *d->codes);
     if (d->segments == NULL || d->codes == NULL) return no_memory(error);
     for (uint64_t row = d->first; row < d->end;) {
-        uint64_t end = zf_query_segment_end(d->columns, r->query->column_count, row, d->end);
-        if (d->segment_count == LAUNCHES || end <= row) return refuse_launches(error);
-        d->segments[d->segment_count++] = (zf_query_segment){row, end};
+        zf_query_segment next = {.begin = row};
+        if (r->query->pairs != NULL)
+            next = zf_query_pairs_launch(&d->pairs, r, row);
+        else
+            next.end = zf_query_segment_end(d->columns, r->query->column_count, row, d->end);
+        if (d->segment_count == LAUNCHES || next.end <= row) return refuse_launches(error);
+        d->segments[d->segment_count++] = next;
         d->tiles += tiles_of(d, &d->segments[d->segment_count - 1]);
-        row = end;
+        row = next.end;
     }
     for (uint32_t c = 0; c < r->query->column_count; c++) d->columns[c].at = 0;
     return ZF_OK;
@@ -137,15 +142,13 @@ static zf_status start_columns(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
-static uint64_t pair_bytes(const device_query *d) { return d->pairs.domain.count * sizeof *d->pairs.domain.rows; }
-
 static zf_status place_inputs(device_query *d, zf_error *error) {
     zf_query_running *r = d->running;
     uint64_t next = 0;
     for (uint32_t k = 0; k < r->query->input_count; k++)
         ZF_TRY(zf_query_place(&next, zf_query_input_bytes(r, k), &d->input_at[k], error));
     ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
-    ZF_TRY(zf_query_place(&next, pair_bytes(d), &d->pairs.at, error));
+    ZF_TRY(zf_query_pairs_place(&d->pairs, &next, error));
     return make_room(d, &d->given, next + 1, error);
 }
 
@@ -158,8 +161,7 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
         ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
                          : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
     }
-    if (pair_bytes(d) == 0) return ZF_OK;
-    return d->ops->copy_in(d->accelerator, d->stream, d->given.address + d->pairs.at, d->pairs.domain.rows, pair_bytes(d), error);
+    return zf_query_pairs_copy(&d->pairs, d->accelerator, d->stream, d->given.address, error);
 }
 
 // ---- Code -----------------------------------------------------------------------------------------------------
@@ -220,7 +222,8 @@ static zf_status choose_lengths(device_query *d, zf_error *error) {
         choose_shapes(d, shapes);
         choose_inputs(d, shared);
     }
-    if (!room || same_shapes(d, shapes, shared)) {
+    bool same_kernels = d->built_count == 0 || d->built[0].squares == d->pairs.squares;
+    if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
         free(shapes);
         free(shared);
         return room ? ZF_OK : no_memory(error);
@@ -239,12 +242,13 @@ static bool same_sources(const device_query *d, const zf_query_source *a, const 
     return true;
 }
 
-static uint32_t groups_of(const device_query *d, const built *code) {
+static uint32_t groups_of(const device_query *d, const built *code, uint32_t kernel) {
     zf_multiprocessor_facts all = {0};
     zf_kernel_facts facts = {0};
     zf_error ignored;
     bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
-                 d->ops->kernel_facts(d->accelerator, code->loaded, ZF_QUERY_KERNEL_GIVE, &facts, &ignored) == ZF_OK &&
+                 d->ops->kernel_facts(d->accelerator, code->loaded, zf_query_kernel_number(d->running->query, kernel), &facts,
+                                      &ignored) == ZF_OK &&
                  d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
     return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
 }
@@ -268,17 +272,20 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
     }
     built *code = &d->built[d->built_count++];
     code->sources = sources;
+    code->squares = d->pairs.squares;
     zf_query_kernels_request request = {.query = r->query,
                                         .target = d->ops->target(d->accelerator),
                                         .sources = sources,
                                         .shapes = d->shapes,
-                                        .shared_inputs = d->shared_inputs};
+                                        .shared_inputs = d->shared_inputs,
+                                        .squares = code->squares};
     pthread_mutex_lock(&r->program->lock);
     zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);
     pthread_mutex_unlock(&r->program->lock);
     if (status != ZF_OK) return status;
     ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
-    code->groups = groups_of(d, code);
+    code->groups[ZF_QUERY_KERNEL_GIVE] = code->groups[ZF_QUERY_KERNEL_COUNT] = groups_of(d, code, ZF_QUERY_KERNEL_GIVE);
+    if (code->squares) code->groups[ZF_QUERY_KERNEL_SQUARES] = groups_of(d, code, ZF_QUERY_KERNEL_SQUARES);
     return ZF_OK;
 }
 
@@ -320,10 +327,8 @@ static void write_frame(device_query *d, const zf_query_segment *segment, uint64
                               .row_end = segment->end,
                               .first_row = d->first,
                               .counts = d->counts + tile * sizeof(uint64_t),
-                              .prefix = d->prefix + tile * sizeof(uint64_t),
-                              .firsts = d->given.address + d->pairs.at - d->read.address,
-                              .first_count = d->pairs.domain.count,
-                              .first = d->pairs.domain.first};
+                              .prefix = d->prefix + tile * sizeof(uint64_t)};
+    zf_query_pairs_frame(&d->pairs, segment, d->given.address - d->read.address, &launch);
     zf_query_frame_places places = zf_query_frame_places_of(query);
     memcpy(to, &launch, sizeof launch);
     memcpy(to + places.params, r->params, query->inst->param_count * sizeof(uint64_t));
@@ -366,26 +371,34 @@ static zf_status write_frames(device_query *d, zf_error *error) {
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
+static zf_status launch(device_query *d, size_t segment, uint32_t kernel, uint64_t groups, zf_error *error) {
+    const built *code = &d->built[d->codes[segment]];
+    if (groups > code->groups[kernel]) groups = code->groups[kernel];
+    uint64_t frame = d->frame_words * sizeof(uint64_t);
+    zf_simt_args args = {.base = d->read.address,
+                         .base_bytes = d->read.bytes,
+                         .blocks = d->given.address + d->frames_at + segment * frame,
+                         .blocks_bytes = frame,
+                         .work = d->given.address, // inputs, for devices that check every access
+                         .work_bytes = d->given.bytes,
+                         .out = d->results.address,
+                         .out_bytes = d->results.bytes,
+                         .failure = d->results.address,
+                         .failures = d->results.address,
+                         .failures_bytes = sizeof d->failures,
+                         .block_count = 1,
+                         .even = (uint32_t)groups};
+    uint32_t number = zf_query_kernel_number(d->running->query, kernel);
+    return d->ops->launch(d->accelerator, d->stream, code->loaded, number, (uint32_t)groups, &args, error);
+}
+
+// Sums of a launch's pairs are made before its kernel reads them; those of the next launch take their place.
 static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
     for (size_t s = 0; s < d->segment_count; s++) {
-        const built *code = &d->built[d->codes[s]];
-        uint64_t groups = (tiles_of(d, &d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
-        if (groups > code->groups) groups = code->groups;
-        uint64_t frame = d->frame_words * sizeof(uint64_t);
-        zf_simt_args args = {.base = d->read.address,
-                             .base_bytes = d->read.bytes,
-                             .blocks = d->given.address + d->frames_at + s * frame,
-                             .blocks_bytes = frame,
-                             .work = d->given.address, // inputs, for devices that check every access
-                             .work_bytes = d->given.bytes,
-                             .out = d->results.address,
-                             .out_bytes = d->results.bytes,
-                             .failure = d->results.address,
-                             .failures = d->results.address,
-                             .failures_bytes = sizeof d->failures,
-                             .block_count = 1,
-                             .even = (uint32_t)groups};
-        ZF_TRY(d->ops->launch(d->accelerator, d->stream, code->loaded, kernel, (uint32_t)groups, &args, error));
+        const zf_query_segment *segment = &d->segments[s];
+        if (segment->squares > 0) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, segment->squares, error));
+        uint64_t groups = (tiles_of(d, segment) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+        ZF_TRY(launch(d, s, kernel, groups, error));
     }
     return ZF_OK;
 }
@@ -438,6 +451,7 @@ static zf_status begin_results(device_query *d, zf_error *error) {
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
+    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     ZF_TRY(make_room(d, &d->results, next, error));
     return clear_results(d, error);
 }
@@ -446,6 +460,7 @@ static zf_status begin_results(device_query *d, zf_error *error) {
 static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
+    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     ZF_TRY(make_room(d, &d->results, next, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     ZF_TRY(write_frames(d, error));
@@ -546,6 +561,7 @@ static void describe(device_query *d) {
         use->stored_bytes += d->columns[c].sizes.stored;
     }
     use->launches = d->segment_count;
+    use->squares = d->pairs.squares ? d->pairs.square_count : 0;
     use->codes = d->built_count;
 }
 
@@ -631,10 +647,16 @@ void zf_query_device_close(zf_query_device *d) {
 
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
+static zf_status refuse_long(const device_query *d, zf_error *error) {
+    return zf_raise(error, ZF_E_TOO_LARGE, "a sum of `%s` has more than 2^31 terms, too many for a device",
+                    d->running->query->name);
+}
+
 static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
     uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
     bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
+    if (d->failures[ZF_QUERY_FAILED_LONG] == 0) return refuse_long(d, error);
     failure->failed = twice || row != UINT64_MAX;
     failure->row = twice || row < d->first ? d->first : row; // which second value comes first is not known
     if (d->running->query->pairs != NULL) failure->row = zf_query_pairs_first(&d->pairs, failure->row);

@@ -85,6 +85,7 @@ zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_con
                                     .row_count = request->row_count,
                                     .threads = request->threads,
                                     .decode_first = request->decode_first,
+                                    .pairs_at_once = request->pairs_at_once,
                                     .no_skip = request->no_skip};
     p->running = (zf_query_running){.program = program, .query = query, .container = container, .request = &p->request};
     zf_status status = prepare(p, request->device, error);

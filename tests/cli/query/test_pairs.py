@@ -174,6 +174,10 @@ class PairsOnDevice(Pairs):
         program = self.file("m.zf", "query q(pairs) { param n: i64; result r: i64 = sum; each a in 0..n, b in 0..n * n { r += 1; } }")
         self.bad(1, "query", program, "--param", "n=3000000", says=["ZF1404", "`q` has more pairs than a device runs"])
         self.assertEqual(self.good("query", program, "--param", "n=-1"), "r 0\n")
+        program = self.file("w.zf", "query q(pairs) { param n: i64; input v: u8[]; result r: i64 = sum; each a in 0..100, b in a..100 { r += sum(k in 0..n: v[k] * v[k % 3]); } }")
+        words = [program, "--input", f"v={self.file('v', bytes([1, 2, 3]))}", "--param"]
+        self.assertEqual(self.results(*words, "n=3"), {"r": 5050 * 14})
+        self.bad(1, "query", *words, f"n={2**33}", says=["ZF1404", "a sum of `q` has more than 2^31 terms"])
 
 
 class Ranges(Case):
