@@ -9,6 +9,7 @@
 #include "compiler/query/query.h"
 #include "tests/differential/diff_queries.h"
 #include "tests/gpu/gpu_machine.h"
+#include "tests/gpu/square_queries.h"
 #include "tests/unit/check.h"
 #include "zipflow/emulator.h"
 
@@ -23,8 +24,8 @@ typedef struct machine {
 
 typedef struct totals {
     unsigned run, failed, refused, fused, launches;
-    unsigned pairs_run, pairs_failed; ///< of them
-    unsigned long long pairs;
+    unsigned pairs_run, pairs_failed, squares_run, squares_failed; ///< of them
+    unsigned long long pairs, squares;
 } totals;
 
 static diff_query_stream rows[DIFF_QUERY_COLUMNS], inputs[2];
@@ -87,6 +88,8 @@ static void compare(machine *m, zf_program *program, zf_container *container, zf
         t->fused += device.device.fused;
         t->launches += (unsigned)device.device.launches;
         if (container == NULL) t->pairs += device.rows;
+        t->squares += device.device.squares;
+        t->squares_run += device.device.squares > 0;
     }
     zf_query_answers_free(&cpu);
     zf_query_answers_free(&device);
@@ -204,6 +207,32 @@ static void try_pairs(machine *m, unsigned number, totals *t) {
     free(text);
 }
 
+// Sums that squares of pairs make, also over several launches.
+static void try_squares(machine *m, unsigned number, totals *t) {
+    static const unsigned at_once[] = {0, 0, 1, 5000};
+    diff_query_seed(number);
+    char *text = square_query_program();
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "squares.zf", text, strlen(text), &program, &error);
+    CHECK(status == ZF_OK, "squares %u: %s", number, zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE));
+    int before = check_failures;
+    for (unsigned run = 0; status == ZF_OK && run < 3; run++) {
+        square_given g;
+        char where[64];
+        snprintf(where, sizeof where, "squares %u, run %u", number, run);
+        square_query_give(text, &g);
+        zf_query_request request = {.params = g.params, .param_count = 2, .arrays = g.arrays, .array_count = 3, .threads = 1};
+        request.pairs_at_once = at_once[diff_query_below(4)];
+        unsigned failed = t->failed;
+        compare(m, program, NULL, &request, where, t);
+        t->squares_failed += t->failed - failed;
+    }
+    if (check_failures != before) printf("%s\n", text);
+    zf_program_free(program);
+    free(text);
+}
+
 // Conditions of several terms that leave many rows, or none of most: what waits for others at one term while none come from
 // those before.
 static void try_terms(machine *m, unsigned number, totals *t) {
@@ -256,12 +285,17 @@ int main(int argc, char **argv) {
         for (uint64_t k = 0; k < count && check_failures < 5; k++) {
             if (pairs_alone == 0) try_query(&m, (unsigned)(first + k), &t);
             try_pairs(&m, (unsigned)(first + k), &t);
+            if (pairs_alone != 0 || k % 3 == 0) try_squares(&m, (unsigned)(first + k), &t);
         }
     printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"programs_refused\": %u, "
-           "\"pair_runs\": %u, \"pair_runs_failed\": %u, \"pairs\": %llu}\n",
-           t.run, t.failed, t.fused, t.launches, t.refused, t.pairs_run, t.pairs_failed, t.pairs);
+           "\"pair_runs\": %u, \"pair_runs_failed\": %u, \"pairs\": %llu, \"squares\": %llu, \"square_runs\": %u, "
+           "\"square_runs_failed\": %u}\n",
+           t.run, t.failed, t.fused, t.launches, t.refused, t.pairs_run, t.pairs_failed, t.pairs, t.squares, t.squares_run,
+           t.squares_failed);
     CHECK(count < 10 || (t.pairs_failed > 0 && t.pairs_failed < t.pairs_run && t.pairs > count), "%u of %u runs of pairs failed",
           t.pairs_failed, t.pairs_run);
+    CHECK(count < 10 || (t.squares_run > count / 4 && t.squares_failed > 0), "squares in %u runs, and %u failed", t.squares_run,
+          t.squares_failed);
     CHECK(t.refused < 2 * count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
     CHECK(count < 10 || pairs_alone != 0 || t.fused > 0, "no column was fused");
     unlink(m.path);
