@@ -57,7 +57,8 @@ def count_pairs(zfc, device, streams, items, directory):
     for size in sizes:
         starts.append(starts[-1] + size)
     inputs = {"words": streams["words"], "start": array.array("I", starts[:-1]), "size": array.array("I", sizes), "item": streams["ids"]}
-    command = [zfc, "query", "-q", "--device", device, f"{PROGRAM}:support", "-o", directory / "counts", "--param", f"maps={len(sizes)}", "--param", f"items={items}"]
+    query = "support" if device == "cpu" else "support_in_squares"
+    command = [zfc, "query", "-q", "--device", device, f"{PROGRAM}:{query}", "-o", directory / "counts", "--param", f"maps={len(sizes)}", "--param", f"items={items}"]
     for name, values in inputs.items():
         (directory / name).write_bytes(values)
         command += ["--input", f"{name}={directory / name}"]
