@@ -355,11 +355,11 @@ static void add_terms(squares *q, LLVMValueRef v_from, LLVMValueRef v_term, uint
     }
 }
 
-static void add_slice(squares *q, LLVMValueRef v_from, bool ends, LLVMValueRef *v_slots) {
+static void add_slice(squares *q, LLVMValueRef v_from, LLVMValueRef v_stop, bool ends, LLVMValueRef *v_slots) {
     zf_cg *cg = q->b->cg;
     zf_turns turns;
     uint32_t together = ends ? 1 : TOGETHER;
-    zf_turns_begin(cg, &turns, zf_cg_i32(cg, 0), together, zf_cg_i32(cg, q->terms), "terms");
+    zf_turns_begin(cg, &turns, zf_cg_i32(cg, 0), together, v_stop, "terms");
     for (uint32_t k = 0; k < together; k++) add_terms(q, v_from, turns.v_i, k, ends, v_slots);
     LLVMBasicBlockRef bb_last = zf_cg_here(cg);
     zf_turns_end(cg, &turns);
@@ -367,7 +367,7 @@ static void add_slice(squares *q, LLVMValueRef v_from, bool ends, LLVMValueRef *
 }
 
 // Sums of a slice are made apart where 32 bits hold them.
-static void add_slices(squares *q, LLVMValueRef v_from, LLVMValueRef v_least) {
+static void add_slices(squares *q, LLVMValueRef v_from, LLVMValueRef v_least, LLVMValueRef v_most) {
     zf_cg *cg = q->b->cg;
     LLVMValueRef v_near[PAIRS];
     bool narrow = is_narrow(q);
@@ -380,10 +380,10 @@ static void add_slices(squares *q, LLVMValueRef v_from, LLVMValueRef v_least) {
     LLVMValueRef v_behind = zf_cg_add(cg, v_from, zf_cg_i32(cg, q->terms));
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, v_behind, v_least), bb_all, bb_some);
     zf_cg_enter(cg, bb_all);
-    add_slice(q, v_from, false, v_near);
+    add_slice(q, v_from, zf_cg_i32(cg, q->terms), false, v_near);
     zf_cg_br(cg, bb_end);
     zf_cg_enter(cg, bb_some);
-    add_slice(q, v_from, true, v_near);
+    add_slice(q, v_from, zf_cg_umin(cg, zf_cg_sub(cg, v_most, v_from), zf_cg_i32(cg, q->terms)), true, v_near);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
@@ -404,7 +404,7 @@ static void make_sums(squares *q) {
     zf_simt_barrier(&q->b->lower, "the slice before is read");
     load_slices(q, turns.v_i);
     zf_simt_barrier(&q->b->lower, "a slice is there");
-    add_slices(q, turns.v_i, v_least);
+    add_slices(q, turns.v_i, v_least, v_most);
     LLVMBasicBlockRef bb_last = zf_cg_here(cg);
     zf_turns_end(cg, &turns);
     zf_simt_keep_loop(cg, bb_last);
