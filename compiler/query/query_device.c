@@ -392,11 +392,17 @@ static zf_status launch(device_query *d, size_t segment, uint32_t kernel, uint64
     return d->ops->launch(d->accelerator, d->stream, code->loaded, number, (uint32_t)groups, &args, error);
 }
 
+// Whether the sums that were made to count the rows of `select` are there when results are made: those of one launch are.
+static bool keeps_sums(const device_query *d) {
+    return d->pairs.squares && d->running->query->selected_count > 0 && d->segment_count == 1;
+}
+
 // Sums of a launch's pairs are made before its kernel reads them; those of the next launch take their place.
 static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
+    bool makes = kernel == ZF_QUERY_KERNEL_COUNT || !keeps_sums(d);
     for (size_t s = 0; s < d->segment_count; s++) {
         const zf_query_segment *segment = &d->segments[s];
-        if (segment->squares > 0) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, segment->squares, error));
+        if (segment->squares > 0 && makes) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, segment->squares, error));
         uint64_t groups = (tiles_of(d, segment) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
         ZF_TRY(launch(d, s, kernel, groups, error));
     }
@@ -435,7 +441,8 @@ static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
 }
 
 static zf_status clear_results(device_query *d, zf_error *error) {
-    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0, d->results.bytes, error));
+    uint64_t behind = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs), all = d->results.bytes;
+    if (all > behind) ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + behind, 0, all - behind, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(begin_words(d, k, error));
     uint64_t bytes = d->running->query->selected_count > 0 ? d->tiles * sizeof(uint64_t) : 0;
@@ -444,23 +451,38 @@ static zf_status clear_results(device_query *d, zf_error *error) {
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
+// Makes room for all results, and keeps the sums that squares made while rows of `select` were counted.
+static zf_status grow_results(device_query *d, uint64_t bytes, zf_error *error) {
+    zf_query_memory old = d->results;
+    if (old.room >= bytes) return make_room(d, &d->results, bytes, error);
+    uint64_t at = d->pairs.sums_at;
+    d->results = (zf_query_memory){0};
+    zf_status status = make_room(d, &d->results, bytes, error);
+    if (status == ZF_OK)
+        status = d->ops->copy_within(d->accelerator, d->stream, d->results.address + at, old.address + at,
+                                     zf_query_pairs_sum_bytes(&d->pairs), error);
+    if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
+    d->ops->release(d->accelerator, old.address);
+    return status;
+}
+
 static zf_status begin_results(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, tile_bytes = d->tiles * sizeof(uint64_t);
     size_t count = d->running->query->result_count;
+    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
-    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
-    ZF_TRY(make_room(d, &d->results, next, error));
+    ZF_TRY(keeps_sums(d) ? grow_results(d, next, error) : make_room(d, &d->results, next, error));
     return clear_results(d, error);
 }
 
 // How many rows `select` appends in each tile, then in all tiles before.
 static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
-    ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
     ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
+    ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
     ZF_TRY(make_room(d, &d->results, next, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     ZF_TRY(write_frames(d, error));
@@ -690,6 +712,8 @@ static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));
     if (d->running->query->selected_count > 0) ZF_TRY(count_selected(d, error));
+    if (keeps_sums(d)) ZF_TRY(take_failures(d, failure, error));
+    if (failure->failed) return ZF_OK;
     note_selected(d);
     ZF_TRY(begin_results(d, error));
     ZF_TRY(write_frames(d, error));

@@ -76,7 +76,8 @@ zf_query_segment zf_query_pairs_launch(zf_query_pairs *pairs, const zf_query_run
 zf_status zf_query_pairs_place(zf_query_pairs *pairs, uint64_t *next, zf_error *error);
 zf_status zf_query_pairs_copy(const zf_query_pairs *pairs, zf_accelerator *accelerator, void *stream, uint64_t base,
                               zf_error *error);
-/// Gives the sums of a launch their place among results.
+/// Bytes of the sums of a launch, and their place among results.
+uint64_t zf_query_pairs_sum_bytes(const zf_query_pairs *pairs);
 zf_status zf_query_pairs_place_sums(zf_query_pairs *pairs, uint64_t *next, zf_error *error);
 /// Fills in what a launch says of pairs. `base`: where inputs begin, from the launch's argument of this name.
 void zf_query_pairs_frame(const zf_query_pairs *pairs, const zf_query_segment *segment, uint64_t base, zf_query_launch *launch);

@@ -126,8 +126,10 @@ zf_status zf_query_pairs_place(zf_query_pairs *p, uint64_t *next, zf_error *erro
     return zf_query_place(next, group_bytes(p), &p->groups_at, error);
 }
 
+uint64_t zf_query_pairs_sum_bytes(const zf_query_pairs *p) { return p->squares ? p->sums * sizeof(uint64_t) : 0; }
+
 zf_status zf_query_pairs_place_sums(zf_query_pairs *p, uint64_t *next, zf_error *error) {
-    return zf_query_place(next, p->squares ? p->sums * sizeof(uint64_t) : 0, &p->sums_at, error);
+    return zf_query_place(next, zf_query_pairs_sum_bytes(p), &p->sums_at, error);
 }
 
 zf_status zf_query_pairs_copy(const zf_query_pairs *p, zf_accelerator *accelerator, void *stream, uint64_t base,
