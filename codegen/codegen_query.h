@@ -38,19 +38,38 @@ typedef struct zf_query_selected {
     uint32_t columns;
 } zf_query_selected;
 
-enum { ZF_QUERY_NO_MEMORY = 1000 }; ///< zf_query_frame.violation: there was none for what `select` appends
+/// Values of zf_query_frame.violation that are none of a check: no memory for what is appended; too many numbers of pairs.
+enum { ZF_QUERY_NO_MEMORY = 1000, ZF_QUERY_TOO_MANY = 1001 };
+
+/// The pairs of one first number.
+typedef struct zf_query_pair_row {
+    uint64_t before; ///< pairs of smaller first numbers
+    uint64_t lo;     ///< the second number of the first of them
+} zf_query_pair_row;
+
+#define ZF_QUERY_FIRSTS_MOST (UINT64_C(1) << 26) ///< first numbers on an accelerator
+#define ZF_QUERY_PAIRS_MOST (UINT64_C(1) << 62)  ///< pairs there
+
+/// All pairs of a query in the order of its rows: those of `first`, first + 1 and so on.
+typedef struct zf_query_domain {
+    zf_query_pair_row *rows;
+    uint64_t first, count, room; ///< count: rows
+    uint64_t pairs;
+} zf_query_domain;
 
 typedef struct zf_query_frame {
     const zf_query_stream *streams; ///< by slot: inputs, columns
     const uint64_t *params;         ///< by slot, as 64 bits
     zf_query_held *held;            ///< by result
     zf_query_selected *selected;
-    uint64_t begin, end; ///< rows of the columns' streams; with sums of floats within one tile of the table. Not of pairs
-    uint64_t first_row;  ///< number of the streams' first row in the table
-    uint64_t violation;  ///< 0: none; else of `row`, at `place`
-    uint64_t place;      ///< as zf_codegen_query_place has it
-    uint64_t row;        ///< in the table; of pairs the number of those before, after the last one that of all
-    uint64_t pair[2];    ///< of pairs: the one with the violation; unchanged numbers are not known yet, where bounds fail
+    zf_query_domain *domain; ///< pairs: where the function of bounds appends; else unused
+    uint64_t begin,
+        end; ///< rows of the columns' streams; with sums of floats within one tile. Pairs: `begin`, the least first number
+    uint64_t first_row; ///< number of the streams' first row in the table
+    uint64_t violation; ///< 0: none; else of `row`, at `place`
+    uint64_t place;     ///< as zf_codegen_query_place has it
+    uint64_t row;       ///< in the table; of pairs the number of those before, after the last one that of all
+    uint64_t pair[2];   ///< of pairs: the one with the violation; unchanged numbers are not known yet, where bounds fail
 } zf_query_frame;
 
 typedef void (*zf_query_fn)(zf_query_frame *frame);
@@ -59,12 +78,19 @@ typedef void (*zf_query_fn)(zf_query_frame *frame);
 /// ZF_ERR_UNSUPPORTED with the diagnostic where a form is not lowered. Any thread.
 zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_compile_budget *budget, zf_query_fn *out,
                                  zf_jit_code **code, zf_error *error);
+/// Builds the function of a query of pairs that evaluates the bounds of all of them, and appends to the frame's `domain`. As
+/// zf_codegen_query_build. It reads `params` alone.
+zf_status zf_codegen_query_bounds(zf_jit *jit, const zf_query *query, zf_query_fn *out, zf_jit_code **code, zf_error *error);
+
 // ---- Kernels of accelerators ----------------------------------------------------------------------------------
 //
 // A launch runs rows of a table in tiles (zf_codegen_query_tile). Within a launch all blocks of a fused column have the same
 // rows, whole tiles, but for the last one, and the same code. Arguments are those of all kernels (runtime/base/abi.h): `base` is
 // where offsets begin, `blocks` the frame, `out` where offsets of results begin, `failure` the two words below, `even` the thread
 // blocks.
+//
+// A launch of pairs runs them in tiles, too: rows are the numbers of pairs, in the order of A, then of B. Where squares make a
+// sum of each pair, their kernel runs before each of the others, over the same pairs.
 
 /// A column as a query's kernel reads it.
 typedef struct zf_query_source {
@@ -74,10 +100,17 @@ typedef struct zf_query_source {
 
 /// Words of the frame, from these on: params, inputs, columns and results, a struct of words each, in their order.
 typedef struct zf_query_launch {
-    uint64_t first_tile, tiles;  ///< first_tile: of the table
-    uint64_t row_begin, row_end; ///< rows of the table that count
-    uint64_t first_row;          ///< that masks begin with, and decoded columns
-    uint64_t counts, prefix;     ///< select: offsets, from `out`, of a u64 for each tile: its rows, and those before
+    uint64_t first_tile, tiles;   ///< first_tile: of the table
+    uint64_t row_begin, row_end;  ///< rows of the table that count
+    uint64_t first_row;           ///< that masks begin with, and decoded columns
+    uint64_t counts, prefix;      ///< select: offsets, from `out`, of a u64 for each tile: its rows, and those before
+    uint64_t firsts, first_count; ///< pairs: offset, from `base`, of zf_query_domain's rows, and how many there are
+    uint64_t first;               ///< pairs: the first number of the first of these rows
+    /// Squares: offset, from `base`, of a zf_query_pair_row for each ZF_QUERY_SQUARE first numbers, and how many there are.
+    /// `before` counts squares, `lo` is the least second number.
+    uint64_t groups, group_count;
+    uint64_t first_square, squares; ///< of the launch
+    uint64_t sums;                  ///< squares: offset, from `out`, of a u64 for each pair of the launch
 } zf_query_launch;
 
 #define ZF_QUERY_INPUT_MOST (UINT64_C(1) << 31) ///< elements of an input
@@ -129,18 +162,30 @@ typedef struct zf_query_shape {
 enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 14 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
-    ZF_QUERY_FAILED_ROW, ///< first row of a tile in which a check failed; UINT64_MAX: none
-    ZF_QUERY_FAILED_SET, ///< 0: a second value for an element of `set`
+    ZF_QUERY_FAILED_ROW,  ///< first row of a tile in which a check failed; UINT64_MAX: none
+    ZF_QUERY_FAILED_SET,  ///< 0: a second value for an element of `set`
+    ZF_QUERY_FAILED_LONG, ///< 0: a sum has too many terms for a kernel of squares
     ZF_QUERY_FAILURES
 };
-enum { ZF_QUERY_BLOCK_TILES = 8 };                                      ///< tiles of a thread block at a time: its warps
-enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNELS }; ///< COUNT: only of a query with select, and before
+enum { ZF_QUERY_BLOCK_TILES = 8 }; ///< tiles of a thread block at a time: its warps
+/// Kernels. COUNT: only of a query with select, and before GIVE. SQUARES: where a request has them. The number of each in its
+/// code is zf_query_kernel_number.
+enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNEL_SQUARES, ZF_QUERY_KERNELS };
+
+/// Codes have no gaps between their kernels.
+static inline uint32_t zf_query_kernel_number(const zf_query *query, uint32_t kernel) {
+    return kernel == ZF_QUERY_KERNEL_SQUARES && query->selected_count == 0 ? kernel - 1 : kernel;
+}
 
 /// A double's bits as a number that is ordered as they are, with -0.0 below 0.0; and back.
 static inline uint64_t zf_query_float_key(uint64_t bits) { return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63; }
 static inline uint64_t zf_query_float_bits(uint64_t key) { return key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key; }
 
-/// Rows of a tile, a multiple of ZF_QUERY_TILE: each warp makes one at a time.
+/// Whether a query of pairs has a sum that squares of pairs can make (codegen/query/query_square.h), and their side.
+bool zf_codegen_query_squares(const zf_query *query);
+enum { ZF_QUERY_SQUARE = 64 };
+
+/// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time.
 uint32_t zf_codegen_query_tile(const zf_query *query);
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
@@ -151,6 +196,7 @@ typedef struct zf_query_kernels_request {
     const zf_query_source *sources; ///< by column
     const zf_query_shape *shapes;   ///< by result
     const uint32_t *shared_inputs;  ///< by input: its bytes, where it is copied to shared memory; 0: it is not
+    bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
     zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
 

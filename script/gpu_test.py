@@ -327,9 +327,9 @@ def gpu_program(name, gpu, emulated):
 
 
 def queries(s):
-    """Random queries, whose maps are fused."""
+    """Random queries, whose maps are fused, and random pairs."""
     found = gpu_program("gpu_queries", ("--count", 400), ("--count", 20))(s)
-    if not all(found.get(name) for name in ("runs", "fused_columns", "launches")):
+    if not all(found.get(name) for name in ("runs", "fused_columns", "launches", "pair_runs", "pairs")):
         raise Failed(f"no queries were tried: {found}")
     return found
 

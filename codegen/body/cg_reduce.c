@@ -133,6 +133,7 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
 zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     const zf_reduce *reduce = expr->reduce;
     zf_cg_value value;
+    if (frame->env->reduced != NULL && frame->env->reduced(cg, frame, expr, &value)) return value;
     bool matched = reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED || reduce->form == ZF_R_PREFIX;
     if (matched && frame->env->reduce != NULL && frame->env->reduce(cg, frame, expr, &value)) return value;
     bool may_be_empty = reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX;

@@ -219,6 +219,17 @@ static void run_rows(zf_cg *cg, query_env *e) {
     zf_cg_loop_end(cg, &loop);
 }
 
+// Begins the loop over the numbers of a binder.
+static void begin_binder(zf_cg *cg, query_env *e, zf_cg_frame *frame, unsigned k, zf_cg_range_loop *loop) {
+    zf_cg_range range = zf_cg_range_make(cg, frame, &e->query->pairs[k]);
+    LLVMValueRef v_least = zf_cg_load(cg, cg->ty_i64, FIELD(begin), 8);
+    if (k == 0) range.v_lo = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, range.v_lo, v_least), v_least, range.v_lo);
+    zf_cg_range_begin(cg, loop, &range, "pair");
+    zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), loop->v_i);
+    zf_cg_bind(cg, frame, e->query->pairs[k].local, &value);
+    e->v_pair[k] = loop->v_i;
+}
+
 static void run_pairs(zf_cg *cg, query_env *e) {
     const zf_body *body = &e->query->inst->decode;
     zf_cg_frame frame = zf_cg_frame_make(cg, &e->env, body);
@@ -228,11 +239,7 @@ static void run_pairs(zf_cg *cg, query_env *e) {
     e->v_i = zf_cg_i64(cg, 0);
     LLVMBuildStore(cg->builder, e->v_i, v_count);
     for (unsigned k = 0; k < 2; k++) {
-        zf_cg_range range = zf_cg_range_make(cg, &frame, &e->query->pairs[k]);
-        zf_cg_range_begin(cg, &loops[k], &range, "pair");
-        zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), loops[k].v_i);
-        zf_cg_bind(cg, &frame, e->query->pairs[k].local, &value);
-        e->v_pair[k] = loops[k].v_i;
+        begin_binder(cg, e, &frame, k, &loops[k]);
         e->v_i = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_count, "");
     }
     zf_cg_run(cg, &frame, body->stmts, NULL, body->returns_inside, zf_type_of(ZF_K_NONE));
@@ -243,7 +250,27 @@ static void run_pairs(zf_cg *cg, query_env *e) {
     zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_count, ""), FIELD(row), 8);
 }
 
-void zf_cg_query(zf_cg *cg, const zf_query *query) {
+// Says of each number of A which numbers of B there are.
+static void run_bounds(zf_cg *cg, query_env *e) {
+    zf_cg_frame frame = zf_cg_frame_make(cg, &e->env, &e->query->inst->decode);
+    zf_cg_range_loop loop;
+    zf_cg_arrays_begin(cg);
+    e->v_i = zf_cg_i64(cg, 0);
+    begin_binder(cg, e, &frame, 0, &loop);
+    zf_cg_range range = zf_cg_range_make(cg, &frame, &e->query->pairs[1]);
+    LLVMValueRef v_args[5] = {e->v_frame, loop.v_i, range.v_lo, range.v_hi, zf_cg_i64(cg, range.inclusive)};
+    LLVMValueRef v_fault = zf_cg_call(cg, "zf_cg_query_pairs", cg->ty_i64, v_args, 5);
+    LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fault, zf_cg_i64(cg, 0)), bb_on, bb_fail);
+    zf_cg_enter(cg, bb_fail);
+    zf_cg_store(cg, v_fault, FIELD(violation), 8);
+    zf_cg_br(cg, e->bb_stop);
+    zf_cg_enter(cg, bb_on);
+    zf_cg_range_end(cg, &loop);
+    zf_cg_arrays_end(cg);
+}
+
+static void build(zf_cg *cg, const zf_query *query, void (*run)(zf_cg *cg, query_env *e)) {
     LLVMTypeRef ty = LLVMFunctionType(cg->ty_void, &cg->ty_ptr, 1, 0);
     zf_cg_begin_function(cg, LLVMAddFunction(cg->module, ZF_CG_QUERY_NAME, ty));
     query_env env = {.env = {.inst = query->inst,
@@ -262,12 +289,12 @@ void zf_cg_query(zf_cg *cg, const zf_query *query) {
     load_frame(cg, e);
     zf_cg_br(cg, bb_rows);
     zf_cg_enter(cg, bb_rows);
-    if (query->pairs != NULL)
-        run_pairs(cg, e);
-    else
-        run_rows(cg, e);
+    run(cg, e);
     zf_cg_br(cg, e->bb_stop);
     LLVMMoveBasicBlockAfter(e->bb_stop, zf_cg_here(cg));
     zf_cg_enter(cg, e->bb_stop);
     LLVMBuildRetVoid(cg->builder);
 }
+
+void zf_cg_query(zf_cg *cg, const zf_query *query) { build(cg, query, query->pairs != NULL ? run_pairs : run_rows); }
+void zf_cg_query_bounds(zf_cg *cg, const zf_query *query) { build(cg, query, run_bounds); }

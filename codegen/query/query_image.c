@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/query/query_kernel.h"
+#include "codegen/query/query_square.h"
 #include "runtime/base/error_codes.h"
 
 // A module of kernels.
@@ -14,6 +14,7 @@ typedef struct building {
     zf_abi_target abi_target;
     zf_compile_budget *budget;
     uint32_t kernel_count, shared_bytes;
+    uint32_t square_bytes; // shared memory of the last kernel, if it makes squares; else 0
 } building;
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the code of a query"); }
@@ -79,6 +80,7 @@ static zf_status build(building *b, zf_jit *jit, zf_query_kernels *out, zf_error
                                           .shared_bytes = b->shared_bytes,
                                           .files = out->code.files};
     }
+    if (b->square_bytes > 0) kernels[b->kernel_count - 1].shared_bytes = b->square_bytes;
     return b->target->image == ZF_IMAGE_NONE ? load_here(b, jit, out, kernels, error) : assemble(b, jit, out, error);
 }
 
@@ -90,8 +92,12 @@ zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *
                   .request = request,
                   .abi_target = request->target,
                   .budget = request->budget,
-                  .kernel_count = request->query->selected_count > 0 ? ZF_QUERY_KERNELS : 1,
+                  .kernel_count = request->query->selected_count > 0 ? 2 : 1,
                   .shared_bytes = zf_query_shared_bytes(request)};
+    if (request->squares) {
+        b.kernel_count++;
+        b.square_bytes = zf_query_square_bytes(request->query);
+    }
     return build(&b, jit, out, error);
 }
 

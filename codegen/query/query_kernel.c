@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/query/query_square.h"
+
 // ---- The function ---------------------------------------------------------------------------------------------
 
 static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
@@ -56,15 +58,23 @@ static void load_frame(zf_query_build *b) {
     b->v_first_row = LAUNCH_WORD(first_row);
     b->v_counts = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(counts));
     b->v_prefix = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(prefix));
+    b->v_firsts = zf_cg_at_sink(cg, cg->ty_i8, b->v_base, LAUNCH_WORD(firsts));
+    b->v_first_count = LAUNCH_WORD(first_count);
+    b->v_first_number = LAUNCH_WORD(first);
+    b->v_groups = zf_cg_at_sink(cg, cg->ty_i8, b->v_base, LAUNCH_WORD(groups));
+    b->v_group_count = LAUNCH_WORD(group_count);
+    b->v_first_square = LAUNCH_WORD(first_square);
+    b->v_squares = LAUNCH_WORD(squares);
+    b->v_pair_sums = zf_cg_at_sink(cg, cg->ty_i8, b->v_out, LAUNCH_WORD(sums));
     b->v_params = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->param_count + 1);
     for (uint32_t p = 0; p < inst->param_count; p++) b->v_params[p] = load_param(b, p);
     zf_query_columns_begin(b);
     zf_query_held_begin(b);
 }
 
-static void open_function(zf_query_build *b, const char *name) {
+static void open_function(zf_query_build *b, const char *name, unsigned limit) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_args[ZF_QUERY_ARGS], v_function = zf_query_function(cg, name, registers(b->query), v_args);
+    LLVMValueRef v_args[ZF_QUERY_ARGS], v_function = zf_query_function(cg, name, limit, v_args);
     zf_cg_begin_function(cg, v_function);
     b->bb_entry = zf_cg_block(cg, "entry");
     b->bb_begin = zf_cg_block(cg, "begin");
@@ -191,7 +201,7 @@ static void selecting_rows(zf_query_build *b, bool count_only) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-static void report(zf_query_build *b) {
+void zf_query_report(zf_query_build *b) {
     zf_cg *cg = b->cg;
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "failed"), bb_well = zf_cg_block(cg, "well");
     zf_cg_cond_br(cg, zf_cg_get(cg, b->v_any), bb_failed, bb_well);
@@ -212,12 +222,13 @@ static void build_tile(zf_query_build *b, bool count_only) {
     zf_cg_br(cg, b->query->column_count > 0 ? bb_setups[0] : bb_body);
     zf_cg_enter(cg, bb_body);
     if (!count_only) zf_query_held_tile(b);
+    if (b->query->pairs != NULL) zf_query_pairs_tile(b);
     if (b->query->selected_count > 0)
         selecting_rows(b, count_only);
     else
         plain_rows(b);
     if (!count_only) zf_query_held_tile_end(b);
-    report(b);
+    zf_query_report(b);
     LLVMBasicBlockRef bb_last = zf_cg_here(cg);
     zf_query_columns_tile_end(b, bb_setups, bb_body);
     zf_cg_enter(cg, bb_last);
@@ -240,13 +251,9 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-static void build_kernel(zf_query_build *b, uint32_t kernel) {
+static void run_tiles(zf_query_build *b, uint32_t kernel, LLVMValueRef v_groups) {
     zf_cg *cg = b->cg;
-    char name[24];
-    zf_lower_kernel_name(kernel, name);
-    open_function(b, name);
-    unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
-    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS), v_groups = LLVMGetParam(cg->function, ZF_QUERY_ARG_GROUPS + shift);
+    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS);
     LLVMValueRef v_step = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_warps));
     LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
     make_ready(b, kernel);
@@ -255,6 +262,21 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     build_tile(b, kernel == ZF_QUERY_KERNEL_COUNT);
     zf_cg_loop_end(cg, &loop);
     if (kernel == ZF_QUERY_KERNEL_GIVE) zf_query_held_end(b);
+}
+
+static void build_kernel(zf_query_build *b, uint32_t kernel) {
+    enum { OF_SQUARES = 128 }; // 16 pairs a thread; two thread blocks at once
+    zf_cg *cg = b->cg;
+    char name[24];
+    bool squares = kernel == ZF_QUERY_KERNEL_SQUARES;
+    zf_lower_kernel_name(zf_query_kernel_number(b->query, kernel), name);
+    open_function(b, name, squares ? OF_SQUARES : registers(b->query));
+    unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
+    LLVMValueRef v_groups = LLVMGetParam(cg->function, ZF_QUERY_ARG_GROUPS + shift);
+    if (squares)
+        zf_query_squares(b, v_groups);
+    else
+        run_tiles(b, kernel, v_groups);
     zf_cg_br(cg, b->simt.bb_leave);
     LLVMMoveBasicBlockAfter(b->simt.bb_leave, LLVMGetLastBasicBlock(cg->function));
     zf_cg_enter(cg, b->simt.bb_leave);
@@ -268,11 +290,13 @@ void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request) {
     cg->wave = ZF_QUERY_LANES;
     for (uint32_t k = 0; k < ZF_QUERY_KERNELS; k++) {
         if (k == ZF_QUERY_KERNEL_COUNT && request->query->selected_count == 0) continue;
+        if (k == ZF_QUERY_KERNEL_SQUARES && !request->squares) continue;
         zf_query_build b = {.cg = cg,
                             .query = request->query,
                             .sources = request->sources,
                             .shapes = request->shapes,
                             .shared_inputs = request->shared_inputs};
+        if (request->squares) b.sum = zf_query_square_of(request->query).sum;
         build_kernel(&b, k);
     }
 }

@@ -1,9 +1,9 @@
-// A query as a kernel of an accelerator, inside: its columns (query_columns.c), rows (query_rows.c), results (query_results.c)
-// and the kernel around them (query_kernel.c).
+// A query as a kernel of an accelerator, inside: its columns (query_columns.c), rows (query_rows.c), pairs (query_pairs.c),
+// results (query_results.c) and the kernel around them (query_kernel.c).
 //
 // A warp makes tiles of rows of the table, one after the other. Where nothing depends on the order of rows, each lane has
 // ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their loads are
-// under way together. Else a lane has one row, and the warp 32 consecutive ones.
+// under way together. Else a lane has one row, and the warp 32 consecutive ones. The numbers of pairs are rows of this kind.
 #ifndef ZF_CODEGEN_QUERY_KERNEL_H
 #define ZF_CODEGEN_QUERY_KERNEL_H
 
@@ -16,6 +16,7 @@
 enum {
     ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
     ZF_QUERY_TOGETHER = 8,
+    ZF_QUERY_PAIR_TILE = 128,                                        ///< pairs of a warp's tile: few, since each may take long
     ZF_QUERY_QUEUES = 3,                                             ///< of a warp, at most
     ZF_QUERY_QUEUE_ROWS = 288,                                       ///< what waits of 32 lanes, and what they add at once
     ZF_QUERY_QUEUE_BYTES = ZF_QUERY_QUEUE_ROWS * 2 * ZF_QUERY_WARPS, ///< of all warps
@@ -73,7 +74,11 @@ struct zf_query_build {
     LLVMValueRef v_base, v_frame, v_out, v_failure; ///< arguments
     LLVMValueRef v_thread, v_lane, v_warp;          ///< i32
     LLVMValueRef v_first_tile, v_tiles, v_row_begin, v_row_end, v_first_row;
-    LLVMValueRef *v_params; ///< of their own types
+    LLVMValueRef v_firsts, v_first_count, v_first_number; ///< pairs: zf_query_launch's firsts, first_count, first
+    LLVMValueRef v_groups, v_group_count, v_first_square, v_squares, v_pair_sums; ///< squares: the same
+    const zf_expr *sum;                                                           ///< the sum that squares made; NULL: none
+    const struct zf_query_staged *staged; ///< elements of inputs that are read in place of them; NULL: none
+    LLVMValueRef *v_params;               ///< of their own types
     zf_query_input_build *inputs;
     zf_query_column_build *columns;
     zf_query_held_build *held;
@@ -82,7 +87,8 @@ struct zf_query_build {
     uint32_t queue_count, queues_at;      ///< queues_at: of shared memory
     LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile
     // ---- The tile
-    LLVMValueRef v_tile, v_row0; ///< in the launch; its first row
+    LLVMValueRef v_tile, v_row0;            ///< in the launch; its first row
+    LLVMValueRef v_near_first, v_far_first; ///< pairs: places of the first numbers of its first and its last one
     // ---- The rows that are being built
     zf_query_row_build rows[ZF_QUERY_TOGETHER];
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
@@ -121,8 +127,23 @@ zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port,
 // ---- Rows (query_rows.c) ----
 /// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`: as zf_query_build has them.
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last);
+/// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
+void zf_query_row_begin(zf_query_build *b);
 /// Whether rows may be built together: nothing that they do depends on their order.
 bool zf_query_rows_together(const zf_query *query);
+
+// ---- Pairs (query_pairs.c) ----
+/// Finds which first numbers the pairs of a tile have.
+void zf_query_pairs_tile(zf_query_build *b);
+/// Gives the binders of a frame the numbers of pair v_row, which exists in the tile.
+void zf_query_pair_bind(zf_query_build *b, zf_cg_frame *frame, LLVMValueRef v_row);
+/// Where the sum of pair v_row of the launch lies that squares make.
+LLVMValueRef zf_query_pair_sum(zf_query_build *b, LLVMValueRef v_row);
+/// A word of entry v_place of a list of zf_query_pair_row, and the last entry from v_low to v_high with `before` no more than
+/// v_number. v_low is such an entry.
+LLVMValueRef zf_query_list_word(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_place, size_t offset);
+LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_number, LLVMValueRef v_low,
+                                  LLVMValueRef v_high);
 
 // ---- Rows that wait (query_queues.c) ----
 /// Rows of a warp. All of its lanes come to these functions, at any place.
@@ -177,6 +198,8 @@ enum {
 };
 /// Makes a kernel's function. `registers`: the limit for a thread.
 LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
+/// Reports that a check failed in the tile, if one did.
+void zf_query_report(zf_query_build *b);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
 /// Begins a loop over v_from, v_from + v_step and so on, below v_end: what a warp or a thread of a launch has. Returns the
 /// number; zf_cg_loop_end ends it. All are i64; v_step is not 0.

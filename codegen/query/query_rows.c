@@ -1,9 +1,9 @@
 // The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
 // built. Rows that the first terms of an `if` leave wait in a queue of the warp until all lanes have one, and go on one a lane;
 // where there is an `else`, the body counts under each row's condition.
-#include "codegen/query/query_kernel.h"
 #include <string.h>
 
+#include "codegen/query/query_square.h"
 #include "frontend/check/walk.h"
 
 static zf_query_row_build *row_of(zf_cg_env *env) { return (zf_query_row_build *)env; }
@@ -39,6 +39,7 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
     zf_cg_env *env = frame->env;
     zf_query_build *b = row_of(env)->build;
     if (access->a->kind != ZF_X_STREAM || access->a->port->slot >= b->query->input_count) return false;
+    if (b->staged != NULL && zf_query_staged_element(b, access, out)) return true;
     const zf_port *port = access->a->port;
     LLVMValueRef v_index = zf_cg_expr(cg, frame, access->b).v, v_length = b->inputs[port->slot].v_length;
     LLVMValueRef v_small = narrow_index(cg, v_index), v_ok;
@@ -51,6 +52,15 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
     LLVMValueRef v_held = zf_cg_check(cg, env, v_ok, 1, access->span, access);
     if (v_held != NULL) v_small = zf_cg_select(cg, v_held, v_small, zf_cg_i32(cg, 0));
     *out = zf_query_element(b, row_of(env)->k, port, zf_cg_wide(cg, v_small));
+    return true;
+}
+
+// The sum that squares made.
+static bool reduced(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    const zf_query_row_build *row = row_of(frame->env);
+    if (expr != row->build->sum) return false;
+    LLVMValueRef v_word = zf_cg_load(cg, cg->ty_i64, zf_query_pair_sum(row->build, row->v_row), sizeof(uint64_t));
+    *out = zf_cg_scalar(expr->type, v_word);
     return true;
 }
 
@@ -307,12 +317,18 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
                                                   .length = length,
                                                   .check = check,
                                                   .look_up = look_up,
+                                                  .reduced = reduced,
                                                   .stmt = statement},
                                           .build = b,
                                           .k = k,
                                           .v_row = v_rows[k]};
         b->frames[k] = zf_cg_frame_make(b->cg, &b->rows[k].env, &inst->decode);
     }
+}
+
+void zf_query_row_begin(zf_query_build *b) {
+    LLVMValueRef v_row = zf_cg_i64(b->cg, 0);
+    rows_begin(b, &v_row, 1, NULL);
 }
 
 // Whether a row has variables, or a `let` with effects: it cannot be left and begun anew.
@@ -334,6 +350,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     rows_begin(b, v_rows, count, v_near);
     b->v_last = v_last;
     b->queues = v_near != NULL && !keeps_something(b->query);
+    if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);
     zf_query_scope_end(b);
@@ -348,6 +365,7 @@ static bool sees_order(zf_visitor *visitor, zf_stmt *stmt) {
 }
 
 uint32_t zf_codegen_query_tile(const zf_query *query) {
+    if (query->pairs != NULL) return ZF_QUERY_PAIR_TILE;
     return zf_query_rows_together(query) ? 2 * ZF_QUERY_TILE : ZF_QUERY_TILE;
 }
 
@@ -355,5 +373,5 @@ bool zf_query_rows_together(const zf_query *query) {
     bool ordered = false;
     zf_visitor visitor = {.user = &ordered, .stmt = sees_order};
     zf_visit_body(&visitor, &query->inst->decode);
-    return !ordered;
+    return !ordered && query->pairs == NULL;
 }

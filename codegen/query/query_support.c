@@ -19,6 +19,28 @@ uint64_t zf_cg_query_select(zf_query_frame *frame, const uint64_t *words) {
     return 1;
 }
 
+static bool grow(zf_query_domain *domain) {
+    enum { FIRST_ROOM = 1024 };
+    uint64_t room = domain->room == 0 ? FIRST_ROOM : 2 * domain->room;
+    zf_query_pair_row *grown = realloc(domain->rows, room * sizeof *grown);
+    if (grown == NULL) return false;
+    domain->rows = grown;
+    domain->room = room;
+    return true;
+}
+
+uint64_t zf_cg_query_pairs(zf_query_frame *frame, uint64_t first, uint64_t lo, uint64_t hi, uint64_t inclusive) {
+    zf_query_domain *domain = frame->domain;
+    uint64_t more = inclusive ? (lo <= hi ? hi - lo : UINT64_MAX) + 1 : lo < hi ? hi - lo : 0; // 0 also of all 2^64
+    bool all = inclusive && lo <= hi && more == 0;
+    if (all || more > ZF_QUERY_PAIRS_MOST - domain->pairs || domain->count == ZF_QUERY_FIRSTS_MOST) return ZF_QUERY_TOO_MANY;
+    if (domain->count == domain->room && !grow(domain)) return ZF_QUERY_NO_MEMORY;
+    if (domain->count == 0) domain->first = first;
+    domain->rows[domain->count++] = (zf_query_pair_row){domain->pairs, lo};
+    domain->pairs += more;
+    return 0;
+}
+
 // -0.0 is below 0.0.
 static bool is_below(double a, double b) {
     uint64_t bits_a, bits_b;

@@ -24,7 +24,8 @@ typedef struct zf_query_request {
     bool from_host;      ///< on an accelerator: columns stay in the host's memory, and come with every run, in units
     uint64_t unit_bytes; ///< stored bytes of a unit that comes with a run; 0: 32 MiB
     unsigned repeat;     ///< on an accelerator: runs whose time is taken, with inputs in its memory, and columns unless they come
-    bool no_skip;        ///< run also rows that cannot matter by the zones of the container
+    uint64_t pairs_at_once; ///< on an accelerator: of a launch that makes squares of pairs, about; 0: as many as are good
+    bool no_skip;           ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;
 
 /// A result. Elements have 64 bits each: integers extended by their sign, floats as the bits of an f64, bools 0 or 1.
@@ -46,6 +47,7 @@ typedef struct zf_query_device_use {
     uint64_t launches, codes; ///< of the query's kernels for all rows, and different codes among them
     uint64_t units;           ///< runs of rows whose columns were brought together
     uint64_t stored_bytes;    ///< of the columns' blocks
+    uint64_t squares;         ///< of pairs, whose sums a kernel of theirs made
     double *seconds;          ///< of each repetition, by the device's clock: all kernels, those of decoded columns included
     unsigned repeated;
 } zf_query_device_use;

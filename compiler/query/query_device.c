@@ -13,15 +13,15 @@
 
 enum { VECTORS = 8, LAUNCHES = 65536, GROUPS_UNKNOWN = 4, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
 
-// Rows of one launch.
-typedef zf_query_range segment;
+typedef zf_query_segment segment;
 
 // Code for one vector of the columns' codes.
 typedef struct built {
     zf_query_source *sources;
     zf_query_kernels kernels;
     zf_accelerator_code *loaded;
-    uint32_t groups; ///< thread blocks that the device runs at once
+    uint32_t groups[ZF_QUERY_KERNELS]; ///< thread blocks of a kernel that the device runs at once
+    bool squares;                      ///< there is a kernel of them
 } built;
 
 // Where a result lies, from the results' start.
@@ -61,6 +61,7 @@ struct zf_query_device {
     uint64_t selected;
     uint64_t failures[ZF_QUERY_FAILURES];
     zf_query_finals finals;
+    zf_query_pairs pairs;
 };
 typedef struct zf_query_device device_query;
 
@@ -115,14 +116,19 @@ static zf_status refuse_launches(zf_error *error) {
     return zf_fail_hint(error, status, "decode its columns first (`--decode-first`)");
 }
 
+static segment next_launch(device_query *d, const zf_query_part *part, uint64_t row) {
+    if (d->running->query->pairs != NULL) return zf_query_pairs_launch(&d->pairs, d->running, row);
+    return (segment){.begin = row, .end = zf_query_launch_end(&d->parts, part, row)};
+}
+
 static zf_status cut_part(device_query *d, zf_query_part *part, zf_error *error) {
     part->segment = d->segment_count;
     for (uint64_t row = part->rows.begin; row < part->rows.end;) {
-        uint64_t end = zf_query_launch_end(&d->parts, part, row);
-        if (d->segment_count == LAUNCHES || end <= row) return refuse_launches(error);
-        d->segments[d->segment_count++] = (segment){row, end};
-        d->tiles += tiles_of(d, &d->segments[d->segment_count - 1]);
-        row = end;
+        segment next = next_launch(d, part, row);
+        if (d->segment_count == LAUNCHES || next.end <= row) return refuse_launches(error);
+        d->segments[d->segment_count++] = next;
+        d->tiles += tiles_of(d, &next);
+        row = next.end;
     }
     part->segment_count = d->segment_count - part->segment;
     return ZF_OK;
@@ -186,6 +192,7 @@ static zf_status place_inputs(device_query *d, zf_error *error) {
     for (uint32_t k = 0; k < r->query->input_count; k++)
         ZF_TRY(zf_query_place(&next, zf_query_input_bytes(r, k), &d->input_at[k], error));
     ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
+    ZF_TRY(zf_query_pairs_place(&d->pairs, &next, error));
     return make_room(d, &d->given, next + 1, error);
 }
 
@@ -198,7 +205,7 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
         ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
                          : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
     }
-    return ZF_OK;
+    return zf_query_pairs_copy(&d->pairs, d->accelerator, d->stream, d->given.address, error);
 }
 
 // ---- Code -----------------------------------------------------------------------------------------------------
@@ -259,7 +266,8 @@ static zf_status choose_lengths(device_query *d, zf_error *error) {
         choose_shapes(d, shapes);
         choose_inputs(d, shared);
     }
-    if (!room || same_shapes(d, shapes, shared)) {
+    bool same_kernels = d->built_count == 0 || d->built[0].squares == d->pairs.squares;
+    if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
         free(shapes);
         free(shared);
         return room ? ZF_OK : no_memory(error);
@@ -278,12 +286,13 @@ static bool same_sources(const device_query *d, const zf_query_source *a, const 
     return true;
 }
 
-static uint32_t groups_of(const device_query *d, const built *code) {
+static uint32_t groups_of(const device_query *d, const built *code, uint32_t kernel) {
     zf_multiprocessor_facts all = {0};
     zf_kernel_facts facts = {0};
     zf_error ignored;
     bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
-                 d->ops->kernel_facts(d->accelerator, code->loaded, ZF_QUERY_KERNEL_GIVE, &facts, &ignored) == ZF_OK &&
+                 d->ops->kernel_facts(d->accelerator, code->loaded, zf_query_kernel_number(d->running->query, kernel), &facts,
+                                      &ignored) == ZF_OK &&
                  d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
     return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
 }
@@ -307,17 +316,20 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
     }
     built *code = &d->built[d->built_count++];
     code->sources = sources;
+    code->squares = d->pairs.squares;
     zf_query_kernels_request request = {.query = r->query,
                                         .target = d->ops->target(d->accelerator),
                                         .sources = sources,
                                         .shapes = d->shapes,
-                                        .shared_inputs = d->shared_inputs};
+                                        .shared_inputs = d->shared_inputs,
+                                        .squares = code->squares};
     pthread_mutex_lock(&r->program->lock);
     zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);
     pthread_mutex_unlock(&r->program->lock);
     if (status != ZF_OK) return status;
     ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
-    code->groups = groups_of(d, code);
+    code->groups[ZF_QUERY_KERNEL_GIVE] = code->groups[ZF_QUERY_KERNEL_COUNT] = groups_of(d, code, ZF_QUERY_KERNEL_GIVE);
+    if (code->squares) code->groups[ZF_QUERY_KERNEL_SQUARES] = groups_of(d, code, ZF_QUERY_KERNEL_SQUARES);
     return ZF_OK;
 }
 
@@ -360,6 +372,7 @@ static void write_frame(device_query *d, const zf_query_part *part, const segmen
                               .first_row = part->rows.begin,
                               .counts = d->counts + tile * sizeof(uint64_t),
                               .prefix = d->prefix + tile * sizeof(uint64_t)};
+    zf_query_pairs_frame(&d->pairs, rows, d->given.address - d->read.address, &launch);
     zf_query_frame_places places = zf_query_frame_places_of(query);
     memcpy(to, &launch, sizeof launch);
     memcpy(to + places.params, r->params, query->inst->param_count * sizeof(uint64_t));
@@ -408,10 +421,9 @@ static zf_status write_frames(device_query *d, zf_error *error) {
 
 // ---- Launches -------------------------------------------------------------------------------------------------
 
-static zf_status launch(device_query *d, size_t s, uint32_t kernel, zf_error *error) {
+static zf_status launch(device_query *d, size_t s, uint32_t kernel, uint64_t groups, zf_error *error) {
     const built *code = &d->built[d->codes[s]];
-    uint64_t groups = (tiles_of(d, &d->segments[s]) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
-    if (groups > code->groups) groups = code->groups;
+    if (groups > code->groups[kernel]) groups = code->groups[kernel];
     uint64_t frame = d->frame_words * sizeof(uint64_t);
     zf_simt_args args = {.base = d->read.address,
                          .base_bytes = d->read.bytes,
@@ -426,11 +438,24 @@ static zf_status launch(device_query *d, size_t s, uint32_t kernel, zf_error *er
                          .failures_bytes = sizeof d->failures,
                          .block_count = 1,
                          .even = (uint32_t)groups};
-    return d->ops->launch(d->accelerator, d->stream, code->loaded, kernel, (uint32_t)groups, &args, error);
+    uint32_t number = zf_query_kernel_number(d->running->query, kernel);
+    return d->ops->launch(d->accelerator, d->stream, code->loaded, number, (uint32_t)groups, &args, error);
 }
 
+// Whether the sums that were made to count the rows of `select` are there when results are made: those of one launch are.
+static bool keeps_sums(const device_query *d) {
+    return d->pairs.squares && d->running->query->selected_count > 0 && d->segment_count == 1;
+}
+
+// Sums of a launch's pairs are made before its kernel reads them; those of the next launch take their place.
 static zf_status launch_part(device_query *d, const zf_query_part *part, uint32_t kernel, zf_error *error) {
-    for (size_t s = part->segment; s < part->segment + part->segment_count; s++) ZF_TRY(launch(d, s, kernel, error));
+    bool makes = kernel == ZF_QUERY_KERNEL_COUNT || !keeps_sums(d);
+    for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
+        const segment *rows = &d->segments[s];
+        if (rows->squares > 0 && makes) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, rows->squares, error));
+        uint64_t groups = (tiles_of(d, rows) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+        ZF_TRY(launch(d, s, kernel, groups, error));
+    }
     return ZF_OK;
 }
 
@@ -492,7 +517,8 @@ static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
 }
 
 static zf_status clear_results(device_query *d, zf_error *error) {
-    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0, d->results.bytes, error));
+    uint64_t behind = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs), all = d->results.bytes;
+    if (all > behind) ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + behind, 0, all - behind, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(begin_words(d, k, error));
     uint64_t bytes = d->running->query->selected_count > 0 ? d->tiles * sizeof(uint64_t) : 0;
@@ -501,23 +527,41 @@ static zf_status clear_results(device_query *d, zf_error *error) {
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
+// Makes room for all results, and keeps the sums that squares made while rows of `select` were counted.
+static zf_status grow_results(device_query *d, uint64_t bytes, zf_error *error) {
+    zf_query_memory old = d->results;
+    if (old.room >= bytes) return make_room(d, &d->results, bytes, error);
+    uint64_t at = d->pairs.sums_at;
+    d->results = (zf_query_memory){0};
+    zf_status status = make_room(d, &d->results, bytes, error);
+    if (status == ZF_OK)
+        status = d->ops->copy_within(d->accelerator, d->stream, d->results.address + at, old.address + at,
+                                     zf_query_pairs_sum_bytes(&d->pairs), error);
+    if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
+    d->ops->release(d->accelerator, old.address);
+    return status;
+}
+
 static zf_status begin_results(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, tile_bytes = d->tiles * sizeof(uint64_t);
     size_t count = d->running->query->result_count;
+    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
-    ZF_TRY(make_room(d, &d->results, next, error));
+    ZF_TRY(keeps_sums(d) ? grow_results(d, next, error) : make_room(d, &d->results, next, error));
     return clear_results(d, error);
 }
 
 // How many rows `select` appends in each tile, then in all tiles before.
 static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
+    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
     ZF_TRY(make_room(d, &d->results, next, error));
-    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0, d->results.bytes, error)); // of tiles that do not run
+    if (bytes > 0) // of tiles that do not run
+        ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + d->counts, 0, bytes, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     ZF_TRY(write_frames(d, error));
     ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_COUNT, error));
@@ -626,9 +670,10 @@ static void describe(device_query *d) {
         const zf_query_part *part = &d->parts.items[p];
         if (!part->wanted) continue;
         use->launches += part->segment_count;
-        use->units++;
+        use->units += d->parts.columns > 0;
         for (uint32_t c = 0; c < d->parts.columns; c++) use->stored_bytes += part->columns[c].sizes.stored;
     }
+    use->squares = d->pairs.squares ? d->pairs.square_count : 0;
     use->codes = d->built_count;
 }
 
@@ -644,9 +689,12 @@ static zf_status make_lists(device_query *d, zf_error *error) {
 
 static zf_status prepare(device_query *d, zf_query_zones *zones, zf_error *error) {
     ZF_TRY(make_parts(d, zones, error));
-    ZF_TRY(cut_launches(d, error));
-    ZF_TRY(make_lists(d, error));
-    return d->running->request->from_host ? make_slots(d, error) : bring_all(d, error);
+    if (d->running->query->pairs == NULL) {
+        ZF_TRY(cut_launches(d, error));
+        ZF_TRY(make_lists(d, error));
+    }
+    bool fed = d->running->request->from_host && d->running->query->pairs == NULL; // pairs have no columns
+    return fed ? make_slots(d, error) : bring_all(d, error);
 }
 
 // On a stream of its own: the caller's may be busy.
@@ -674,6 +722,19 @@ zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accele
     return prepare_on_stream(d, once ? &running->zones : NULL, error);
 }
 
+static void free_lists(device_query *d) {
+    free(d->segments);
+    free(d->codes);
+    free(d->frames);
+    free(d->placed);
+    free(d->tile_counts);
+    d->segments = NULL;
+    d->codes = NULL;
+    d->frames = NULL;
+    d->placed = NULL;
+    d->tile_counts = NULL;
+}
+
 static void release(device_query *d, const zf_query_memory *memory) {
     if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
 }
@@ -683,6 +744,7 @@ void zf_query_device_close(zf_query_device *d) {
     drop_code(d);
     free(d->built);
     zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
+    zf_query_pairs_free(&d->pairs, d->running->program);
     zf_query_feed_close(&d->feed);
     zf_query_parts_free(&d->parts, d->accelerator);
     release(d, &d->read);
@@ -690,24 +752,27 @@ void zf_query_device_close(zf_query_device *d) {
     release(d, &d->results);
     if (d->provider != NULL) zf_provider_free(d->provider);
     free(d->input_at);
-    free(d->segments);
-    free(d->codes);
-    free(d->frames);
-    free(d->placed);
+    free_lists(d);
     free(d->shapes);
     free(d->shared_inputs);
-    free(d->tile_counts);
     free(d);
 }
 
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
+static zf_status refuse_long(const device_query *d, zf_error *error) {
+    return zf_raise(error, ZF_E_TOO_LARGE, "a sum of `%s` has more than 2^31 terms, too many for a device",
+                    d->running->query->name);
+}
+
 static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
     uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
     bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
+    if (d->failures[ZF_QUERY_FAILED_LONG] == 0) return refuse_long(d, error);
     failure->failed = twice || row != UINT64_MAX;
     failure->row = twice || row < d->first ? d->first : row; // which second value comes first is not known
+    if (d->running->query->pairs != NULL) failure->row = zf_query_pairs_first(&d->pairs, failure->row);
     return ZF_OK;
 }
 
@@ -716,6 +781,20 @@ static void note_selected(device_query *d) {
     zf_query_answers *answers = d->running->holding.answers;
     for (size_t k = 0; k < answers->count; k++)
         if (answers->items[k].kind == ZF_Q_SELECT) answers->items[k].count = d->selected;
+}
+
+// The pairs are one part, without columns. Their number follows from the params of the run.
+static zf_status cut_pairs(device_query *d, zf_query_failure *failure, zf_error *error) {
+    ZF_TRY(zf_query_pairs_find(&d->pairs, d->running, &failure->failed, error));
+    free_lists(d);
+    d->segment_count = 0;
+    d->tiles = 0;
+    d->end = d->pairs.domain.pairs;
+    d->running->holding.answers->rows = d->end;
+    d->parts.items[0] = (zf_query_part){.rows.end = d->end, .wanted = true}; // there is room for one
+    d->parts.count = 1;
+    ZF_TRY(cut_launches(d, error));
+    return make_lists(d, error);
 }
 
 // Parts whose rows matter to this run: all of them, if it is the only one, since others were never made.
@@ -732,11 +811,17 @@ static void choose_parts(device_query *d) {
 
 static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(check_inputs(d->running, error));
-    choose_parts(d);
+    if (d->running->query->pairs != NULL)
+        ZF_TRY(cut_pairs(d, failure, error));
+    else
+        choose_parts(d);
+    if (failure->failed) return ZF_OK; // in a bound, unless a pair before it fails
     ZF_TRY(choose_lengths(d, error));
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));
     if (d->running->query->selected_count > 0) ZF_TRY(count_selected(d, error));
+    if (keeps_sums(d)) ZF_TRY(take_failures(d, failure, error));
+    if (failure->failed) return ZF_OK;
     note_selected(d);
     ZF_TRY(begin_results(d, error));
     ZF_TRY(write_frames(d, error));

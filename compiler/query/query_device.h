@@ -127,6 +127,44 @@ zf_status zf_query_feed_run(zf_query_feed *feed, const zf_query_parts *parts, vo
 /// Closes it behind the device's work, for which the caller has waited.
 void zf_query_feed_close(zf_query_feed *feed);
 
+/// Rows, or pairs, of one launch: within it no fused column changes its code or its blocks' length.
+typedef struct zf_query_segment {
+    uint64_t begin, end;
+    uint64_t first_square, squares; ///< of pairs
+} zf_query_segment;
+
+// ---- Pairs (query_device_pairs.c) ----
+
+/// The pairs of a run. Zeroes: none were found yet.
+typedef struct zf_query_pairs {
+    zf_query_fn function; ///< of the bounds
+    zf_jit_code *code;
+    zf_query_domain domain; ///< one row more than `count` says: all pairs are before it
+    uint64_t at;            ///< its rows, in the device's memory
+    bool squares;           ///< they make a sum of each pair
+    zf_query_pair_row *groups;
+    uint64_t group_count, group_room, square_count, groups_at;
+    uint64_t sums_at, sums; ///< of the launch with most pairs
+} zf_query_pairs;
+
+/// Finds all pairs, for the params of a run, and whether squares cover them well. `*failed`: a bound failed a check, and the
+/// domain lacks the pairs from there on.
+zf_status zf_query_pairs_find(zf_query_pairs *pairs, const zf_query_running *running, bool *failed, zf_error *error);
+/// The launch that begins with pair `begin`. With squares it has about as many pairs as the request of the query says.
+zf_query_segment zf_query_pairs_launch(zf_query_pairs *pairs, const zf_query_running *running, uint64_t begin);
+/// Gives the lists their places among inputs, and copies them there: to `base` and on.
+zf_status zf_query_pairs_place(zf_query_pairs *pairs, uint64_t *next, zf_error *error);
+zf_status zf_query_pairs_copy(const zf_query_pairs *pairs, zf_accelerator *accelerator, void *stream, uint64_t base,
+                              zf_error *error);
+/// Bytes of the sums of a launch, and their place among results.
+uint64_t zf_query_pairs_sum_bytes(const zf_query_pairs *pairs);
+zf_status zf_query_pairs_place_sums(zf_query_pairs *pairs, uint64_t *next, zf_error *error);
+/// Fills in what a launch says of pairs. `base`: where inputs begin, from the launch's argument of this name.
+void zf_query_pairs_frame(const zf_query_pairs *pairs, const zf_query_segment *segment, uint64_t base, zf_query_launch *launch);
+/// The first number of pair `number` in the domain.
+uint64_t zf_query_pairs_first(const zf_query_pairs *pairs, uint64_t number);
+void zf_query_pairs_free(zf_query_pairs *pairs, zf_program *program);
+
 // ---- Final forms (query_device_final.c) ----
 
 /// Kernels that make the final form of results in the device's memory, made when they are first wanted. Zeroes: none yet.

@@ -49,8 +49,6 @@ static zf_status prepare(zf_prepared_query *p, const char *device, zf_error *err
     r->params = calloc(query->inst->param_count + 1, sizeof *r->params);
     if (r->columns == NULL || r->streams == NULL || r->addresses == NULL || r->params == NULL) return no_memory(error);
     ZF_TRY(find_accelerator(r->program, device, &p->accelerator, error));
-    if (query->pairs != NULL && p->accelerator != NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "`%s` is a query of pairs, which runs on a CPU only", query->name);
     if (query->pairs == NULL) {
         ZF_TRY(zf_query_find_columns(r, &rows, error));
         ZF_TRY(choose_rows(r, rows, error));
@@ -89,6 +87,7 @@ zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_con
                                     .decode_first = request->decode_first,
                                     .from_host = request->from_host,
                                     .unit_bytes = request->unit_bytes,
+                                    .pairs_at_once = request->pairs_at_once,
                                     .no_skip = request->no_skip};
     p->running = (zf_query_running){.program = program, .query = query, .container = container, .request = &p->request};
     zf_status status = prepare(p, request->device, error);
@@ -202,17 +201,20 @@ static void drop_results(zf_prepared_query *p) {
     p->ran = false;
 }
 
-// Runs the rows again of which one failed on a device, from the batch of that row on, for the error that a CPU gives.
+// Runs the rows again of which one failed on a device, from the batch of that row on, for the error that a CPU gives. Pairs: from
+// the first number `row` on.
 static zf_status run_from(zf_prepared_query *p, uint64_t row, zf_error *error) {
     zf_query_running *r = &p->running;
-    uint64_t first = r->first, batch = row / r->batch * r->batch;
+    uint64_t first = r->first, batch = r->query->pairs != NULL ? 0 : row / r->batch * r->batch;
     if (batch > first) r->first = batch;
+    if (r->query->pairs != NULL) r->first_pairs = row;
     drop_results(p);
     r->all_rows = true; // the device has run rows that zones may leave out
     zf_status status = hold(p, error);
     if (status == ZF_OK) status = zf_query_run_cpu(r, error);
     r->all_rows = false;
     r->first = first;
+    r->first_pairs = 0;
     return status;
 }
 
@@ -269,6 +271,11 @@ static zf_status open_device(zf_prepared_query *p, uint64_t begin, uint64_t end,
 static zf_status run_on_device(zf_prepared_query *p, void *stream, zf_query_failure *failure, zf_error *error) {
     zf_query_running *r = &p->running;
     uint64_t begin = r->first, end = r->end;
+    p->nothing_read = false;
+    if (r->query->pairs != NULL) {
+        if (p->device == NULL) ZF_TRY(open_device(p, begin, end, error));
+        return zf_query_device_run(p->device, stream, failure, error);
+    }
     ZF_TRY(zf_query_begin_zones(r, error));
     p->nothing_read = begin == end || !zf_query_zones_narrow(&r->zones, &begin, &end);
     if (!p->nothing_read && p->device == NULL) ZF_TRY(open_device(p, begin, end, error));

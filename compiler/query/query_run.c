@@ -133,7 +133,7 @@ static void name_domain(const running *r, const zf_query_frame *frame, char *out
         snprintf(out, room, "pair %llu, %llu", (ull)frame->pair[0], (ull)frame->pair[1]);
 }
 
-zf_status zf_query_report(const running *r, const zf_query_frame *frame, zf_error *error) {
+zf_status zf_query_name_violation(const running *r, const zf_query_frame *frame, zf_error *error) {
     if (frame->violation == ZF_QUERY_NO_MEMORY)
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the rows that a query selects");
     place p = {.wanted = frame->place};
@@ -168,7 +168,7 @@ static zf_status run_batch(running *r, zf_query_workers *workers, uint64_t begin
         frame.begin = row - begin;
         frame.end = stop - begin;
         r->function(&frame);
-        if (frame.violation != 0) return zf_query_report(r, &frame, error);
+        if (frame.violation != 0) return zf_query_name_violation(r, &frame, error);
         if (r->holding.sums_floats) zf_query_hold_tile(&r->holding);
         row = stop;
     }
@@ -197,10 +197,11 @@ static zf_status run_pairs(running *r, zf_error *error) {
                             .params = r->params,
                             .held = r->holding.held,
                             .selected = &r->holding.selected,
+                            .begin = r->first_pairs,
                             .pair = {NO_NUMBER, NO_NUMBER}};
     r->function(&frame);
     r->holding.answers->rows = frame.row;
-    return frame.violation == 0 ? ZF_OK : zf_query_report(r, &frame, error);
+    return frame.violation == 0 ? ZF_OK : zf_query_name_violation(r, &frame, error);
 }
 
 static zf_status run_batches(running *r, zf_query_workers *workers, zf_error *error) {

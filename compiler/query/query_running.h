@@ -28,9 +28,10 @@ typedef struct zf_query_running {
     zf_jit_code *code;    ///< which has the function
     zf_query_holding holding;
     zf_query_zones zones;
-    bool all_rows;       ///< no row is left out by zones, as where a CPU looks for what a device reported
-    uint64_t first, end; ///< rows of the table
-    uint64_t batch;      ///< rows that a CPU decodes at a time, from a multiple of it on
+    bool all_rows;        ///< no row is left out by zones, as where a CPU looks for what a device reported
+    uint64_t first, end;  ///< rows of the table
+    uint64_t first_pairs; ///< pairs: the least first number that a CPU runs
+    uint64_t batch;       ///< rows that a CPU decodes at a time, from a multiple of it on
 } zf_query_running;
 
 // ---- On a CPU (query_run.c) ----
@@ -48,7 +49,7 @@ zf_status zf_query_begin_zones(zf_query_running *running, zf_error *error);
 /// Says in the answers which rows were not read.
 void zf_query_count_skipped(const zf_query_running *running);
 /// The error of a frame with a violation, by its row or pair and its place in the text.
-zf_status zf_query_report(const zf_query_running *running, const zf_query_frame *frame, zf_error *error);
+zf_status zf_query_name_violation(const zf_query_running *running, const zf_query_frame *frame, zf_error *error);
 /// Runs the function over the rows, on the request's threads, or pairs. Inputs are in host memory. Results are held, not final.
 zf_status zf_query_run_cpu(zf_query_running *running, zf_error *error);
 void zf_query_free_batches(zf_query_running *running);
@@ -61,11 +62,12 @@ typedef struct zf_query_device zf_query_device;
 /// Where a query failed on an accelerator.
 typedef struct zf_query_failure {
     bool failed;
-    uint64_t row; ///< no row before it fails
+    uint64_t row; ///< no row before it fails; pairs: none of a first number before it
 } zf_query_failure;
 
 /// Brings the columns to the device, or makes ready for runs that do: rows `first` to `end` - 1 of them, which are all that its
-/// runs read. `once`: it runs once, and `zones` are of that run; parts that cannot matter are left out. `running` must stay. Free
+/// runs read. `once`: it runs once, and `zones` are of that run; parts that cannot matter are left out. `running` must stay. A
+/// query of pairs has no columns: each run finds its pairs. Free
 /// `*out` with zf_query_device_close, also after an error.
 zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, bool once, zf_query_device **out,
                                zf_error *error);

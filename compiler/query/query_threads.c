@@ -136,7 +136,7 @@ static zf_status run_slice(void *user, uint64_t worker, unsigned thread, zf_erro
         frame.begin = row - w->first;
         frame.end = stop - w->first;
         r->function(&frame);
-        if (frame.violation != 0) return zf_query_report(r, &frame, error);
+        if (frame.violation != 0) return zf_query_name_violation(r, &frame, error);
         if (w->sums_floats) keep_tile(w, worker, tile_of(row));
     }
     return ZF_OK;

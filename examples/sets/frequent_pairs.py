@@ -1,6 +1,6 @@
 """Pairs of items that occur together in at least SUPPORT transactions.
 
-    frequent_pairs.py [--zfc ZFC] TRANSACTIONS SUPPORT
+    frequent_pairs.py [--zfc ZFC] [--device DEVICE] TRANSACTIONS SUPPORT
 
 A line of TRANSACTIONS has the items of one transaction, separated by spaces. The output has a line for each pair: both items, and
 the number of their common transactions.
@@ -51,13 +51,14 @@ def stored_streams(zfc, container):
     return streams
 
 
-def count_pairs(zfc, streams, items, directory):
+def count_pairs(zfc, device, streams, items, directory):
     sizes = [3 * 2**log // 8 for log in streams["logs"]]
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + size)
     inputs = {"words": streams["words"], "start": array.array("I", starts[:-1]), "size": array.array("I", sizes), "item": streams["ids"]}
-    command = [zfc, "query", "-q", f"{PROGRAM}:support", "-o", directory / "counts", "--param", f"maps={len(sizes)}", "--param", f"items={items}"]
+    query = "support" if device == "cpu" else "support_in_squares"
+    command = [zfc, "query", "-q", "--device", device, f"{PROGRAM}:{query}", "-o", directory / "counts", "--param", f"maps={len(sizes)}", "--param", f"items={items}"]
     for name, values in inputs.items():
         (directory / name).write_bytes(values)
         command += ["--input", f"{name}={directory / name}"]
@@ -80,7 +81,7 @@ def missed(streams, sets):
     return {(transaction, min(a, b), max(a, b)) for transaction, items in without.items() for a in items for b in having[transaction]}
 
 
-def frequent_pairs(zfc, transactions, support):
+def frequent_pairs(zfc, transactions, support, device="cpu"):
     """[(item, item, common transactions)], and how many pairs were corrected."""
     items = items_of(transactions, support)
     names, sets = list(items), [set(of) for of in items.values()]
@@ -91,7 +92,7 @@ def frequent_pairs(zfc, transactions, support):
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         streams = stored_streams(zfc, encode(zfc, items.values(), directory))
-        counts = count_pairs(zfc, streams, len(names), directory)
+        counts = count_pairs(zfc, device, streams, len(names), directory)
     corrections = missed(streams, sets)
     for _, a, b in corrections:
         counts[a * len(names) + b] += 1
@@ -104,8 +105,9 @@ def main():
     parser.add_argument("transactions", type=pathlib.Path)
     parser.add_argument("support", type=int)
     parser.add_argument("--zfc", default="zfc")
+    parser.add_argument("--device", default="cpu", help="that counts; a GPU is `cuda`")
     given = parser.parse_args()
-    for pair in frequent_pairs(given.zfc, read_transactions(given.transactions), max(given.support, 1))[0]:
+    for pair in frequent_pairs(given.zfc, read_transactions(given.transactions), max(given.support, 1), given.device)[0]:
         print(*pair)
 
 

@@ -260,20 +260,20 @@ query distances(pairs) {
 """
 
 
-def test_pairs(files):
+@pytest.mark.parametrize("device", DEVICES)
+def test_pairs(files, device):
     """They lie in inputs, and need no file."""
     v = np.array([3, 7, -5, 11], "i4")
     wanted = [[int(v[b] - v[a]) if b > a else 0 for b in range(4)] for a in range(4)]
-    assert zf.query(PAIRS, params={"n": 4}, inputs={"v": v})["of"].tolist() == wanted
-    with zf.prepare_query(PAIRS) as query:
+    assert zf.query(PAIRS, params={"n": 4}, inputs={"v": v}, device=device)["of"].tolist() == wanted
+    with zf.prepare_query(PAIRS, device=device) as query:
         assert query.table is None and "pairs" in repr(query)
         for n in (4, 2):
             assert query.run({"n": n}, {"v": v})["of"].tolist() == [row[:n] for row in wanted[:n]]
         with pytest.raises(zf.InputError, match="V01") as error:
             query.run({"n": 5}, {"v": v})
         assert "pair" in error.value.place
-    for call, says in ((lambda: zf.query(PAIRS, files["sales"], {"n": 4}, {"v": v}), "reads no file"), (lambda: zf.prepare_query(PAIRS, rows=slice(0, 1)), "no rows"),
-                       (lambda: zf.prepare_query(PAIRS, device="emu"), "runs on a CPU only")):
+    for call, says in ((lambda: zf.query(PAIRS, files["sales"], {"n": 4}, {"v": v}), "reads no file"), (lambda: zf.prepare_query(PAIRS, rows=slice(0, 1)), "no rows")):
         with pytest.raises(zf.UsageError, match=says):
             call()
 

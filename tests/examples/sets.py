@@ -35,10 +35,11 @@ def brute_force(transactions, support):
     return [pair for pair in counts if pair[2] >= support]
 
 
-def compare(what, transactions, support):
-    found, corrections = example.frequent_pairs(ZFC, transactions, support)
-    if found != brute_force(transactions, support):
-        raise SystemExit(f"{what}: {len(found)} pairs, others than those of a brute force")
+def compare(what, transactions, support, devices=("cpu", "emu")):
+    for device in devices:
+        found, corrections = example.frequent_pairs(ZFC, transactions, support, device)
+        if found != brute_force(transactions, support):
+            raise SystemExit(f"{what} on {device}: {len(found)} pairs, others than those of a brute force")
     return len(found), corrections
 
 

@@ -1,6 +1,6 @@
-// Random queries over random tables, whose columns have random codecs: a device gives the results of a CPU bit for bit, or the
-// same error. Whole tables, ranges of rows, no rows; blocks of several lengths.
-//   gpu_queries [--device NAME] [--seed N] [--count N]
+// Random queries over random tables, whose columns have random codecs, and over pairs: a device gives the results of a CPU bit
+// for bit, or the same error. Whole tables, ranges of rows, no rows; blocks of several lengths.
+//   gpu_queries [--device NAME] [--seed N] [--count N] [--pairs-alone 1]
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "compiler/query/query.h"
 #include "tests/differential/diff_queries.h"
 #include "tests/gpu/gpu_machine.h"
+#include "tests/gpu/square_queries.h"
 #include "tests/unit/check.h"
 #include "zipflow/emulator.h"
 
@@ -23,6 +24,8 @@ typedef struct machine {
 
 typedef struct totals {
     unsigned run, failed, refused, fused, launches, units;
+    unsigned pairs_run, pairs_failed, squares_run, squares_failed; ///< of them
+    unsigned long long pairs, squares;
 } totals;
 
 static diff_query_stream rows[DIFF_QUERY_COLUMNS], inputs[2];
@@ -112,30 +115,49 @@ static void compare(machine *m, zf_program *program, zf_container *container, zf
         t->fused += device.answers.device.fused;
         t->launches += (unsigned)device.answers.device.launches;
         t->units += (unsigned)(request->from_host ? device.answers.device.units : 0);
+        if (container == NULL) t->pairs += device.answers.rows;
+        t->squares += device.answers.device.squares;
+        t->squares_run += device.answers.device.squares > 0;
     }
     zf_query_answers_free(&cpu.answers);
     zf_query_answers_free(&threads.answers);
     zf_query_answers_free(&device.answers);
 }
 
+// Params and inputs of a random query.
+typedef struct given {
+    char p[24], q[24];
+    zf_query_param params[2];
+    zf_query_array arrays[2];
+} given;
+
+static zf_query_request request_of(given *g) {
+    snprintf(g->p, sizeof g->p, "%u", diff_query_below(7));
+    snprintf(g->q, sizeof g->q, "%u", diff_query_below(256));
+    g->params[0] = (zf_query_param){.name = "p", .text = g->p};
+    g->params[1] = (zf_query_param){.name = "q", .text = g->q};
+    g->arrays[0] = (zf_query_array){.name = "bytes", .values = inputs[0].values, .bytes = DIFF_QUERY_INPUT};
+    g->arrays[1] = (zf_query_array){.name = "bits", .values = inputs[1].bits, .bytes = DIFF_QUERY_INPUT / 8};
+    return (zf_query_request){.params = g->params, .param_count = 2, .arrays = g->arrays, .array_count = 2, .threads = 1};
+}
+
+static void make_inputs(void) {
+    diff_query_make(&inputs[0], zf_type_of(ZF_K_U8), DIFF_QUERY_INPUT);
+    diff_query_make(&inputs[1], zf_type_of(ZF_K_BOOL), DIFF_QUERY_INPUT);
+}
+
 static void try_table(machine *m, zf_program *program, uint64_t count, unsigned number, totals *t) {
     const zf_spec *spec = zf_program_spec(program);
     for (uint32_t c = 0; c < DIFF_QUERY_COLUMNS; c++) diff_query_make(&rows[c], column_of(spec, c)->type, count);
-    diff_query_make(&inputs[0], zf_type_of(ZF_K_U8), DIFF_QUERY_INPUT);
-    diff_query_make(&inputs[1], zf_type_of(ZF_K_BOOL), DIFF_QUERY_INPUT);
+    make_inputs();
     zf_error error;
     zf_container *container = NULL;
     zf_status status = encode(m, program, count, &error);
     if (status == ZF_OK) status = zf_container_open_file(m->context, m->path, NULL, &container, &error);
     CHECK(status == ZF_OK, "query %u: %s", number, error.message);
     if (status != ZF_OK) return;
-    char p[24], q[24];
-    snprintf(p, sizeof p, "%u", diff_query_below(7));
-    snprintf(q, sizeof q, "%u", diff_query_below(256));
-    zf_query_param params[] = {{.name = "p", .text = p}, {.name = "q", .text = q}};
-    zf_query_array arrays[] = {{.name = "bytes", .values = inputs[0].values, .bytes = DIFF_QUERY_INPUT},
-                               {.name = "bits", .values = inputs[1].bits, .bytes = DIFF_QUERY_INPUT / 8}};
-    zf_query_request request = {.params = params, .param_count = 2, .arrays = arrays, .array_count = 2, .threads = 1};
+    given g;
+    zf_query_request request = request_of(&g);
     for (unsigned range = 0; range < 4; range++) {
         request.some_rows = range > 0;
         request.row_begin = range > 0 ? diff_query_next() % (count + 1) : 0;
@@ -164,6 +186,79 @@ static void try_query(machine *m, unsigned number, totals *t) {
         CHECK(diff_query_may_refuse(diagnostics), "query %u: %s", number, diagnostics);
     }
     if (status == ZF_OK) try_table(m, program, counts[diff_query_below(9)], number, t);
+    if (check_failures != before) printf("%s\n", text);
+    zf_program_free(program);
+    free(text);
+}
+
+static void compare_pairs(machine *m, zf_program *program, const char *where, totals *t) {
+    given g;
+    zf_query_request request = request_of(&g);
+    unsigned failed = t->failed;
+    compare(m, program, NULL, &request, where, t);
+    t->pairs_run++;
+    t->pairs_failed += t->failed - failed;
+}
+
+// Another program: its first ranges are these. It frees `text`.
+static char *with_bounds(char *text, const char *bounds) {
+    char *begin = strstr(text, " each a "), *body = begin != NULL ? strchr(begin, '{') : NULL, *whole = NULL;
+    CHECK(body != NULL, "a program without pairs");
+    if (body == NULL) return text;
+    *begin = 0;
+    if (asprintf(&whole, "%s each %s %s", text, bounds, body) < 0) exit(2);
+    free(text);
+    return whole;
+}
+
+static void try_pairs(machine *m, unsigned number, totals *t) {
+    // Triangles, rectangles, first numbers without pairs, and few pairs each.
+    static const char *const many[] = {"a in 0..p * 20, b in a..p * 20", "a in max(p - 3, 0)..40, b in 0..q / 2",
+                                       "a in 0..300, b in a..10 * p", "a in 5..=20 * p, b in a / 2..=a / 2 + a % 3"};
+    diff_query_seed(number);
+    char *text = diff_query_program(false, diff_query_below(3) > 0, true);
+    if (diff_query_below(2) == 0) text = with_bounds(text, many[diff_query_below(4)]);
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "pairs.zf", text, strlen(text), &program, &error);
+    t->refused += status != ZF_OK;
+    int before = check_failures;
+    if (status != ZF_OK) {
+        const char *diagnostics = zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE);
+        CHECK(diff_query_may_refuse(diagnostics), "pairs %u: %s", number, diagnostics);
+    }
+    for (unsigned run = 0; status == ZF_OK && run < 3; run++) {
+        char where[64];
+        snprintf(where, sizeof where, "pairs %u, run %u", number, run);
+        make_inputs();
+        compare_pairs(m, program, where, t);
+    }
+    if (check_failures != before) printf("%s\n", text);
+    zf_program_free(program);
+    free(text);
+}
+
+// Sums that squares of pairs make, also over several launches.
+static void try_squares(machine *m, unsigned number, totals *t) {
+    static const unsigned at_once[] = {0, 0, 1, 5000};
+    diff_query_seed(number);
+    char *text = square_query_program();
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "squares.zf", text, strlen(text), &program, &error);
+    CHECK(status == ZF_OK, "squares %u: %s", number, zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE));
+    int before = check_failures;
+    for (unsigned run = 0; status == ZF_OK && run < 3; run++) {
+        square_given g;
+        char where[64];
+        snprintf(where, sizeof where, "squares %u, run %u", number, run);
+        square_query_give(text, &g);
+        zf_query_request request = {.params = g.params, .param_count = 2, .arrays = g.arrays, .array_count = 3, .threads = 1};
+        request.pairs_at_once = at_once[diff_query_below(4)];
+        unsigned failed = t->failed;
+        compare(m, program, NULL, &request, where, t);
+        t->squares_failed += t->failed - failed;
+    }
     if (check_failures != before) printf("%s\n", text);
     zf_program_free(program);
     free(text);
@@ -207,21 +302,35 @@ static bool open_machine(machine *m) {
 
 int main(int argc, char **argv) {
     machine m = {.device = "emu"};
-    uint64_t first = 1, count = 50;
-    const gpu_option options[] = {
-        {"device", NULL, &m.device}, {"seed", &first, NULL}, {"count", &count, NULL}, {NULL, NULL, NULL}};
+    uint64_t first = 1, count = 50, pairs_alone = 0;
+    const gpu_option options[] = {{"device", NULL, &m.device},
+                                  {"seed", &first, NULL},
+                                  {"count", &count, NULL},
+                                  {"pairs-alone", &pairs_alone, NULL},
+                                  {NULL, NULL, NULL}};
     if (!gpu_options_read(argc, argv, options)) return 2;
     totals t = {0};
     bool opened = open_machine(&m);
-    for (unsigned k = 0; opened && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
+    for (unsigned k = 0; opened && pairs_alone == 0 && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
     if (opened)
-        for (uint64_t k = 0; k < count && check_failures < 5; k++) try_query(&m, (unsigned)(first + k), &t);
+        for (uint64_t k = 0; k < count && check_failures < 5; k++) {
+            if (pairs_alone == 0) try_query(&m, (unsigned)(first + k), &t);
+            try_pairs(&m, (unsigned)(first + k), &t);
+            if (pairs_alone != 0 || k % 3 == 0) try_squares(&m, (unsigned)(first + k), &t);
+        }
     printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"units_from_host\": %u, "
-           "\"programs_refused\": %u}\n",
-           t.run, t.failed, t.fused, t.launches, t.units, t.refused);
-    CHECK(t.refused < count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
-    CHECK(count < 10 || t.fused > 0, "no column was fused");
-    CHECK(count < 10 || t.units > count / 2, "columns from the host came in %u units", t.units);
+           "\"programs_refused\": %u, "
+           "\"pair_runs\": %u, \"pair_runs_failed\": %u, \"pairs\": %llu, \"squares\": %llu, \"square_runs\": %u, "
+           "\"square_runs_failed\": %u}\n",
+           t.run, t.failed, t.fused, t.launches, t.units, t.refused, t.pairs_run, t.pairs_failed, t.pairs, t.squares,
+           t.squares_run, t.squares_failed);
+    CHECK(count < 10 || (t.pairs_failed > 0 && t.pairs_failed < t.pairs_run && t.pairs > count), "%u of %u runs of pairs failed",
+          t.pairs_failed, t.pairs_run);
+    CHECK(count < 10 || (t.squares_run > count / 4 && t.squares_failed > 0), "squares in %u runs, and %u failed", t.squares_run,
+          t.squares_failed);
+    CHECK(t.refused < 2 * count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
+    CHECK(count < 10 || pairs_alone != 0 || t.fused > 0, "no column was fused");
+    CHECK(count < 10 || pairs_alone != 0 || t.units > count / 2, "columns from the host came in %u units", t.units);
     unlink(m.path);
     zf_compiler_free(m.compiler);
     zf_context_free(m.context);

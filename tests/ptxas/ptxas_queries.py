@@ -40,8 +40,35 @@ query order(t) {
     each { total[a & 3] += d; if b == 3 { select id = row; } }
 }
 query large(t) { result n: i64[4000] = sum; result hit: bool = mask; result first: i64[300] = set; each { hit = a < b; n[a & 1023] += 1; if a == 5 { first[b] = c; } } }
+query pairs_of(pairs) {
+    input bytes: u8[];
+    result near: i64[200, 200] = sum;
+    result least: f64[200] = min;
+    result x: i64 = select;
+    each a in 0..200, b in a..200 {
+        let s = sum(k in 0..bytes[a]: bytes[(a * k + b) & 255] / (1 + bytes[k]));
+        near[a, b] += s;
+        least[a] = min(least[a], s as f64);
+        if s > 9 { select x = a * 200 + b; }
+    }
+}
+query squares_of(pairs) {
+    input bytes: u8[];
+    result near: i64[200, 200] = sum;
+    each a in 0..200, b in a..200 { near[a, b] += sum(k in 0..max(bytes[a], bytes[b]): popcount((bytes[a + k] & bytes[b + k % bytes[b]]) as u64) as i64); }
+}
+query wide_squares_of(pairs) {
+    input words: u64[];
+    input bytes: f64[];
+    result x: i64 = select;
+    each a in 0..200, b in 0..200 {
+        let s = sum(k in 0..=a: (words[a + k] ^ words[b + k % 5]) as i64 * (bytes[a * 3 + k] < bytes[b + k] ? a : b));
+        if s > 9 { select x = s; }
+    }
+}
 """
-QUERIES = {"scan": 1, "look": 1, "order": 2, "large": 1}  # and their kernels
+QUERIES = {"scan": 1, "look": 1, "order": 2, "large": 1, "pairs_of": 2, "squares_of": 2, "wide_squares_of": 3}  # and their kernels
+PAIRS = ("pairs_of", "squares_of", "wide_squares_of")
 
 
 def find_ptxas():
@@ -66,9 +93,13 @@ def code_of(folder, query):
     """The PTX of a query: that of the code in a cache of its own which is not a column's, as the columns' was there before."""
     cache = folder / query
     environment = dict(os.environ, ZIPFLOW_CUDA_LIBRARY=str(FAKE_GPU), ZIPFLOW_CACHE_DIR=str(cache))
-    words = [ZFC, "query", f"t.zf:{query}", "t.zfd", "--device", "cuda"]
+    words = [ZFC, "query", f"t.zf:{query}", *([] if query in PAIRS else ["t.zfd"]), "--device", "cuda"]
     if query == "look":
-        words += ["--input", "bits=bits", "--input", "bytes=bytes"]
+        words += ["--input", "bits=bits"]
+    if query in ("look", *PAIRS):
+        words += ["--input", "bytes=bytes"]
+    if query == "wide_squares_of":
+        words += ["--input", "words=bytes"]
     done = subprocess.run(list(map(str, words)), cwd=folder, env=environment, capture_output=True, text=True)
     if "ZF08" in done.stderr or "ZF19" in done.stderr and "CPU does not find" not in done.stderr:
         raise AssertionError(f"{query}: {done.stderr}")

@@ -115,9 +115,10 @@ static zf_status write_files(const char *directory, const zf_arguments *argument
 static zf_status print(const zf_query_answers *answers, const zf_arguments *arguments, bool quiet, double seconds,
                        zf_error *error) {
     if (zf_argument(arguments, "json") != NULL) {
-        json_t *results = zf_answers_json(answers);
-        if (results == NULL) return zf_fail_no_memory(error);
-        json_t *report = json_pack("{s:I, s:I, s:I, s:I, s:f, s:o, s:o*}", "rows", (json_int_t)answers->rows, "rows_skipped",
+        bool none = zf_argument(arguments, "no-results") != NULL;
+        json_t *results = none ? NULL : zf_answers_json(answers);
+        if (results == NULL && !none) return zf_fail_no_memory(error);
+        json_t *report = json_pack("{s:I, s:I, s:I, s:I, s:f, s:o*, s:o*}", "rows", (json_int_t)answers->rows, "rows_skipped",
                                    (json_int_t)answers->rows_skipped, "bytes_read", (json_int_t)answers->bytes_read,
                                    "bytes_skipped", (json_int_t)answers->bytes_skipped, "seconds", seconds, "results", results,
                                    "device", zf_query_device_json(answers));

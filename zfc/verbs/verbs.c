@@ -152,6 +152,7 @@ static const zf_option
              "take an input of the query from a file of its elements, little-endian; bools are a bitmap; once for each input"},
     no_skip = {"no-skip", 0, NULL, NULL, "run also over rows that cannot matter, by the zones of the container"},
     query_output = {"output", 'o', "DIR", NULL, "write each result to a file"},
+    no_results = {"no-results", 0, NULL, NULL, "print no results with `--json`, such as large ones that `-o` writes"},
     query_device = {"device", 0, "DEVICE", NULL, "`auto`, or a name from `zfc devices` (default: cpu)"},
     decode_first = {"decode-first", 0, NULL, NULL, "decode columns to the device's memory before the query's kernels begin"},
     from_host = {"from-host", 0, NULL, NULL, "keep columns in pinned host memory, from where each run brings them in units"},
@@ -306,15 +307,15 @@ const zf_verb zf_verbs[] = {
      "their codecs. A query of pairs reads no container. Rows that cannot change a result or fail a check, by the zones of the "
      "container (`zfc encode --zones`), are neither read nor decoded; `-v` prints how many they are. The CPU runs the query, or "
      "`--device`: a GPU's kernels make the elements of columns whose codecs need no state (maps) and read others decoded. "
-     "Queries "
-     "of pairs run on the CPU only. It prints values, elements that rows changed, and up to 1,000 of the rows that were "
+     "It prints values, elements that rows changed, and up to 1,000 of the rows that were "
      "selected; `--json` prints all. With `-o` each result is a file `NAME.TYPE` as `decode` writes them, which may be an input "
      "of another query; those of `min` and `max` also have `NAME.valid`, a bit for each element.",
      1,
      2,
      zf_run_query,
-     {&param, &input, &rows, &no_skip, &query_device, &decode_first, &from_host, &unit, &query_repeat, &query_output, &programs,
-      &force, &threads, &json, &quiet, &verbose, &time_passes, &no_cache, NULL}},
+     {&param, &input,        &rows,         &no_skip,     &query_device, &decode_first, &from_host,
+      &unit,  &query_repeat, &query_output, &no_results,  &programs,     &force,        &threads,
+      &json,  &quiet,        &verbose,      &time_passes, &no_cache,     NULL}},
     {"pipeline",
      "IN.zfd...",
      "read, copy and decode columns of several containers, overlapped",

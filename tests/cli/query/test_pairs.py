@@ -17,7 +17,9 @@ def setUpModule():
 
 
 class Pairs(Case):
-    """Queries of pairs, which read inputs alone."""
+    """Queries of pairs, which read inputs alone, on a CPU."""
+
+    DEVICE = "cpu"
 
     PROGRAM = """
 query common(pairs) {
@@ -75,6 +77,10 @@ query reads(t) { result n: i64 = sum; each { n += 1; } }
 table t { c: u8 = plain; }
 """
 
+    def zfc(self, *words, **options):
+        device = ("--device", self.DEVICE) if words[0] == "query" and "--device" not in words else ()
+        return super().zfc(*words, *device, **options)
+
     def results(self, *words):
         return json.loads(self.good("query", "--json", *words))["results"]
 
@@ -94,7 +100,9 @@ table t { c: u8 = plain; }
         out = self.dir / "out"
         report = json.loads(self.good("query", "--json", f"{program}:common", "--param", f"sets={sets}", "--param", "least=9", *self.given(sizes, words), "-o", out))
         self.assertEqual(report["rows"], sets * (sets + 1) // 2)
-        got = report["results"]
+        got = report.pop("results")
+        brief = json.loads(self.good("query", "--json", "--no-results", f"{program}:common", "--param", f"sets={sets}", "--param", "least=9", *self.given(sizes, words)))
+        self.assertEqual(set(brief), set(report))
         self.assertEqual(got["count"], {"shape": [sets, sets], "values": [count.get((a, b), 0) for a in range(sets) for b in range(sets)]})
         parity = [0] * sets
         for (a, b), n in count.items():
@@ -123,8 +131,6 @@ table t { c: u8 = plain; }
         bounds = [f"{program}:bounds", "--param", "lo=0", "--param", "n=3"]
         self.bad(2, "query", *bounds, self.dir / "t.zfd", says=["ZF1101", "`bounds` is a query of pairs, which reads no container and no rows"])
         self.bad(2, "query", *bounds, "--rows", "0..1", says=["ZF1101", "no container and no rows"])
-        self.bad(2, "query", *bounds, "--device", "emu", says=["ZF1101", "`bounds` is a query of pairs, which runs on a CPU only"])
-        self.assertEqual(self.results(*bounds, "--device", "cpu"), self.results(*bounds))
         self.bad(2, "query", f"{program}:reads", says=["ZF1101", "`reads` reads rows of the table `t`: give it a container"])
         self.bad(1, "query", *bounds, "--param", "m=0", says=["ZF1307", "V07 in the query `bounds`", f"at: before the first pair, {program}:43:20"])
         values = self.file("v", bytes([0, 1, 2, 0, 3, 9]))
@@ -138,11 +144,42 @@ table t { c: u8 = plain; }
         self.assertEqual(self.good("query", program, "--param", "n=4"), "r 25\n")
         self.bad(1, "query", program, "--param", "n=5", says=["ZF1307", f"at: pairs of 4, {program}:1:77"])
 
+    def test_late_failure(self):
+        """The first pair that fails is named, also where it is one of many and a bound behind it fails."""
+        program = self.file("l.zf", "query q(pairs) { param n: i64; input v: u8[]; result r: i64 = sum; each a in 0..n, b in 0..400 / (95 - a) { r += v[a + b]; } }")
+        numbers = sum(400 // (95 - a) for a in range(95))
+        for length, n, says in ((494, 95, None), (494, 96, ["ZF1307", "at: pairs of 95,"]), (400, 95, ["ZF1301", "at: pair 94, 306,"]), (400, 96, ["ZF1301", "at: pair 94, 306,"])):
+            words = [program, "--input", f"v={self.file('v', bytes([1]) * length)}", "--param", f"n={n}"]
+            if says:
+                self.bad(1, "query", *words, says=says)
+            else:
+                self.assertEqual(self.results(*words), {"r": numbers})
+
+    def test_many_first_numbers(self):
+        program = self.file("m.zf", "query q(pairs) { param n: i64; result r: i64 = sum; result at: i64 = select; each a in 7..n, b in a..a + (a % 50000) / 49999 { r += b; if a > 0 { select at = a; } } }")
+        wanted = [49999, 99999, 149999]
+        self.assertEqual(self.results(program, "--param", "n=170000"), {"r": sum(wanted), "at": wanted})
+
     def test_table(self):
         """A table may be called `pairs`."""
         program = self.file("t.zf", "table pairs { c: u8 = plain; } query q(pairs) { result r: i64 = sum; each { r += c; } }")
         self.good("encode", f"c={self.file('c', bytes([3, 4]))}", "-c", program, "-o", self.dir / "t.zfd")
         self.assertEqual(self.good("query", program, self.dir / "t.zfd"), "r 7\n")
+
+
+class PairsOnDevice(Pairs):
+    """The same on the emulated GPU."""
+
+    DEVICE = "emu"
+
+    def test_limits(self):
+        program = self.file("m.zf", "query q(pairs) { param n: i64; result r: i64 = sum; each a in 0..n, b in 0..n * n { r += 1; } }")
+        self.bad(1, "query", program, "--param", "n=3000000", says=["ZF1404", "`q` has more pairs than a device runs"])
+        self.assertEqual(self.good("query", program, "--param", "n=-1"), "r 0\n")
+        program = self.file("w.zf", "query q(pairs) { param n: i64; input v: u8[]; result r: i64 = sum; each a in 0..100, b in a..100 { r += sum(k in 0..n: v[k] * v[k % 3]); } }")
+        words = [program, "--input", f"v={self.file('v', bytes([1, 2, 3]))}", "--param"]
+        self.assertEqual(self.results(*words, "n=3"), {"r": 5050 * 14})
+        self.bad(1, "query", *words, f"n={2**33}", says=["ZF1404", "a sum of `q` has more than 2^31 terms"])
 
 
 class Ranges(Case):
