@@ -1,7 +1,7 @@
 // A query on an accelerator: columns go to its memory, launches run over their rows, and results come back.
 //
 // Columns are there in parts, runs of rows. They stay, or come anew with every run (query_device_feed.c).
-#include "compiler/query/query_device.h"
+#include "compiler/query/query_device_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,64 +11,16 @@
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
-enum { VECTORS = 8, LAUNCHES = 65536, GROUPS_UNKNOWN = 4, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
+enum { LAUNCHES = 65536, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
 
 typedef zf_query_segment segment;
 
-// Code for one vector of the columns' codes.
-typedef struct built {
-    zf_query_source *sources;
-    zf_query_kernels kernels;
-    zf_accelerator_code *loaded;
-    uint32_t groups[ZF_QUERY_KERNELS]; ///< thread blocks of a kernel that the device runs at once
-    bool squares;                      ///< there is a kernel of them
-} built;
-
-// Where a result lies, from the results' start.
-typedef struct placed {
-    uint64_t words, touched, word_bytes, touched_bytes;
-} placed;
-
-struct zf_query_device {
-    zf_query_running *running;
-    zf_accelerator *accelerator;
-    const zf_accelerator_ops *ops;
-    void *stream; ///< of the run
-    zf_provider *provider;
-    zf_query_parts parts;
-    zf_query_feed feed;                   ///< of columns that come with every run; `accelerator` NULL: they stay
-    bool fed;                             ///< all wanted parts came in this run, and are there
-    zf_query_memory read, given, results; ///< heads, then parts; inputs and frames of a run; its results
-    uint64_t *input_at;                   ///< from given.address
-    uint64_t frames_at;                   ///< the same
-    segment *segments;                    ///< of all parts, in their order
-    uint32_t *codes;                      ///< by segment: among `built`
-    size_t segment_count;
-    built *built;
-    size_t built_room;
-    size_t built_count; ///< 0: no code is made yet for the shapes and inputs of the run
-    uint64_t frame_words;
-    uint64_t *frames;
-    placed *placed;
-    zf_query_shape *shapes;
-    uint32_t *shared_inputs;
-    uint64_t shared_left;    ///< bytes of shared memory that results leave
-    uint64_t first, end;     ///< rows of the table whose columns are here
-    uint64_t tile;           ///< rows of one
-    uint64_t tiles;          ///< of all launches
-    uint64_t counts, prefix; ///< from the results' start
-    uint64_t *tile_counts;   ///< rows that `select` appends in each tile
-    uint64_t selected;
-    uint64_t failures[ZF_QUERY_FAILURES];
-    zf_query_finals finals;
-    zf_query_pairs pairs;
-};
 typedef struct zf_query_device device_query;
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
 
 // Room for `bytes` bytes, which are those of the run before where they do.
-static zf_status make_room(device_query *d, zf_query_memory *memory, uint64_t bytes, zf_error *error) {
+zf_status zf_query_device_room(device_query *d, zf_query_memory *memory, uint64_t bytes, zf_error *error) {
     if (memory->address == 0 || memory->room < bytes) {
         if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
         *memory = (zf_query_memory){0};
@@ -154,7 +106,7 @@ static zf_status bring_part(device_query *d, zf_query_part *part, uint64_t at, z
 
 static zf_status bring_all(device_query *d, zf_error *error) {
     uint64_t at = d->parts.heads;
-    ZF_TRY(make_room(d, &d->read, d->parts.heads + d->parts.all + 1, error));
+    ZF_TRY(zf_query_device_room(d, &d->read, d->parts.heads + d->parts.all + 1, error));
     ZF_TRY(zf_query_parts_copy_heads(&d->parts, d->accelerator, d->stream, heads_of(d), error));
     for (size_t p = 0; p < d->parts.count; p++) {
         ZF_TRY(bring_part(d, &d->parts.items[p], d->read.address + at, error));
@@ -170,9 +122,9 @@ static zf_status make_slots(device_query *d, zf_error *error) {
     size_t few = d->parts.count < FED_SLOTS ? d->parts.count : FED_SLOTS;
     bool all = d->running->query->selected_count > 0;
     zf_error ignored;
-    if (all && make_room(d, &d->read, d->parts.heads + d->parts.count * d->parts.most + 1, &ignored) == ZF_OK)
+    if (all && zf_query_device_room(d, &d->read, d->parts.heads + d->parts.count * d->parts.most + 1, &ignored) == ZF_OK)
         return zf_query_feed_open(&d->feed, d->accelerator, d->parts.count, d->parts.count, error);
-    ZF_TRY(make_room(d, &d->read, d->parts.heads + few * d->parts.most + 1, error));
+    ZF_TRY(zf_query_device_room(d, &d->read, d->parts.heads + few * d->parts.most + 1, error));
     return zf_query_feed_open(&d->feed, d->accelerator, d->parts.count, few, error);
 }
 
@@ -193,7 +145,7 @@ static zf_status place_inputs(device_query *d, zf_error *error) {
         ZF_TRY(zf_query_place(&next, zf_query_input_bytes(r, k), &d->input_at[k], error));
     ZF_TRY(zf_query_place(&next, d->segment_count * d->frame_words * sizeof(uint64_t), &d->frames_at, error));
     ZF_TRY(zf_query_pairs_place(&d->pairs, &next, error));
-    return make_room(d, &d->given, next + 1, error);
+    return zf_query_device_room(d, &d->given, next + 1, error);
 }
 
 static zf_status copy_inputs(device_query *d, zf_error *error) {
@@ -206,157 +158,6 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
                          : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));
     }
     return zf_query_pairs_copy(&d->pairs, d->accelerator, d->stream, d->given.address, error);
-}
-
-// ---- Code -----------------------------------------------------------------------------------------------------
-
-// Small sums go to shared memory, as far as there is room.
-static void choose_shapes(device_query *d, zf_query_shape *shapes) {
-    const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES - ZF_QUERY_SHARED_SINGLE;
-    for (size_t k = 0; k < answers->count; k++) {
-        const zf_query_answer *answer = &answers->items[k];
-        memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
-        bool sum = answer->kind == ZF_Q_SUM && answer->type.element != ZF_F64 && answer->dimensions > 0;
-        uint64_t bytes = answer->count * sizeof(uint64_t) + ZF_QUERY_SHARED_EACH;
-        shapes[k].shared = sum && bytes <= left;
-        if (shapes[k].shared) left -= bytes;
-    }
-    d->shared_left = left;
-}
-
-// Inputs go to shared memory in their order, as far as there is room.
-static void choose_inputs(const device_query *d, uint32_t *shared) {
-    zf_query_running *r = d->running;
-    uint64_t left = d->shared_left;
-    for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t bytes = zf_query_input_bytes(r, k);
-        if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
-        shared[k] = (uint32_t)bytes;
-        left -= bytes + ZF_QUERY_SHARED_EACH;
-    }
-}
-
-static void drop_code(device_query *d) {
-    for (size_t k = 0; k < d->built_count; k++) {
-        if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
-        zf_codegen_free(zf_compiler_jit(d->running->program->compiler), &d->built[k].kernels.code);
-        free(d->built[k].sources);
-        d->built[k] = (built){0};
-    }
-    d->built_count = 0;
-}
-
-static bool same_shapes(const device_query *d, const zf_query_shape *shapes, const uint32_t *shared) {
-    const zf_query *query = d->running->query;
-    bool same = d->shapes != NULL && memcmp(d->shared_inputs, shared, query->input_count * sizeof *shared) == 0;
-    for (uint32_t k = 0; same && k < query->result_count; k++)
-        same = d->shapes[k].shared == shapes[k].shared &&
-               memcmp(d->shapes[k].lengths, shapes[k].lengths, sizeof shapes[k].lengths) == 0;
-    return same;
-}
-
-// Code knows the run's lengths. Where they are others than in the run before, it goes.
-static zf_status choose_lengths(device_query *d, zf_error *error) {
-    const zf_query *query = d->running->query;
-    zf_query_shape *shapes = calloc(query->result_count + 1, sizeof *shapes);
-    uint32_t *shared = calloc(query->input_count + 1, sizeof *shared);
-    bool room = shapes != NULL && shared != NULL;
-    if (room) {
-        choose_shapes(d, shapes);
-        choose_inputs(d, shared);
-    }
-    bool same_kernels = d->built_count == 0 || d->built[0].squares == d->pairs.squares;
-    if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
-        free(shapes);
-        free(shared);
-        return room ? ZF_OK : no_memory(error);
-    }
-    drop_code(d);
-    free(d->shapes);
-    free(d->shared_inputs);
-    d->shapes = shapes;
-    d->shared_inputs = shared;
-    return ZF_OK;
-}
-
-static bool same_sources(const device_query *d, const zf_query_source *a, const zf_query_source *b) {
-    for (uint32_t c = 0; c < d->running->query->column_count; c++)
-        if (a[c].plan != b[c].plan || a[c].shaping != b[c].shaping) return false;
-    return true;
-}
-
-static uint32_t groups_of(const device_query *d, const built *code, uint32_t kernel) {
-    zf_multiprocessor_facts all = {0};
-    zf_kernel_facts facts = {0};
-    zf_error ignored;
-    bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
-                 d->ops->kernel_facts(d->accelerator, code->loaded, zf_query_kernel_number(d->running->query, kernel), &facts,
-                                      &ignored) == ZF_OK &&
-                 d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
-    return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
-}
-
-static bool grow_built(device_query *d) {
-    if (d->built_count < d->built_room) return true;
-    size_t room = d->built_room + VECTORS;
-    built *grown = realloc(d->built, room * sizeof *grown);
-    if (grown == NULL) return false;
-    memset(grown + d->built_room, 0, VECTORS * sizeof *grown);
-    d->built = grown;
-    d->built_room = room;
-    return true;
-}
-
-static zf_status build_code(device_query *d, zf_query_source *sources, zf_error *error) {
-    zf_query_running *r = d->running;
-    if (!grow_built(d)) {
-        free(sources);
-        return no_memory(error);
-    }
-    built *code = &d->built[d->built_count++];
-    code->sources = sources;
-    code->squares = d->pairs.squares;
-    zf_query_kernels_request request = {.query = r->query,
-                                        .target = d->ops->target(d->accelerator),
-                                        .sources = sources,
-                                        .shapes = d->shapes,
-                                        .shared_inputs = d->shared_inputs,
-                                        .squares = code->squares};
-    pthread_mutex_lock(&r->program->lock);
-    zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);
-    pthread_mutex_unlock(&r->program->lock);
-    if (status != ZF_OK) return status;
-    ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
-    code->groups[ZF_QUERY_KERNEL_GIVE] = code->groups[ZF_QUERY_KERNEL_COUNT] = groups_of(d, code, ZF_QUERY_KERNEL_GIVE);
-    if (code->squares) code->groups[ZF_QUERY_KERNEL_SQUARES] = groups_of(d, code, ZF_QUERY_KERNEL_SQUARES);
-    return ZF_OK;
-}
-
-// The code for the sources of a launch; `sources` is kept, or freed. General forms differ where plans do, as with alternatives of
-// a codec.
-static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
-    uint32_t count = d->running->query->column_count;
-    for (unsigned general = 0; general < 2; general++) {
-        for (size_t k = 0; k < d->built_count; k++) {
-            if (!same_sources(d, d->built[k].sources, sources)) continue;
-            free(sources);
-            *out = (uint32_t)k;
-            return ZF_OK;
-        }
-        if (d->built_count < VECTORS) break;
-        for (uint32_t c = 0; c < count; c++) sources[c].shaping = NULL;
-    }
-    *out = (uint32_t)d->built_count;
-    return build_code(d, sources, error);
-}
-
-static zf_status choose_code(device_query *d, const zf_query_part *part, size_t number, zf_error *error) {
-    zf_query_running *r = d->running;
-    zf_query_source *sources = calloc(r->query->column_count + 1, sizeof *sources);
-    if (sources == NULL) return no_memory(error);
-    for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&part->columns[c]);
-    return find_code(d, sources, &d->codes[number], error);
 }
 
 // ---- Frames ---------------------------------------------------------------------------------------------------
@@ -402,7 +203,7 @@ static zf_status write_frames_of(device_query *d, const zf_query_part *part, boo
     for (uint32_t c = 0; c < d->parts.columns; c++) part->columns[c].at = 0;
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         zf_query_launch_end(&d->parts, part, d->segments[s].begin);
-        if (choose) ZF_TRY(choose_code(d, part, s, error));
+        if (choose) ZF_TRY(zf_query_code_choose(d, part, s, error));
         write_frame(d, part, &d->segments[s], *tile, d->frames + s * d->frame_words);
         *tile += tiles_of(d, &d->segments[s]);
     }
@@ -422,7 +223,7 @@ static zf_status write_frames(device_query *d, zf_error *error) {
 // ---- Launches -------------------------------------------------------------------------------------------------
 
 static zf_status launch(device_query *d, size_t s, uint32_t kernel, uint64_t groups, zf_error *error) {
-    const built *code = &d->built[d->codes[s]];
+    const zf_query_built *code = &d->built[d->codes[s]];
     if (groups > code->groups[kernel]) groups = code->groups[kernel];
     uint64_t frame = d->frame_words * sizeof(uint64_t);
     zf_simt_args args = {.base = d->read.address,
@@ -443,13 +244,13 @@ static zf_status launch(device_query *d, size_t s, uint32_t kernel, uint64_t gro
 }
 
 // Whether the sums that were made to count the rows of `select` are there when results are made: those of one launch are.
-static bool keeps_sums(const device_query *d) {
+bool zf_query_device_keeps_sums(const device_query *d) {
     return d->pairs.squares && d->running->query->selected_count > 0 && d->segment_count == 1;
 }
 
 // Sums of a launch's pairs are made before its kernel reads them; those of the next launch take their place.
 static zf_status launch_part(device_query *d, const zf_query_part *part, uint32_t kernel, zf_error *error) {
-    bool makes = kernel == ZF_QUERY_KERNEL_COUNT || !keeps_sums(d);
+    bool makes = kernel == ZF_QUERY_KERNEL_COUNT || !zf_query_device_keeps_sums(d);
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         const segment *rows = &d->segments[s];
         if (rows->squares > 0 && makes) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, rows->squares, error));
@@ -485,81 +286,14 @@ static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
     return ZF_OK;
 }
 
-// ---- Results --------------------------------------------------------------------------------------------------
-
-static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *error) {
-    const zf_query_answer *answer = &d->running->holding.answers->items[k];
-    const zf_query_result *result = &d->running->query->results[k];
-    placed *at = &d->placed[k];
-    bool selects = answer->kind == ZF_Q_SELECT, mask = answer->kind == ZF_Q_MASK;
-    uint64_t elements = selects ? d->selected : zf_query_sums_floats(result) ? answer->count * d->tiles : answer->count;
-    at->word_bytes = mask ? 0 : elements * sizeof(uint64_t);
-    at->touched_bytes = selects ? 0 : mask ? d->end - d->first : answer->count * sizeof(uint32_t);
-    ZF_TRY(zf_query_place(next, at->word_bytes, &at->words, error));
-    return zf_query_place(next, at->touched_bytes, &at->touched, error);
-}
-
-// Elements that do not begin as 0.
-static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
-    const zf_query_answer *answer = &d->running->holding.answers->items[k];
-    bool is_signed = answer->type.element == ZF_I64, least = answer->kind == ZF_Q_MIN;
-    uint64_t word = answer->kind == ZF_Q_ALL ? 1 : is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
-    if (answer->kind == ZF_Q_MAX) word = is_signed ? (uint64_t)INT64_MIN : 0;
-    if (!least && answer->kind != ZF_Q_MAX && answer->kind != ZF_Q_ALL) return ZF_OK;
-    uint64_t *words = malloc(answer->count * sizeof *words + 1);
-    if (words == NULL) return no_memory(error);
-    for (uint64_t e = 0; e < answer->count; e++) words[e] = word;
-    zf_status status = d->ops->copy_in(d->accelerator, d->stream, d->results.address + d->placed[k].words, words,
-                                       answer->count * sizeof *words, error);
-    if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
-    free(words);
-    return status;
-}
-
-static zf_status clear_results(device_query *d, zf_error *error) {
-    uint64_t behind = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs), all = d->results.bytes;
-    if (all > behind) ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + behind, 0, all - behind, error));
-    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
-    for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(begin_words(d, k, error));
-    uint64_t bytes = d->running->query->selected_count > 0 ? d->tiles * sizeof(uint64_t) : 0;
-    if (bytes == 0) return ZF_OK;
-    ZF_TRY(d->ops->copy_in(d->accelerator, d->stream, d->results.address + d->prefix, d->tile_counts, bytes, error));
-    return d->ops->wait(d->accelerator, d->stream, error);
-}
-
-// Makes room for all results, and keeps the sums that squares made while rows of `select` were counted.
-static zf_status grow_results(device_query *d, uint64_t bytes, zf_error *error) {
-    zf_query_memory old = d->results;
-    if (old.room >= bytes) return make_room(d, &d->results, bytes, error);
-    uint64_t at = d->pairs.sums_at;
-    d->results = (zf_query_memory){0};
-    zf_status status = make_room(d, &d->results, bytes, error);
-    if (status == ZF_OK)
-        status = d->ops->copy_within(d->accelerator, d->stream, d->results.address + at, old.address + at,
-                                     zf_query_pairs_sum_bytes(&d->pairs), error);
-    if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
-    d->ops->release(d->accelerator, old.address);
-    return status;
-}
-
-static zf_status begin_results(device_query *d, zf_error *error) {
-    uint64_t next = sizeof d->failures, tile_bytes = d->tiles * sizeof(uint64_t);
-    size_t count = d->running->query->result_count;
-    ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
-    for (size_t k = 0; k < count; k++) ZF_TRY(place_one(d, k, &next, error));
-    bool selects = d->running->query->selected_count > 0;
-    ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
-    ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
-    ZF_TRY(keeps_sums(d) ? grow_results(d, next, error) : make_room(d, &d->results, next, error));
-    return clear_results(d, error);
-}
+// ---- Counting ------------------------------------------------------------------------------------------------
 
 // How many rows `select` appends in each tile, then in all tiles before.
 static zf_status count_selected(device_query *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
     ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
-    ZF_TRY(make_room(d, &d->results, next, error));
+    ZF_TRY(zf_query_device_room(d, &d->results, next, error));
     if (bytes > 0) // of tiles that do not run
         ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + d->counts, 0, bytes, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
@@ -577,60 +311,10 @@ static zf_status count_selected(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status fetch(device_query *d, uint64_t at, void *to, uint64_t bytes, zf_error *error) {
-    if (bytes == 0) return ZF_OK;
-    ZF_TRY(d->ops->copy_out(d->accelerator, d->stream, to, d->results.address + at, bytes, error));
-    return d->ops->wait(d->accelerator, d->stream, error);
-}
-
-static void add_tiles(const device_query *d, const double *tiles, zf_query_answer *answer) {
-    for (uint64_t e = 0; e < answer->count; e++) {
-        double sum = 0;
-        for (uint64_t t = 0; t < d->tiles; t++) sum += tiles[t * answer->count + e];
-        memcpy(&answer->words[e], &sum, sizeof sum);
-    }
-}
-
-// Elements that no row gave a value have none of the result's own.
-static void take_touched(zf_query_answer *answer, const uint32_t *touched) {
-    bool keyed = answer->kind != ZF_Q_SET && answer->type.element == ZF_F64;
-    for (uint64_t e = 0; e < answer->count; e++) {
-        answer->touched[e] = touched[e] != 0;
-        if (keyed) answer->words[e] = zf_query_float_bits(answer->words[e]);
-        if (touched[e] == 0) answer->words[e] = 0;
-    }
-}
-
-static zf_status take_column(device_query *d, size_t k, zf_error *error) {
-    zf_query_answer *answer = &d->running->holding.answers->items[k];
-    free(answer->words); // of a fetch that failed
-    answer->words = malloc((answer->count + 1) * sizeof *answer->words);
-    if (answer->words == NULL) return no_memory(error);
-    return fetch(d, d->placed[k].words, answer->words, d->placed[k].word_bytes, error);
-}
-
-static zf_status take_result(device_query *d, size_t k, zf_error *error) {
-    zf_query_answer *answer = &d->running->holding.answers->items[k];
-    const placed *at = &d->placed[k];
-    uint64_t before = d->first - d->running->first; // rows that are not here are false
-    if (answer->kind == ZF_Q_MASK) return fetch(d, at->touched, answer->touched + before, at->touched_bytes, error);
-    if (answer->kind == ZF_Q_SELECT) return take_column(d, k, error);
-    bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
-    bool floats = zf_query_sums_floats(&d->running->query->results[k]);
-    void *other = malloc((floats ? at->word_bytes : at->touched_bytes) + 1);
-    if (other == NULL) return no_memory(error);
-    zf_status status = fetch(d, at->words, floats ? other : answer->words, at->word_bytes, error);
-    if (status == ZF_OK && given) status = fetch(d, at->touched, other, at->touched_bytes, error);
-    if (status == ZF_OK && given) take_touched(answer, other);
-    if (status == ZF_OK && floats) add_tiles(d, other, answer);
-    free(other);
-    return status;
-}
-
 // ---- Time -----------------------------------------------------------------------------------------------------
 
 static zf_status run_again(device_query *d, void *from, void *to, double *seconds, zf_error *error) {
-    ZF_TRY(clear_results(d, error));
+    ZF_TRY(zf_query_results_clear(d, error));
     ZF_TRY(d->ops->event_note(d->accelerator, d->stream, from, error));
     d->fed = false;
     for (size_t p = 0; p < d->parts.count && !is_fed(d); p++)
@@ -741,7 +425,7 @@ static void release(device_query *d, const zf_query_memory *memory) {
 
 void zf_query_device_close(zf_query_device *d) {
     if (d == NULL) return;
-    drop_code(d);
+    zf_query_code_drop(d);
     free(d->built);
     zf_query_finals_free(&d->finals, d->running->program, d->accelerator);
     zf_query_pairs_free(&d->pairs, d->running->program);
@@ -766,7 +450,7 @@ static zf_status refuse_long(const device_query *d, zf_error *error) {
 }
 
 static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
-    ZF_TRY(fetch(d, 0, d->failures, sizeof d->failures, error));
+    ZF_TRY(zf_query_results_fetch(d, 0, d->failures, sizeof d->failures, error));
     uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
     bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
     if (d->failures[ZF_QUERY_FAILED_LONG] == 0) return refuse_long(d, error);
@@ -816,14 +500,14 @@ static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error
     else
         choose_parts(d);
     if (failure->failed) return ZF_OK; // in a bound, unless a pair before it fails
-    ZF_TRY(choose_lengths(d, error));
+    ZF_TRY(zf_query_code_lengths(d, error));
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));
     if (d->running->query->selected_count > 0) ZF_TRY(count_selected(d, error));
-    if (keeps_sums(d)) ZF_TRY(take_failures(d, failure, error));
+    if (zf_query_device_keeps_sums(d)) ZF_TRY(take_failures(d, failure, error));
     if (failure->failed) return ZF_OK;
     note_selected(d);
-    ZF_TRY(begin_results(d, error));
+    ZF_TRY(zf_query_results_begin(d, error));
     ZF_TRY(write_frames(d, error));
     ZF_TRY(launch_all(d, ZF_QUERY_KERNEL_GIVE, error));
     ZF_TRY(d->ops->wait(d->accelerator, d->stream, error));
@@ -838,42 +522,6 @@ zf_status zf_query_device_run(zf_query_device *d, void *stream, zf_query_failure
     zf_status status = run(d, failure, error);
     if (status == ZF_OK) return ZF_OK;
     d->ops->wait(d->accelerator, stream, &ignored); // work that is enqueued reads the caller's inputs
-    drop_code(d);                                   // which may be of some launches only
+    zf_query_code_drop(d);                          // which may be of some launches only
     return status;
-}
-
-zf_status zf_query_device_fetch(zf_query_device *d, size_t result, zf_error *error) {
-    ZF_TRY(take_result(d, result, error));
-    return zf_query_answer_finish(&d->running->holding.answers->items[result], d->running->query->results[result].type, error);
-}
-
-// The kernel that makes the elements of a result, or its validity; ZF_QUERY_FINALS: its words are the elements.
-static zf_query_final final_of(const zf_query_answer *answer, bool validity) {
-    static const zf_query_final forms[] = {
-        [ZF_U8] = ZF_QUERY_FINAL_8,   [ZF_I8] = ZF_QUERY_FINAL_8,   [ZF_U16] = ZF_QUERY_FINAL_16,   [ZF_I16] = ZF_QUERY_FINAL_16,
-        [ZF_U32] = ZF_QUERY_FINAL_32, [ZF_I32] = ZF_QUERY_FINAL_32, [ZF_F32] = ZF_QUERY_FINAL_F32,  [ZF_F64] = ZF_QUERY_FINAL_F64,
-        [ZF_U64] = ZF_QUERY_FINALS,   [ZF_I64] = ZF_QUERY_FINALS,   [ZF_BOOL] = ZF_QUERY_FINAL_BITS};
-    bool extreme = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX;
-    if (validity) return ZF_QUERY_FINAL_TOUCHED;
-    if (answer->kind == ZF_Q_MASK) return ZF_QUERY_FINAL_BYTE_BITS;
-    if (extreme) return answer->type.element == ZF_F64 ? ZF_QUERY_FINAL_EXTREME_F64 : ZF_QUERY_FINAL_EXTREME;
-    return forms[answer->type.element];
-}
-
-bool zf_query_device_puts(const zf_query_device *d, size_t result) {
-    return !zf_query_sums_floats(&d->running->query->results[result]);
-}
-
-zf_status zf_query_device_put(zf_query_device *d, size_t result, bool validity, uint64_t to, uint64_t bytes, void *stream,
-                              zf_error *error) {
-    const zf_query_answer *answer = &d->running->holding.answers->items[result];
-    const placed *at = &d->placed[result];
-    zf_query_final form = final_of(answer, validity);
-    if (form != ZF_QUERY_FINALS) {
-        zf_query_final_frame frame = {.words = at->words, .touched = at->touched, .count = answer->count};
-        return zf_query_final_run(&d->finals, d->running->program, d->accelerator, stream, &d->results, form, &frame, to, bytes,
-                                  error);
-    }
-    ZF_TRY(d->ops->copy_within(d->accelerator, stream, to, d->results.address + at->words, bytes, error));
-    return d->ops->wait(d->accelerator, stream, error);
 }

@@ -3,11 +3,13 @@ its functions give are those of tests/tiles. Usage: test_device_functions.py ZFC
 
 import array
 import json
+import pathlib
 import re
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import zfc_case  # noqa: E402
 
 ROWS = 5000

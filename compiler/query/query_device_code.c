@@ -1,0 +1,165 @@
+// Kernels of a query for the codes of its columns, and what lies in their shared memory.
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compiler/program.h"
+#include "compiler/query/query_device_inside.h"
+#include "runtime/base/error_codes.h"
+
+enum { VECTORS = 8, GROUPS_UNKNOWN = 4 };
+
+typedef struct zf_query_device device_query;
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
+
+// ---- Code -----------------------------------------------------------------------------------------------------
+
+// Small sums go to shared memory, as far as there is room.
+static void choose_shapes(device_query *d, zf_query_shape *shapes) {
+    const zf_query_answers *answers = d->running->holding.answers;
+    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES - ZF_QUERY_SHARED_SINGLE;
+    for (size_t k = 0; k < answers->count; k++) {
+        const zf_query_answer *answer = &answers->items[k];
+        memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
+        bool sum = answer->kind == ZF_Q_SUM && answer->type.element != ZF_F64 && answer->dimensions > 0;
+        uint64_t bytes = answer->count * sizeof(uint64_t) + ZF_QUERY_SHARED_EACH;
+        shapes[k].shared = sum && bytes <= left;
+        if (shapes[k].shared) left -= bytes;
+    }
+    d->shared_left = left;
+}
+
+// Inputs go to shared memory in their order, as far as there is room.
+static void choose_inputs(const device_query *d, uint32_t *shared) {
+    zf_query_running *r = d->running;
+    uint64_t left = d->shared_left;
+    for (uint32_t k = 0; k < r->query->input_count; k++) {
+        uint64_t bytes = zf_query_input_bytes(r, k);
+        if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
+        shared[k] = (uint32_t)bytes;
+        left -= bytes + ZF_QUERY_SHARED_EACH;
+    }
+}
+
+void zf_query_code_drop(device_query *d) {
+    for (size_t k = 0; k < d->built_count; k++) {
+        if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
+        zf_codegen_free(zf_compiler_jit(d->running->program->compiler), &d->built[k].kernels.code);
+        free(d->built[k].sources);
+        d->built[k] = (zf_query_built){0};
+    }
+    d->built_count = 0;
+}
+
+static bool same_shapes(const device_query *d, const zf_query_shape *shapes, const uint32_t *shared) {
+    const zf_query *query = d->running->query;
+    bool same = d->shapes != NULL && memcmp(d->shared_inputs, shared, query->input_count * sizeof *shared) == 0;
+    for (uint32_t k = 0; same && k < query->result_count; k++)
+        same = d->shapes[k].shared == shapes[k].shared &&
+               memcmp(d->shapes[k].lengths, shapes[k].lengths, sizeof shapes[k].lengths) == 0;
+    return same;
+}
+
+// Code knows the run's lengths. Where they are others than in the run before, it goes.
+zf_status zf_query_code_lengths(device_query *d, zf_error *error) {
+    const zf_query *query = d->running->query;
+    zf_query_shape *shapes = calloc(query->result_count + 1, sizeof *shapes);
+    uint32_t *shared = calloc(query->input_count + 1, sizeof *shared);
+    bool room = shapes != NULL && shared != NULL;
+    if (room) {
+        choose_shapes(d, shapes);
+        choose_inputs(d, shared);
+    }
+    bool same_kernels = d->built_count == 0 || d->built[0].squares == d->pairs.squares;
+    if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
+        free(shapes);
+        free(shared);
+        return room ? ZF_OK : no_memory(error);
+    }
+    zf_query_code_drop(d);
+    free(d->shapes);
+    free(d->shared_inputs);
+    d->shapes = shapes;
+    d->shared_inputs = shared;
+    return ZF_OK;
+}
+
+static bool same_sources(const device_query *d, const zf_query_source *a, const zf_query_source *b) {
+    for (uint32_t c = 0; c < d->running->query->column_count; c++)
+        if (a[c].plan != b[c].plan || a[c].shaping != b[c].shaping) return false;
+    return true;
+}
+
+static uint32_t groups_of(const device_query *d, const zf_query_built *code, uint32_t kernel) {
+    zf_multiprocessor_facts all = {0};
+    zf_kernel_facts facts = {0};
+    zf_error ignored;
+    bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
+                 d->ops->kernel_facts(d->accelerator, code->loaded, zf_query_kernel_number(d->running->query, kernel), &facts,
+                                      &ignored) == ZF_OK &&
+                 d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
+    return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
+}
+
+static bool grow_built(device_query *d) {
+    if (d->built_count < d->built_room) return true;
+    size_t room = d->built_room + VECTORS;
+    zf_query_built *grown = realloc(d->built, room * sizeof *grown);
+    if (grown == NULL) return false;
+    memset(grown + d->built_room, 0, VECTORS * sizeof *grown);
+    d->built = grown;
+    d->built_room = room;
+    return true;
+}
+
+static zf_status build_code(device_query *d, zf_query_source *sources, zf_error *error) {
+    zf_query_running *r = d->running;
+    if (!grow_built(d)) {
+        free(sources);
+        return no_memory(error);
+    }
+    zf_query_built *code = &d->built[d->built_count++];
+    code->sources = sources;
+    code->squares = d->pairs.squares;
+    zf_query_kernels_request request = {.query = r->query,
+                                        .target = d->ops->target(d->accelerator),
+                                        .sources = sources,
+                                        .shapes = d->shapes,
+                                        .shared_inputs = d->shared_inputs,
+                                        .squares = code->squares};
+    pthread_mutex_lock(&r->program->lock);
+    zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);
+    pthread_mutex_unlock(&r->program->lock);
+    if (status != ZF_OK) return status;
+    ZF_TRY(d->ops->load(d->accelerator, &code->kernels.plan, &code->kernels.code.abi, &code->loaded, error));
+    code->groups[ZF_QUERY_KERNEL_GIVE] = code->groups[ZF_QUERY_KERNEL_COUNT] = groups_of(d, code, ZF_QUERY_KERNEL_GIVE);
+    if (code->squares) code->groups[ZF_QUERY_KERNEL_SQUARES] = groups_of(d, code, ZF_QUERY_KERNEL_SQUARES);
+    return ZF_OK;
+}
+
+// The code for the sources of a launch; `sources` is kept, or freed. General forms differ where plans do, as with alternatives of
+// a codec.
+static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
+    uint32_t count = d->running->query->column_count;
+    for (unsigned general = 0; general < 2; general++) {
+        for (size_t k = 0; k < d->built_count; k++) {
+            if (!same_sources(d, d->built[k].sources, sources)) continue;
+            free(sources);
+            *out = (uint32_t)k;
+            return ZF_OK;
+        }
+        if (d->built_count < VECTORS) break;
+        for (uint32_t c = 0; c < count; c++) sources[c].shaping = NULL;
+    }
+    *out = (uint32_t)d->built_count;
+    return build_code(d, sources, error);
+}
+
+zf_status zf_query_code_choose(device_query *d, const zf_query_part *part, size_t number, zf_error *error) {
+    zf_query_running *r = d->running;
+    zf_query_source *sources = calloc(r->query->column_count + 1, sizeof *sources);
+    if (sources == NULL) return no_memory(error);
+    for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&part->columns[c]);
+    return find_code(d, sources, &d->codes[number], error);
+}
