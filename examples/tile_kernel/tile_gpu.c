@@ -14,10 +14,8 @@
     X(cuDevicePrimaryCtxRelease_v2, (int device))                                                                                \
     X(cuCtxPushCurrent_v2, (void *context))                                                                                      \
     X(cuCtxPopCurrent_v2, (void **context))                                                                                      \
-    X(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t bytes))                                                                  \
     X(cuModuleLoadData, (void **module, const void *image))                                                                      \
     X(cuModuleGetFunction, (void **function, void *module, const char *name))                                                    \
-    X(cuModuleGetGlobal_v2, (uint64_t *at, size_t *bytes, void *module, const char *name))                                       \
     X(cuModuleUnload, (void *module))                                                                                            \
     X(cuEventCreate, (void **event, unsigned flags))                                                                             \
     X(cuEventRecord, (void *event, void *stream))                                                                                \
@@ -97,14 +95,6 @@ void gpu_close(gpu *g) {
     free(g);
 }
 
-bool gpu_variable(gpu *g, const char *name, void *to, size_t bytes) {
-    uint64_t at = 0;
-    size_t size = 0;
-    if (!GOOD(g, cuModuleGetGlobal_v2, &at, &size, g->module, name)) return false;
-    if (size != bytes) return fprintf(stderr, "tile_kernel: %s has %zu bytes in the image, not %zu\n", name, size, bytes), false;
-    return GOOD(g, cuMemcpyDtoH_v2, to, at, bytes);
-}
-
 bool gpu_run(gpu *g, const char *name, unsigned each, unsigned threads, void **arguments, unsigned repeat,
              bool (*before)(void *user), void *user, double *seconds) {
     void *function = NULL, *from = NULL, *to = NULL;
@@ -112,7 +102,7 @@ bool gpu_run(gpu *g, const char *name, unsigned each, unsigned threads, void **a
                 GOOD(g, cuEventCreate, &to, 0);
     for (unsigned k = 0; done && k < repeat; k++) {
         float milliseconds = 0;
-        done = before(user) && GOOD(g, cuEventRecord, from, NULL) &&
+        done = (before == NULL || before(user)) && GOOD(g, cuEventRecord, from, NULL) &&
                GOOD(g, cuLaunchKernel, function, each * (unsigned)g->multiprocessors, 1, 1, threads, 1, 1, 0, NULL, arguments,
                     NULL) &&
                GOOD(g, cuEventRecord, to, NULL) && GOOD(g, cuEventSynchronize, to) &&

@@ -12,10 +12,8 @@ typedef struct gpu gpu;
 /// GPU 0, which zipflow calls "cuda", with the kernels of an image: a file of PTX, or what nvcc -cubin made.
 gpu *gpu_open(const char *image);
 void gpu_close(gpu *g);
-/// Copies a variable of the image, which has so many bytes.
-bool gpu_variable(gpu *g, const char *name, void *to, size_t bytes);
-/// Runs a kernel `repeat` times, with `each` thread blocks a multiprocessor, and waits. `before` is called before each run;
-/// `seconds` gets the time of each on the GPU.
+/// Runs a kernel `repeat` times, with `each` thread blocks a multiprocessor, and waits. `before` (may be NULL) is called before
+/// each run; `seconds` gets the time of each on the GPU.
 bool gpu_run(gpu *g, const char *name, unsigned each, unsigned threads, void **arguments, unsigned repeat,
              bool (*before)(void *user), void *user, double *seconds);
 

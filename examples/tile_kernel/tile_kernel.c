@@ -32,14 +32,25 @@ static bool failed(const query *q) {
     return false;
 }
 
+static bool read_keys(query *q, gpu *g, char *keys, size_t bytes) {
+    uint64_t at = 0;
+    double seconds;
+    void *arguments[] = {&at};
+    if (zf_device_allocate(q->context, "cuda", NULL, bytes, &at, &q->error) != ZF_OK) return failed(q);
+    bool done = gpu_run(g, "q1_keys", 1, Q1_THREADS, arguments, 1, NULL, NULL, &seconds);
+    if (done) done = zf_device_copy_out(q->context, "cuda", NULL, keys, at, bytes, &q->error) == ZF_OK || failed(q);
+    zf_device_release(q->context, "cuda", NULL, at);
+    return done;
+}
+
 // The image says which codes its loaders are for; zipflow checks that the file has them, and copies its blocks to the GPU.
 static bool open_columns(query *q, gpu *g, const char *file, const char *module) {
     static char keys[Q1_COLUMNS][Q1_KEY_BYTES];
-    if (!gpu_variable(g, "q1_keys", keys, sizeof keys)) return false;
     if (zf_context_create(NULL, &q->context, &q->error) != ZF_OK ||
         zf_module_load(q->context, module, &q->module, &q->error) != ZF_OK ||
         zf_container_open(q->context, file, &q->container, &q->error) != ZF_OK)
         return failed(q);
+    if (!read_keys(q, g, keys[0], sizeof keys)) return false;
     for (unsigned k = 0; k < Q1_COLUMNS; k++) {
         keys[k][Q1_KEY_BYTES - 1] = 0;
         if (zf_tiles_prepare(q->container, keys[k], "cuda", &q->tiles[k], &q->error) != ZF_OK ||

@@ -193,7 +193,7 @@ static zf_status block_with(const char *name, const zf_container *c, size_t colu
 
 zf_status zf_container_block_of(const zf_container *c, size_t column, uint64_t row, uint64_t *first, uint64_t *rows,
                                 zf_error *error) {
-    const zf_index_block *block;
+    const zf_index_block *block = NULL; // gcc 12 at -O3 does not see that it is set
     ZF_TRY(block_with("zf_container_block_of", c, column, row, first, rows, &block, error));
     *first = block->first_row;
     *rows = block->rows;
@@ -202,7 +202,7 @@ zf_status zf_container_block_of(const zf_container *c, size_t column, uint64_t r
 
 zf_status zf_container_block_place(const zf_container *c, size_t column, uint64_t row, uint64_t *offset, uint64_t *bytes,
                                    zf_error *error) {
-    const zf_index_block *block;
+    const zf_index_block *block = NULL; // the same
     ZF_TRY(block_with("zf_container_block_place", c, column, row, offset, bytes, &block, error));
     *offset = block->offset;
     *bytes = block->bytes;

@@ -54,6 +54,8 @@ zf_status zf_tile_key(const zf_container *container, size_t column, const zf_til
 
 zf_status zf_tile_blocks(zf_container *container, size_t column, uint32_t *block_tiles, zf_error *error) {
     const zf_index_column *of = &container->index.columns[column];
+    if (zf_index_first_row(of, of->block_count) / ZF_TILE_ROWS >= UINT32_MAX)
+        return zf_raise(error, ZF_E_TOO_LARGE, "column %s has more than 2^32 tiles", of->shown);
     *block_tiles = of->block_count > 0 ? (uint32_t)((of->blocks[0].rows + ZF_TILE_ROWS - 1) / ZF_TILE_ROWS) : 0;
     for (uint64_t b = 0; b < of->block_count; b++) {
         bool last = b + 1 == of->block_count, fits = b == 0 || of->blocks[b].rows == of->blocks[0].rows;

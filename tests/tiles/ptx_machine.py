@@ -94,6 +94,8 @@ class Kernel:
         self.code, self.scopes = [], []
         scope = Scope(None)
         self.scopes.append(scope)
+        for table in re.findall(r"^(?:\.visible )?(\.global [^;]*=[^;]*);", text[:found.start()], re.M):
+            self.statement(table, scope)
         for line in re.sub(r"//[^\n]*", "", text[found.end():]).split("\n"):
             scope = self.line(line.strip(), scope)
             if scope is None:  # the kernel's last brace

@@ -1,5 +1,5 @@
 """zfc compile --device-functions: what is in the header, what is left out and why, and words that do not fit together. The values that
-its functions give are those of tests/tiles. Usage: test_device_functions.py ZFC [unittest arguments]"""
+its functions give are those of tile_loaders.py. Usage: test_device_functions.py ZFC [unittest arguments]"""
 
 import array
 import json
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import zfc_case  # noqa: E402
 
 ROWS = 5000
