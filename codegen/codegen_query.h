@@ -63,8 +63,9 @@ typedef struct zf_query_frame {
     zf_query_held *held;            ///< by result
     zf_query_selected *selected;
     zf_query_domain *domain; ///< pairs: where the function of bounds appends; else unused
-    uint64_t begin,
-        end; ///< rows of the columns' streams; with sums of floats within one tile. Pairs: `begin`, the least first number
+    /// Rows of the columns' streams; with sums of floats within one tile of the table. For pairs `begin` is the least first
+    /// number.
+    uint64_t begin, end;
     uint64_t first_row; ///< number of the streams' first row in the table
     uint64_t violation; ///< 0: none; else of `row`, at `place`
     uint64_t place;     ///< as zf_codegen_query_place has it

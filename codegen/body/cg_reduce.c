@@ -127,6 +127,11 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
     if (!few) zf_cg_range_work(cg, frame, &range, r->span);
     zf_cg_range_begin(cg, &loop, &range, "reduce");
     at_binder(cg, frame, r, level, loop.v_i);
+    if (frame->env->failed != NULL) {
+        LLVMBasicBlockRef bb_on = zf_cg_block(cg, "reduce_on");
+        zf_cg_cond_br(cg, frame->env->failed(cg, frame->env), loop.bb_end, bb_on);
+        zf_cg_enter(cg, bb_on);
+    }
     zf_cg_range_end(cg, &loop);
 }
 

@@ -55,6 +55,9 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
     return true;
 }
 
+// Not with `select`: its two passes must append the same rows, also where a check of one of them fails.
+static LLVMValueRef failed(zf_cg *cg, zf_cg_env *env) { return zf_cg_get(cg, row_of(env)->build->v_any); }
+
 // The sum that squares made.
 static bool reduced(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
     const zf_query_row_build *row = row_of(frame->env);
@@ -317,6 +320,7 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
                                                   .length = length,
                                                   .check = check,
                                                   .look_up = look_up,
+                                                  .failed = b->query->selected_count == 0 ? failed : NULL,
                                                   .reduced = reduced,
                                                   .stmt = statement},
                                           .build = b,
@@ -345,11 +349,36 @@ static bool keeps_something(const zf_query *query) {
     return found;
 }
 
+typedef struct masks {
+    uint32_t *given; // statements, by result
+    bool again;      // a row may give a bit twice
+} masks;
+
+static bool sees_mask(zf_visitor *visitor, zf_stmt *stmt) {
+    masks *m = visitor->user;
+    if (stmt->kind == ZF_S_RESULT && stmt->result->kind == ZF_Q_MASK && m->given[stmt->result->index]++ > 0) m->again = true;
+    return true;
+}
+
+static bool sees_effect(zf_visitor *visitor, zf_expr *expr) {
+    masks *m = visitor->user;
+    if (expr->effect) m->again = true; // a function, whose statements are not looked at
+    return true;
+}
+
+// Whether a row may give a bit of a mask more than once: the last statement's counts, so none may wait.
+static bool masks_again(const zf_query_build *b) {
+    masks m = {.given = ZF_NEW_ARRAY(b->cg->arena, uint32_t, b->query->result_count + 1)};
+    zf_visitor visitor = {.user = &m, .expr = sees_effect, .stmt = sees_mask};
+    zf_visit_body(&visitor, &b->query->inst->decode);
+    return m.again;
+}
+
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last) {
     zf_cg_arrays_begin(b->cg);
     rows_begin(b, v_rows, count, v_near);
     b->v_last = v_last;
-    b->queues = v_near != NULL && !keeps_something(b->query);
+    b->queues = v_near != NULL && !keeps_something(b->query) && !masks_again(b);
     if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);

@@ -15,7 +15,8 @@ enum {
     BOUNDS = 0,             // u32 of shared memory: the ends of the numbers of A, then of B
     LEAST = 2 * SIDE,       // the least of all pairs, and the most
     MOST,
-    HEAD_BYTES = (2 * SIDE + 4) * 4,
+    FAILED, // not 0: a check failed
+    HEAD_BYTES = (FAILED + 1 + 3) / 4 * 16,
     TOGETHER = 4, // terms of a pair whose code stands one behind the other
 };
 #define LONGEST UINT64_C(0x7fffff00) // terms of a sum
@@ -29,7 +30,7 @@ typedef struct slice {
     LLVMValueRef v_shared;
     LLVMValueRef v_row; // of the thread: where it stores, from its number and its first term
     struct {
-        LLVMValueRef v_from, v_room, v_end, v_wrap, v_step, v_place; // v_place: slot (i32): where k modulo v_wrap is
+        LLVMValueRef v_from, v_end, v_wrap, v_step, v_place; // v_place: slot (i32): where k modulo v_wrap is
     } rounds[ROUNDS];
 } slice;
 
@@ -160,7 +161,7 @@ static void clear_bounds(squares *q) {
     zf_cg *cg = q->b->cg;
     LLVMValueRef v_thread = q->b->v_thread;
     LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_end = zf_cg_block(cg, "cleared");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_thread, zf_cg_i32(cg, MOST + 1)), bb_clear, bb_end);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_thread, zf_cg_i32(cg, FAILED + 1)), bb_clear, bb_end);
     zf_cg_enter(cg, bb_clear);
     LLVMValueRef v_least = zf_cg_icmp(cg, LLVMIntEQ, v_thread, zf_cg_i32(cg, LEAST));
     zf_cg_store(cg, zf_cg_select(cg, v_least, zf_cg_i32(cg, UINT32_MAX), zf_cg_i32(cg, 0)), head(q, v_thread), 4);
@@ -215,8 +216,8 @@ static LLVMValueRef number_loaded(squares *q, uint32_t round) {
     return zf_cg_add(q->b->cg, q->v_along, zf_cg_i32(q->b->cg, round * LOAD_ROWS));
 }
 
-// Finds where the thread's elements of a number's slices lie. All of the square's pairs that have the number begin with k = 0, so
-// its first place is checked here, and then how far it is to the input's end.
+// Finds where the thread's elements of a number's slices lie. Pairs of the square that have the number evaluate all terms up to
+// the end of the longest sum among them, so all places are checked here.
 static void open_round(squares *q, slice *s, uint32_t round) {
     zf_query_build *b = q->b;
     zf_cg *cg = b->cg;
@@ -229,10 +230,9 @@ static void open_round(squares *q, slice *s, uint32_t round) {
     begin(q, s->of->of_second ? NULL : first_number(q, v_number), s->of->of_second ? second_number(q, v_number) : NULL, v_zero);
     LLVMValueRef v_first = zf_cg_resize(cg, evaluate(q, s->of->access->b), cg->ty_i64, false);
     LLVMValueRef v_ok = zf_cg_select(cg, v_some, zf_cg_icmp(cg, LLVMIntULT, v_first, v_length), zf_cg_i1(cg, false));
-    zf_query_note(b, zf_cg_or(cg, v_ok, zf_cg_not(cg, v_some)));
     v_first = zf_cg_select(cg, v_ok, v_first, v_zero);
-    s->rounds[round].v_end = v_end;
-    s->rounds[round].v_room = zf_cg_low_half(cg, zf_cg_umin(cg, zf_cg_sub(cg, v_length, v_first), zf_cg_i64(cg, LONGEST)));
+    LLVMValueRef v_room = zf_cg_low_half(cg, zf_cg_umin(cg, zf_cg_sub(cg, v_length, v_first), zf_cg_i64(cg, LONGEST)));
+    LLVMValueRef v_places = v_end;
     s->rounds[round].v_from = zf_cg_at(cg, s->ty_memory, b->inputs[port->slot].v_values, v_first);
     s->rounds[round].v_wrap = NULL;
     if (s->of->wrap != NULL) {
@@ -244,7 +244,11 @@ static void open_round(squares *q, slice *s, uint32_t round) {
         s->rounds[round].v_step = LLVMBuildURem(cg->builder, zf_cg_i32(cg, TERMS_ACROSS), v_wrap, "");
         s->rounds[round].v_place = zf_cg_alloca(cg, cg->ty_i32, "place");
         LLVMBuildStore(cg->builder, LLVMBuildURem(cg->builder, q->v_across, v_wrap, ""), s->rounds[round].v_place);
+        v_places = zf_cg_umin(cg, v_places, v_wrap);
     }
+    v_ok = zf_cg_select(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, v_places, v_room), zf_cg_i1(cg, false));
+    zf_query_note(b, zf_cg_or(cg, v_ok, zf_cg_not(cg, v_some)));
+    s->rounds[round].v_end = zf_cg_select(cg, v_ok, v_end, zf_cg_i32(cg, 0));
     cg->v_guard = NULL;
 }
 
@@ -268,9 +272,7 @@ static LLVMValueRef load_one(squares *q, slice *s, uint32_t round, LLVMValueRef 
         LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGE, v_next, v_wrap);
         LLVMBuildStore(cg->builder, zf_cg_select(cg, v_over, zf_cg_sub(cg, v_next, v_wrap), v_next), s->rounds[round].v_place);
     }
-    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULT, v_place, s->rounds[round].v_room);
-    LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULT, v_k, s->rounds[round].v_end);
-    zf_query_note(q->b, zf_cg_or(cg, v_ok, zf_cg_not(cg, v_wanted)));
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULT, v_k, s->rounds[round].v_end);
     v_place = zf_cg_wide(cg, zf_cg_select(cg, v_ok, v_place, zf_cg_i32(cg, 0)));
     unsigned size = zf_kind_size(s->type.kind);
     LLVMValueRef v = zf_cg_load(cg, s->ty_memory, zf_cg_at(cg, s->ty_memory, s->rounds[round].v_from, v_place), size);
@@ -393,13 +395,27 @@ static void add_slices(squares *q, LLVMValueRef v_from, LLVMValueRef v_least, LL
     }
 }
 
+// Terms of the longest sum (i32); 0 where a check failed: sums of damaged data may be long.
+static LLVMValueRef most_terms(squares *q) {
+    zf_cg *cg = q->b->cg;
+    LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "square_failed"), bb_on = zf_cg_block(cg, "square_opened");
+    zf_cg_cond_br(cg, zf_cg_get(cg, q->b->v_any), bb_failed, bb_on);
+    zf_cg_enter(cg, bb_failed);
+    change(q, LLVMAtomicRMWBinOpUMax, head_at(q, FAILED), zf_cg_i32(cg, 1));
+    zf_cg_br(cg, bb_on);
+    zf_cg_enter(cg, bb_on);
+    zf_simt_barrier(&q->b->lower, "all places of a square are checked");
+    LLVMValueRef v_most = zf_cg_load(cg, cg->ty_i32, head_at(q, MOST), 4);
+    LLVMValueRef v_failed = zf_cg_load(cg, cg->ty_i32, head_at(q, FAILED), 4);
+    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_failed, zf_cg_i32(cg, 0)), v_most, zf_cg_i32(cg, 0));
+}
+
 static void make_sums(squares *q) {
     zf_cg *cg = q->b->cg;
     zf_turns turns;
-    LLVMValueRef v_least = zf_cg_load(cg, cg->ty_i32, head_at(q, LEAST), 4);
-    LLVMValueRef v_most = zf_cg_load(cg, cg->ty_i32, head_at(q, MOST), 4);
     for (uint32_t k = 0; k < PAIRS; k++) LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), q->v_sums[k]);
     open_slices(q);
+    LLVMValueRef v_least = zf_cg_load(cg, cg->ty_i32, head_at(q, LEAST), 4), v_most = most_terms(q);
     zf_turns_begin(cg, &turns, zf_cg_i32(cg, 0), q->terms, v_most, "slice");
     zf_simt_barrier(&q->b->lower, "the slice before is read");
     load_slices(q, turns.v_i);

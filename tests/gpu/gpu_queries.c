@@ -270,12 +270,14 @@ static void try_terms(machine *m, unsigned number, totals *t) {
     static const char *const conditions[] = {"row % 2048 < 32 && bits[b & 7] && bytes[b & 15] < 30",
                                              "a < 9 && bits[b & 7] && bytes[b & 15] < 30 && bits[(b + 3) & 7]",
                                              "row % 3 < 2 && bytes[b & 15] > 2"};
-    static const char body[] = "{ n += row; odd[b & 3] ^= w; low[b & 3] = min(low[b & 3], row - a); hit = true; } }\n}\n";
+    static const char *const bodies[] = {
+        "{ n += row; odd[b & 3] ^= w; low[b & 3] = min(low[b & 3], row - a); hit = true; } }\n}\n",
+        "{ n += row; hit = true; } if row % 5 == 0 { hit = false; } }\n}\n"}; // of two bits the last one counts
     diff_query_seed(number);
     char *text = diff_query_program(true, false, false), *end = strstr(text, " each {"), *whole = NULL;
     CHECK(end != NULL, "a program without rows");
     *end = 0;
-    if (asprintf(&whole, "%s each { if %s %s", text, conditions[number % 3], body) < 0) exit(2);
+    if (asprintf(&whole, "%s each { if %s %s", text, conditions[number % 3], bodies[number / 3 % 2]) < 0) exit(2);
     zf_program *program = NULL;
     zf_error error;
     zf_status status = zf_program_load_text(m->compiler, "terms.zf", whole, strlen(whole), &program, &error);

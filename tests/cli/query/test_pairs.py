@@ -144,6 +144,14 @@ table t { c: u8 = plain; }
         self.assertEqual(self.good("query", program, "--param", "n=4"), "r 25\n")
         self.bad(1, "query", program, "--param", "n=5", says=["ZF1307", f"at: pairs of 4, {program}:1:77"])
 
+    def test_long_sums_that_fail(self):
+        """They end with the first check that fails, whether each thread makes a sum or squares do."""
+        program = self.file("f.zf", "query q(pairs) { param n: i64; param m: i64; input v: u8[]; result r: i64 = sum; each a in 0..m, b in a..m { r += sum(k in 0..n: v[a + k] * v[b]); } }\n"
+                                    "query s(pairs) { param n: i64; param m: i64; input v: u8[]; result r: i64 = sum; each a in 0..m, b in a..m { r += sum(k in 0..n: v[a + k] * v[b + k]); } }\n")
+        given = ["--input", f"v={self.file('v', bytes(200))}", "--param"]
+        for name, n, m in (("q", 2**40, 2), ("s", 2**40, 2), ("s", 2**30, 150)):
+            self.bad(1, "query", f"{program}:{name}", *given, f"n={n}", "--param", f"m={m}", says=["ZF1301", "at: pair 0, 0,"])
+
     def test_late_failure(self):
         """The first pair that fails is named, also where it is one of many and a bound behind it fails."""
         program = self.file("l.zf", "query q(pairs) { param n: i64; input v: u8[]; result r: i64 = sum; each a in 0..n, b in 0..400 / (95 - a) { r += v[a + b]; } }")
@@ -171,6 +179,46 @@ class PairsOnDevice(Pairs):
     """The same on the emulated GPU."""
 
     DEVICE = "emu"
+
+    # Statements, and whether squares of pairs make their sum.
+    SQUARES = {
+        "r += sum(k in 0..size[a]: v[start[a] + k] * v[b + k]);": True,
+        "r += sum(k in 0..=n % 9: v[start[a] + k % size[a]] * v[k % size[b] + start[b]]);": True,
+        "let s = start[a]; let m = min(size[b], n); r += sum(k in 0..m: v[s - n + n + k] + a * k) / 2;": True,
+        "r += of(a, b) + 1;": True,
+        "if of(a, b) > 9 { r += a; }": True,
+        "r += sum(k in 0..n: v[k] - v[a + k]);": True,
+        "r += sum(k in 1..n: v[a + k] * v[b + k]);": False,
+        "r += sum(k in 0..n: v[a + b + k]);": False,
+        "r += sum(k in 0..n: v[a + 2 * k] * v[b + k]);": False,
+        "r += sum(k in 0..n: v[a + k * k] * v[b + k]);": False,
+        "r += sum(k in 0..n: v[a + (k + 1) % size[a]]);": False,
+        "r += sum(k in 0..n: v[a + k % (size[a] + b)]);": False,
+        "r += sum(k in 0..n: v[a + k % (n - 69)]);": False,  # n - 69 may be negative, as far as the compiler knows
+        "r += sum(k in 0..n: v[a] * v[b + k]);": False,
+        "r += sum(k in 0..n: v[a + k] / (1 + v[b + k]));": False,
+        "r += sum(k in 0..n: bits[a + k] ? v[b + k] : 0);": False,
+        "r += sum(k in 0..v[a + b]: v[a + k]);": True,
+        "r += sum(k in 0..sum(j in 0..3: v[a + j]): v[a + k]);": False,
+        "r += max(k in 0..n: v[a + k] * v[b + k]);": False,
+        "if a < b { r += of(a, b); }": False,
+        "some = some || of(a, b) > 3 && a < b;": True,
+        "some = some || a < b && of(a, b) > 3;": False,
+        "some = some || (a < b ? of(a, b) : 1) > 3;": False,
+        "for j in 0..2 { r += of(a, b) * j; }": False,
+    }
+
+    def test_squares(self):
+        head = "query q(pairs) { param n: i64; input v: u8[]; input start: u32[]; input size: u32[]; input bits: bool[]; result r: i64 = sum; result some: bool = any; " \
+               "fn of(x, y) -> i64 = sum(k in 0..size[x]: v[start[x] + k] * v[start[y] + k]); each a in 0..n, b in a..n { "
+        sizes = [1 + k % 11 for k in range(70)]
+        files = {"v": bytes(k * 37 % 251 for k in range(6000)), "start": array.array("I", (sum(sizes[:k]) for k in range(70))).tobytes(), "size": array.array("I", sizes).tobytes(), "bits": b"\xa7" * 40}
+        words = ["--param", "n=70", *(word for name, data in files.items() for word in ("--input", f"{name}={self.file(name, data)}"))]
+        for text, squares in self.SQUARES.items():
+            program = self.file("s.zf", head + text + " } }")
+            report = json.loads(self.good("query", "--json", program, *words))
+            self.assertEqual(report["device"]["squares"], 3 if squares else 0, text)
+            self.assertEqual(report["results"], self.results(program, *words, "--device", "cpu"), text)
 
     def test_limits(self):
         program = self.file("m.zf", "query q(pairs) { param n: i64; result r: i64 = sum; each a in 0..n, b in 0..n * n { r += 1; } }")
