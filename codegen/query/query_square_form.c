@@ -105,6 +105,14 @@ static bool add_slice(finding *f, const zf_expr *access) {
 
 // ---- Terms ----------------------------------------------------------------------------------------------------
 
+static bool simple(finding *f, const zf_expr *expr);
+
+// The same of what may not be evaluated: it has no slices of its own, whose places need not exist.
+static bool simple_lazily(finding *f, const zf_expr *expr) {
+    uint32_t before = f->out->count;
+    return simple(f, expr) && f->out->count == before;
+}
+
 // Whether nothing in a term can fail but the accesses that are slices, which it notes.
 static bool simple(finding *f, const zf_expr *expr) {
     if (expr == NULL) return true;
@@ -121,11 +129,15 @@ static bool simple(finding *f, const zf_expr *expr) {
     case ZF_X_BINARY:
         if (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM)
             good = zf_kind_is_float(expr->type.kind) || (expr->b->kind == ZF_X_CONST && expr->b->range.lo > 0);
-        good = good && simple(f, expr->a) && simple(f, expr->b);
+        good = good && simple(f, expr->a);
+        if (expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR)
+            good = good && simple_lazily(f, expr->b);
+        else
+            good = good && simple(f, expr->b);
         break;
     case ZF_X_UNARY:
-    case ZF_X_CAST:
-    case ZF_X_COND: good = simple(f, expr->a) && simple(f, expr->b) && simple(f, expr->c); break;
+    case ZF_X_CAST: good = simple(f, expr->a) && simple(f, expr->b) && simple(f, expr->c); break;
+    case ZF_X_COND: good = simple(f, expr->a) && simple_lazily(f, expr->b) && simple_lazily(f, expr->c); break;
     case ZF_X_PRIM: good = expr->prim != ZF_P_NTH_BIT && simple(f, expr->a) && simple(f, expr->b); break;
     case ZF_X_CALL:
         good = expr->call->body == NULL && simple(f, expr->call->value);

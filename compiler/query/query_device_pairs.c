@@ -73,7 +73,8 @@ static bool choose_squares(zf_query_pairs *p) {
     for (uint64_t g = 0; g < p->group_count; g++) {
         uint64_t from = g * ZF_QUERY_SQUARE, to = from + ZF_QUERY_SQUARE, lo;
         uint64_t squares = squares_of(domain, from, to < domain->count ? to : domain->count, &lo);
-        if (squares > most - p->square_count) return false;
+        uint64_t pairs = domain->rows[to < domain->count ? to : domain->count].before - domain->rows[from].before;
+        if (squares > most - p->square_count || pairs > PAIRS_AT_ONCE) return false; // a launch has a group at least
         p->groups[g] = (zf_query_pair_row){p->square_count, lo};
         p->square_count += squares;
     }

@@ -35,6 +35,9 @@ static const char *const terms[] = {"X * Y",
                                     "Y",
                                     "f(X as u32, Y as u32) as i64",
                                     "X / 3 + b",
+                                    "(X == 3 ? X * Y : X)",
+                                    "(k < 5 ? X * Y : 1)",
+                                    "(k < size[a] && X > 2 ? 1 : 0)",
                                     "X & Y & 15"};
 static const char *const float_terms[] = {"(X < Y ? 1 : 0)", "(X * 2.0 + 1.0 >= Y || X == 0.5 ? 3 : -1)"};
 static const char *const ends[] = {
