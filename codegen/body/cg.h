@@ -151,8 +151,11 @@ struct zf_cg_env {
 
     /// An element, and the check of its index, that the environment makes in its own way; else false. May be NULL.
     bool (*look_up)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_value *out);
-    /// Whether a check has failed (i1), after which loops of reductions end; NULL: the function leaves then.
+    /// Whether a check has failed (i1) in the reduction that is being built, after which its loops end; NULL: the function leaves
+    /// then. Around a reduction: `failed_begin` says that none has, and returns what was said before, `failed_end` says both.
     LLVMValueRef (*failed)(zf_cg *cg, zf_cg_env *env);
+    LLVMValueRef (*failed_begin)(zf_cg *cg, zf_cg_env *env);
+    void (*failed_end)(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_before);
     /// Value of a reduction that the environment has; else false. May be NULL.
     bool (*reduced)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Value of a matched reduction (SCAN, SEGMENTED, PREFIX). The environment may lower it as a plain loop by returning false.

@@ -149,7 +149,10 @@ zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         r.v_seen_slot = zf_cg_alloca(cg, cg->ty_i1, "seen");
         LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), r.v_seen_slot);
     }
+    zf_cg_env *env = frame->env;
+    LLVMValueRef v_before = env->failed != NULL ? env->failed_begin(cg, env) : NULL;
     reduce_level(cg, frame, &r, 0);
+    if (v_before != NULL) env->failed_end(cg, env, v_before);
     LLVMValueRef v = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, expr->type), r.v_acc_slot, "");
     if (may_be_empty) {
         LLVMValueRef v_seen = LLVMBuildLoad2(cg->builder, cg->ty_i1, r.v_seen_slot, "");

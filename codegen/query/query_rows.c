@@ -56,7 +56,19 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
 }
 
 // Not with `select`: its two passes must append the same rows, also where a check of one of them fails.
+// Reductions end by their own checks alone, so that both passes of a query with `select` make the same of them.
 static LLVMValueRef failed(zf_cg *cg, zf_cg_env *env) { return zf_cg_get(cg, row_of(env)->build->v_any); }
+
+static LLVMValueRef failed_begin(zf_cg *cg, zf_cg_env *env) {
+    LLVMValueRef v_slot = row_of(env)->build->v_any, v_before = zf_cg_get(cg, v_slot);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_slot);
+    return v_before;
+}
+
+static void failed_end(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_before) {
+    LLVMValueRef v_slot = row_of(env)->build->v_any;
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, zf_cg_get(cg, v_slot), v_before), v_slot);
+}
 
 // The sum that squares made.
 static bool reduced(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
@@ -320,7 +332,9 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
                                                   .length = length,
                                                   .check = check,
                                                   .look_up = look_up,
-                                                  .failed = b->query->selected_count == 0 ? failed : NULL,
+                                                  .failed = failed,
+                                                  .failed_begin = failed_begin,
+                                                  .failed_end = failed_end,
                                                   .reduced = reduced,
                                                   .stmt = statement},
                                           .build = b,
