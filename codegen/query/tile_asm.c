@@ -12,7 +12,7 @@
 
 static const char input_name[] = "ZF_IN_", output_name[] = "ZF_OUT_", end_label[] = "ZF_END";
 
-enum { NOT_READ = UINT32_MAX };
+static const uint32_t NOT_READ = UINT32_MAX;
 
 typedef struct rewriting {
     uint32_t outputs, inputs;

@@ -25,6 +25,8 @@ typedef struct zf_tile_column_text {
     const char *key, *type_name, *codec;
     const zf_tile_loader *loader;
 } zf_tile_column_text;
+/// Appends words of a file to a comment, which they cannot end.
+void zf_tile_text_words(zf_text *out, const char *words);
 /// Appends the part of all columns: what the header is for, and how to call it.
 void zf_tile_text_begin(zf_text *out, const char *table);
 /// Appends a column's struct and functions.

@@ -60,7 +60,11 @@ static zf_status write_column(writing *w, size_t column, const zf_column_info *i
 static zf_status leave_out(writing *w, const zf_column_info *info, const zf_error *why) {
     zf_text line = {0};
     zf_text_printf(&line, "column %s has no tile loader: %s", info->name, why->message);
-    if (!line.failed) zf_text_printf(w->out, "\n// %s\n", line.data);
+    if (!line.failed) {
+        zf_text_puts(w->out, "\n// ");
+        zf_tile_text_words(w->out, line.data);
+        zf_text_puts(w->out, "\n");
+    }
     if (!line.failed && w->options->note != NULL) w->options->note(w->options->note_user, line.data);
     zf_text_free(&line);
     return ZF_OK;

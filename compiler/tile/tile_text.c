@@ -62,8 +62,16 @@ static const char head[] =
     "#endif\n"
     "static_assert(sizeof(zf_tile_column) == 40, \"the header and zipflow.h are of different versions\");\n";
 
+void zf_tile_text_words(zf_text *out, const char *words) {
+    for (; *words != 0; words++) zf_text_add(out, (unsigned char)*words < ' ' || *words == '\\' ? "?" : words, 1);
+}
+
 void zf_tile_text_begin(zf_text *out, const char *table) {
-    zf_text_printf(out, head, table, ZF_TILE_ROWS, ZF_TILE_TOGETHER, ZF_TILE_ROWS, ZF_TILE_TOGETHER);
+    zf_text name = {0};
+    zf_tile_text_words(&name, table);
+    zf_text_printf(out, head, name.failed ? "" : name.data, ZF_TILE_ROWS, ZF_TILE_TOGETHER, ZF_TILE_ROWS, ZF_TILE_TOGETHER);
+    out->failed = out->failed || name.failed;
+    zf_text_free(&name);
 }
 
 // ---- Assembly -------------------------------------------------------------------------------------------------
@@ -115,7 +123,7 @@ static bool reads_word(const zf_tile_loader *loader, uint32_t k) {
 static void add_struct(zf_text *out, const zf_tile_column_text *column) {
     const zf_tile_loader *loader = column->loader;
     zf_text_printf(out,
-                   "/// An open tile: keep it in registers.\nstruct zf_tile_%s {\n    unsigned int rows;   ///< of the tile\n"
+                   "/// An open tile: keep it in registers.\nstruct zf_opened_%s {\n    unsigned int rows;   ///< of the tile\n"
                    "    unsigned int failed; ///< 1: a check failed, and every load of the tile will\n",
                    column->name);
     for (uint32_t k = 0; k < loader->word_count; k++)
@@ -131,9 +139,9 @@ static void add_open(zf_text *out, const zf_tile_column_text *column) {
     const zf_tile_loader *loader = column->loader;
     operand operands[ZF_TILE_WORDS + 1];
     zf_text_printf(out,
-                   "/// Opens tile `tile`, below column.tiles.\n[[maybe_unused]] static __device__ __forceinline__ zf_tile_%s "
+                   "/// Opens tile `tile`, below column.tiles.\n[[maybe_unused]] static __device__ __forceinline__ zf_opened_%s "
                    "zf_tile_open_%s(const "
-                   "zf_tile_column &column, unsigned int tile) {\n    zf_tile_%s opened;\n"
+                   "zf_tile_column &column, unsigned int tile) {\n    zf_opened_%s opened;\n"
                    "    const unsigned long long begin = (unsigned long long)tile * ZF_TILE_ROWS;\n"
                    "    const unsigned long long left = begin < column.rows ? column.rows - begin : 0;\n"
                    "    opened.rows = left < ZF_TILE_ROWS ? (unsigned int)left : ZF_TILE_ROWS;\n",
@@ -233,7 +241,7 @@ static void add_elements(zf_text *out, const zf_tile_column_text *column, zf_til
     operand operands[ZF_TILE_WORDS + ZF_TILE_TOGETHER];
     zf_text_printf(
         out,
-        "/// %s\n[[maybe_unused]] static __device__ __forceinline__ bool zf_tile_%s_%s(const zf_tile_%s &opened, unsigned "
+        "/// %s\n[[maybe_unused]] static __device__ __forceinline__ bool zf_tile_%s_%s(const zf_opened_%s &opened, unsigned "
         "int row, %s %s%s) {\n    %s ",
         functions[function].comment, functions[function].name, column->name, column->name, type_of(kind),
         count == 1 ? "&value" : "(&values)[ZF_TILE_GROUP]", loader->type.nullable ? ", unsigned int &valid" : "",
@@ -249,8 +257,9 @@ static void add_elements(zf_text *out, const zf_tile_column_text *column, zf_til
 }
 
 void zf_tile_text_column(zf_text *out, const zf_tile_column_text *column) {
-    zf_text_printf(out, "\n// ---- %s: %s = %s\n#define ZF_TILE_KEY_%s \"", column->name, column->type_name, column->codec,
-                   column->name);
+    zf_text_printf(out, "\n// ---- %s: %s = ", column->name, column->type_name);
+    zf_tile_text_words(out, column->codec);
+    zf_text_printf(out, "\n#define ZF_TILE_KEY_%s \"", column->name);
     for (const char *at = column->key; *at != 0; at++) {
         if (*at == '"' || *at == '\\') zf_text_puts(out, "\\");
         zf_text_add(out, at, 1);

@@ -21,10 +21,10 @@ struct columns {
 };
 
 // The bits of the rows that count, of a lane's in a step. The rows of a whole tile are loaded without branches: loads of three
-// columns are under way together. Rows behind the last one are loaded as 0, and no day is 0.
+// columns are under way together. Rows behind the last one are loaded as 0, and do not count.
 template <bool whole>
-static __device__ unsigned int matches(const zf_tile_lo_orderdate &days, const zf_tile_lo_discount &percents,
-                                       const zf_tile_lo_quantity &pieces, unsigned int row, const q1_params &params, bool &good) {
+static __device__ unsigned int matches(const zf_opened_lo_orderdate &days, const zf_opened_lo_discount &percents,
+                                       const zf_opened_lo_quantity &pieces, unsigned int row, const q1_params &params, bool &good) {
     int day[ZF_TILE_GROUP], percent[ZF_TILE_GROUP], piece[ZF_TILE_GROUP];
     if (whole) {
         good &= zf_tile_load_whole_lo_orderdate(days, row, day);
@@ -38,7 +38,8 @@ static __device__ unsigned int matches(const zf_tile_lo_orderdate &days, const z
     unsigned int bits = 0;
 #pragma unroll
     for (int k = 0; k < ZF_TILE_GROUP; k++) {
-        bool counts = day[k] >= params.first_day && day[k] <= params.last_day && percent[k] >= params.least_discount &&
+        bool exists = whole || row + k < days.rows;
+        bool counts = exists && day[k] >= params.first_day && day[k] <= params.last_day && percent[k] >= params.least_discount &&
                       percent[k] <= params.most_discount && piece[k] >= params.least_quantity && piece[k] <= params.most_quantity;
         bits |= (unsigned int)counts << k;
     }

@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
                 "LEAST_QUANTITY MOST_QUANTITY\n");
         return 2;
     }
-    query q = {NULL};
+    query q = {.module = NULL};
     gpu *g = gpu_open(argv[1]);
     bool done = g != NULL && open_columns(&q, g, argv[2], argv[3]) && run(&q, g, &params, (unsigned)repeat);
     close_columns(&q);

@@ -1,10 +1,11 @@
 """zfc compile --device-functions: what is in the header, what is left out and why, and words that do not fit together. The values that
-its functions give are those of tile_loaders.py. Usage: test_device_functions.py ZFC [unittest arguments]"""
+its functions give are those of tile_loaders.py. Usage: test_device_functions.py ZFC PATCH [unittest arguments]"""
 
 import array
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -22,6 +23,9 @@ table t {
     words: string = strings(bitpack);
 }
 """
+
+
+PATCH = sys.argv[2]  # tests/support/patch_container.c
 
 
 def setUpModule():
@@ -58,6 +62,31 @@ class DeviceFunctions(zfc_case.Case):
             self.assertRegex(header, rf"// column {name} has no tile loader: .*({why})")
             self.assertNotIn(f"zf_tile_open_{name}(", header)
         self.assertEqual(self.functions(), header)  # the same file gives the same header
+
+    def test_names(self):
+        """Columns whose names are parts of those of functions and types: each name is defined once."""
+        names = ("column", "x", "open_x", "get_x", "load_x", "load_whole_x")
+        program = self.file("n.zf", "table t { " + " ".join(f"{name}: u8 = bitpack;" for name in names) + " }\n")
+        self.good("encode", "-q", "-c", program, "-o", self.dir / "n.zfd", self.file("n.csv", ",".join(names) + "\n1,2,3,4,5,6\n"))
+        self.good("compile", "-q", "--device-functions", "-o", self.out, self.dir / "n.zfd")
+        defined = re.findall(r"^(?:struct|typedef struct) (\w+) \{|\b(zf_tile_\w+)\((?=const)", self.out.read_text(), re.M)
+        defined = [one or other for one, other in defined]
+        self.assertEqual(len(defined), 1 + 5 * len(names))
+        self.assertEqual(len(defined), len(set(defined)))
+
+    def test_text_of_the_file(self):
+        """The index says a codec in words of its own: they stay in a comment."""
+        content = self.container.read_bytes()
+        found = [one for one in re.finditer(rb"dictionary\([a-z: ]*bitpack[a-z:, ]*\)", content) if content[one.end() : one.end() + 1] != b";"]
+        old = content[found[-1].start() - 4 : found[-1].end()]  # not that of the program, which ends with a semicolon
+        harmful = old[:4] + b'x\n#error "' + b"y" * (len(old) - 15) + b"\\"
+        self.assertEqual(len(harmful), len(old))
+        subprocess.run([PATCH, self.container, old.hex(), harmful.hex()], check=True)
+        result = self.zfc("compile", "-q", "-f", "--device-functions", "-o", self.out, self.container)
+        if result.returncode == 0:
+            lines = self.out.read_text().split("\n")
+            self.assertEqual([line for line in lines if line.startswith("#error") or line.startswith("// ----") and line.endswith("\\")], [])
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_columns(self):
         header = self.functions("--columns", "b")
@@ -100,4 +129,4 @@ class DeviceFunctions(zfc_case.Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
