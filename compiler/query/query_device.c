@@ -63,7 +63,9 @@ static uint64_t tiles_of(const device_query *d, const segment *rows) {
     return (rows->end + d->tile - 1) / d->tile - first_tile_of(d, rows);
 }
 
-static zf_status refuse_launches(zf_error *error) {
+static zf_status refuse_launches(const device_query *d, zf_error *error) {
+    if (d->running->query->pairs != NULL)
+        return zf_raise(error, ZF_E_TOO_LARGE, "`%s` has more pairs than %d launches run", d->running->query->name, LAUNCHES);
     zf_status status = zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
     return zf_fail_hint(error, status, "decode its columns first (`--decode-first`)");
 }
@@ -77,7 +79,7 @@ static zf_status cut_part(device_query *d, zf_query_part *part, zf_error *error)
     part->segment = d->segment_count;
     for (uint64_t row = part->rows.begin; row < part->rows.end;) {
         segment next = next_launch(d, part, row);
-        if (d->segment_count == LAUNCHES || next.end <= row) return refuse_launches(error);
+        if (d->segment_count == LAUNCHES || next.end <= row) return refuse_launches(d, error);
         d->segments[d->segment_count++] = next;
         d->tiles += tiles_of(d, &next);
         row = next.end;
@@ -333,6 +335,8 @@ zf_status zf_query_device_time(zf_query_device *d, unsigned repeat, zf_error *er
     zf_status status = d->ops->event_open(d->accelerator, true, &from, error);
     if (status == ZF_OK) status = d->ops->event_open(d->accelerator, true, &to, error);
     while (status == ZF_OK && use->repeated < repeat) status = run_again(d, from, to, &use->seconds[use->repeated++], error);
+    zf_error ignored;
+    if (status != ZF_OK) d->ops->wait(d->accelerator, d->stream, &ignored);
     if (to != NULL) d->ops->event_close(d->accelerator, to);
     if (from != NULL) d->ops->event_close(d->accelerator, from);
     return status;
@@ -367,7 +371,7 @@ static zf_status make_lists(device_query *d, zf_error *error) {
     d->frame_words = zf_query_frame_places_of(d->running->query).words;
     d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
     d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
-    d->tile_counts = calloc(d->tiles + 1, sizeof *d->tile_counts);
+    d->tile_counts = calloc(d->running->query->selected_count > 0 ? d->tiles + 1 : 1, sizeof *d->tile_counts);
     return d->placed != NULL && d->frames != NULL && d->tile_counts != NULL ? ZF_OK : no_memory(error);
 }
 

@@ -66,9 +66,8 @@ typedef struct zf_query_failure {
 } zf_query_failure;
 
 /// Brings the columns to the device, or makes ready for runs that do: rows `first` to `end` - 1 of them, which are all that its
-/// runs read. `once`: it runs once, and `zones` are of that run; parts that cannot matter are left out. `running` must stay. A
-/// query of pairs has no columns: each run finds its pairs. Free
-/// `*out` with zf_query_device_close, also after an error.
+/// runs read. `once`: it runs once, and `zones` are of that run; parts that cannot matter are not brought. `running` must stay. A
+/// query of pairs has no columns: each run finds its pairs. Free `*out` with zf_query_device_close, also after an error.
 zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, bool once, zf_query_device **out,
                                zf_error *error);
 /// Runs the rows that may matter by `zones`, which notes them, behind the work on a stream, and waits for them. The count of each

@@ -9,7 +9,7 @@
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
 
-enum { OWN_MOST = 1 << 18 }; // elements that a worker may have for itself
+enum { OWN_MOST = 1 << 22 }; // elements that all workers have for themselves, together
 
 // A run of whole tiles of a batch: one for each worker, whichever thread runs it.
 typedef struct slice {
@@ -37,13 +37,13 @@ static const zf_query_answer *answer_of(const zf_query_workers *w, size_t k) { r
 
 // ---- Making ---------------------------------------------------------------------------------------------------
 
-static bool may_split(const zf_query_running *r) {
+static bool may_split(const zf_query_running *r, unsigned threads) {
     uint64_t own = 0;
     for (size_t k = 0; k < r->holding.answers->count; k++) {
         const zf_query_answer *answer = &r->holding.answers->items[k];
         if (answer->kind != ZF_Q_MASK) own += answer->count;
     }
-    return own <= OWN_MOST;
+    return own <= OWN_MOST / threads;
 }
 
 static bool make_held(const zf_query_workers *w, size_t k, zf_query_held *held) {
@@ -82,7 +82,7 @@ zf_status zf_query_workers_open(zf_query_running *running, zf_query_workers **ou
     zf_context *context = zf_compiler_context(running->program->compiler);
     unsigned threads = zf_context_threads(context, running->request->threads);
     *out = NULL;
-    if (threads < 2 || !may_split(running)) return ZF_OK;
+    if (threads < 2 || !may_split(running, threads)) return ZF_OK;
     zf_query_workers *w = *out = calloc(1, sizeof *w);
     if (w == NULL) return no_memory(error);
     w->running = running;

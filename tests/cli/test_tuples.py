@@ -71,7 +71,7 @@ class Tuples(zfc_case.Case):
             of_file = self.good("explain", *words, self.container).replace(SENTENCE, "")
             of_text = self.good("explain", *words, text)
             self.assertEqual(without_sources(of_file.replace("t.zf:", "")), without_sources(of_text.replace(f"{text}:", "")), words)
-        self.bad(1, "explain", f"{self.container}:t.x", says="no table, column or codec `t.x`")
+        self.bad(1, "explain", f"{self.container}:t.x", says="no table, column, codec or query `t.x`")
         self.bad(1, "explain", self.file("cut.zfd", self.container.read_bytes()[:-9]), says="error[ZF")
 
     def bench(self, *words):

@@ -98,7 +98,7 @@ static void put_text(const explaining *e, zf_text *out) {
     const char *why = order_of(query);
     zf_text_printf(out, "\nkernel on %s: tiles of %u rows a warp, %s%s\n", e->target, zf_query_tile(query),
                    why != NULL ? "a row at a time in a lane: "
-                               : "eight rows at a time in a lane; rows that conditions leave wait in queues",
+                               : "eight rows at a time in a lane; rows that conditions leave may wait in queues",
                    why != NULL ? why : "");
     if (query->column_count > 0)
         zf_text_puts(out, "\ncolumns, by the first alternatives of the program's codecs (a file has its own)\n");

@@ -436,8 +436,9 @@ ZF_API const char *zf_program_query_table(const zf_program *program, const char 
 /// `query`: its name; NULL: the program's only one. `container`: NULL for a query of pairs. `options` may be NULL; they are
 /// copied. Columns are found by their names, and must have the types of the program's table; the container brings their codecs.
 /// On a CPU the code is made here. On an accelerator the blocks of all rows wanted are checked and copied to its memory, which
-/// holds them until zf_query_free; columns that the query's kernels cannot decode are decoded there. The kernels are made by the
-/// first run, since they depend on lengths. Host-blocking, ordered with no stream. Any thread. Free `*out` with zf_query_free.
+/// holds them until zf_query_free, or with from_host to pinned memory; columns that the query's kernels cannot decode are decoded
+/// there. The kernels are made by the first run, since they depend on lengths. Host-blocking, ordered with no stream. Any thread.
+/// Free `*out` with zf_query_free.
 ///
 /// Errors, where `*out` is NULL: ZF_ERR_USAGE for a query, options or rows that do not exist (ZF1101, ZF1106), and columns that
 /// the container lacks or has with another type (ZF1105); ZF_ERR_UNSUPPORTED for a form that is not lowered; those of zf_decode,

@@ -670,13 +670,13 @@ typedef struct zf_prepared_tiles zf_prepared_tiles;
 
 /// Checks the blocks of a column, copies them to the memory of a device, and decodes what their tiles share (dictionaries).
 ///
-/// `key`: ZF_TILE_KEY_NAME of the header, which names the column and the codes that its loader is for. Code for the shared parts
-/// comes from a module or a compiler of the context, as for zf_decode. The memory is allocated here, and holds the column until
-/// zf_tiles_free. Host-blocking: when the call returns, kernels on any stream may read the column. Any thread. Free `*out` with
-/// zf_tiles_free, before the container is closed.
+/// `key`: ZF_TILE_KEY_NAME of the header, which names the column and the codes that its loader is for. `device`: NULL: "auto".
+/// Code for the shared parts comes from a module or a compiler of the context, as for zf_decode. The memory is allocated here,
+/// and holds the column until zf_tiles_free. Host-blocking: when the call returns, kernels on any stream may read the column. Any
+/// thread. Free `*out` with zf_tiles_free, before the container is closed.
 ///
-/// Errors: ZF_ERR_USAGE for a key that is none (ZF1101) or an unknown column (ZF1105); ZF_ERR_UNSUPPORTED where the file has
-/// other codecs, or blocks with other params, than the header (ZF1413), where blocks do not begin at whole tiles or have
+/// Errors: ZF_ERR_USAGE for a text that is no such key (ZF1101) or an unknown column (ZF1105); ZF_ERR_UNSUPPORTED where the file
+/// has other codecs, or blocks with other params, than the header (ZF1413), where blocks do not begin at whole tiles or have
 /// different rows (ZF1414), without code, and for a device without memory of its own (ZF1406); ZF_ERR_DEVICE, also where its
 /// memory does not suffice (ZF1108); ZF_ERR_INPUT and ZF_ERR_IO for the blocks.
 ZF_API zf_status zf_tiles_prepare(zf_container *container, const char *key, const char *device, zf_prepared_tiles **out,
