@@ -12,6 +12,27 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from zfc_case import Case, cache_of_module  # noqa: E402
 
 
+class Lazy(Case):
+    """Elements that no pair reads need not exist, also where squares of pairs read for many."""
+
+    def test_places(self):
+        n, m = 66, 7
+        x = array.array("i", [k * 37 % 11 - 4 for k in range(n * m)])
+        y = array.array("i", [k * 53 % 13 - 6 for k in range(n * m)])
+        files = ["--input", f"x={self.file('x.i32', x.tobytes())}", "--input", f"y={self.file('y.i32', y.tobytes())}"]
+        wanted = [[sum(x[a * m + k] * y[b * m + k] for k in range(m)) for b in range(n)] for a in range(n)]
+        for term in ("k < m ? x[a * m + k] * y[b * m + k] : 0", "(k < m && x[a * m + k] > -100 && y[b * m + k] > -100) ? x[a * m + k] * y[b * m + k] : 0"):
+            program = self.file("lazy.zf", f"""
+query products(pairs) {{
+    param n: u32; param m: i64; input x: i32[]; input y: i32[]; result s: i64[n, n] = sum;
+    each a in 0..n, b in 0..n {{ s[a, b] += sum(k in 0..m + 1: {term}); }}
+}}
+""")
+            for device in ([], ["--device", "emu"]):
+                report = json.loads(self.good("query", "--json", *device, "--param", f"n={n}", "--param", f"m={m}", *files, f"{program}:products"))
+                self.assertEqual(report["results"]["s"]["values"], [value for row in wanted for value in row])
+
+
 def setUpModule():
     cache_of_module()
 
