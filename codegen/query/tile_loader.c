@@ -143,10 +143,12 @@ static bool join_alike(LLVMValueRef v, const LLVMValueRef *before, uint32_t coun
 }
 
 // The values of the first part that the second one uses, in their order: the same in both functions.
-static uint32_t find_values(part *p, LLVMValueRef *out) {
+static uint32_t find_values(part *p, bool opens, LLVMValueRef *out) {
     LLVMBasicBlockRef *body;
     unsigned body_count = find_body(p, &body);
+    zf_tile_loader *loader = p->b->out;
     uint32_t count = 0;
+    bool same = true; // as what the first function opens
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->cg->function); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
         if (is_among(body, body_count, bb)) continue;
         for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v)) {
@@ -157,11 +159,15 @@ static uint32_t find_values(part *p, LLVMValueRef *out) {
                                   "more for each tile than a thread keeps in registers");
                 return 0;
             }
-            p->b->out->word_bits[count] = bits > 32 ? 64 : 32;
+            uint8_t wide = bits > 32 ? 64 : 32;
+            same = same && (opens || (count < loader->word_count && loader->word_bits[count] == wide));
+            if (opens) loader->word_bits[count] = wide;
             out[count++] = v;
         }
     }
-    p->b->out->word_count = count;
+    if (opens) loader->word_count = count;
+    if (!same || count != loader->word_count)
+        zf_cg_unsupported(p->cg, p->fused.lower.graph->column->span, "what holds for a tile differs between its functions");
     return count;
 }
 
@@ -338,7 +344,7 @@ static void build_part(building *b, zf_cg *cg, zf_tile_function function) {
     cg->same_again = false;
     if (cg->failed) return;
     LLVMValueRef *v_values = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, ZF_TILE_WORDS);
-    uint32_t count = find_values(&p, v_values);
+    uint32_t count = find_values(&p, function == ZF_TILE_OPEN, v_values);
     choose_way(&p);
     if (function == ZF_TILE_OPEN)
         end_open(&p, v_values, count);
