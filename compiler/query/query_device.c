@@ -15,12 +15,7 @@ enum { LAUNCHES = 65536, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
 
 typedef zf_query_segment segment;
 
-typedef struct zf_query_device device_query;
-
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
-
-// Room for `bytes` bytes, which are those of the run before where they do.
-zf_status zf_query_device_room(device_query *d, zf_query_memory *memory, uint64_t bytes, zf_error *error) {
+zf_status zf_query_device_room(zf_query_device *d, zf_query_memory *memory, uint64_t bytes, zf_error *error) {
     if (memory->address == 0 || memory->room < bytes) {
         if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
         *memory = (zf_query_memory){0};
@@ -41,15 +36,15 @@ static zf_status check_inputs(const zf_query_running *r, zf_error *error) {
     return ZF_OK;
 }
 
-static bool is_fed(const device_query *d) { return d->feed.accelerator != NULL; }
+static bool is_fed(const zf_query_device *d) { return d->feed.accelerator != NULL; }
 
 // `zones`: NULL unless the query runs once, and they tell which rows may matter.
-static zf_status make_parts(device_query *d, zf_query_zones *zones, zf_error *error) {
+static zf_status make_parts(zf_query_device *d, zf_query_zones *zones, zf_error *error) {
     zf_query_running *r = d->running;
     zf_compiler *compiler = r->program->compiler;
     const zf_query_request *request = r->request;
     d->input_at = calloc(r->query->input_count + 1, sizeof *d->input_at);
-    if (d->input_at == NULL) return no_memory(error);
+    if (d->input_at == NULL) return zf_query_device_no_memory(error);
     ZF_TRY(zf_provider_create(compiler, zf_compiler_request(compiler), &d->provider, error));
     zf_abi_provider provider = zf_provider_abi(d->provider);
     uint64_t unit = request->unit_bytes > 0 ? request->unit_bytes : FED_BYTES;
@@ -57,25 +52,25 @@ static zf_status make_parts(device_query *d, zf_query_zones *zones, zf_error *er
     return zf_query_parts_make(r, (zf_query_range){d->first, d->end}, &cut, &provider, d->accelerator, &d->parts, error);
 }
 
-static uint64_t first_tile_of(const device_query *d, const segment *rows) { return rows->begin / d->tile; }
+static uint64_t first_tile_of(const zf_query_device *d, const segment *rows) { return rows->begin / d->tile; }
 
-static uint64_t tiles_of(const device_query *d, const segment *rows) {
+static uint64_t tiles_of(const zf_query_device *d, const segment *rows) {
     return (rows->end + d->tile - 1) / d->tile - first_tile_of(d, rows);
 }
 
-static zf_status refuse_launches(const device_query *d, zf_error *error) {
+static zf_status refuse_launches(const zf_query_device *d, zf_error *error) {
     if (d->running->query->pairs != NULL)
         return zf_raise(error, ZF_E_TOO_LARGE, "`%s` has more pairs than %d launches run", d->running->query->name, LAUNCHES);
     zf_status status = zf_raise(error, ZF_E_TOO_LARGE, "a query over these columns would take more than %d launches", LAUNCHES);
     return zf_fail_hint(error, status, "decode its columns first (`--decode-first`)");
 }
 
-static segment next_launch(device_query *d, const zf_query_part *part, uint64_t row) {
+static segment next_launch(zf_query_device *d, const zf_query_part *part, uint64_t row) {
     if (d->running->query->pairs != NULL) return zf_query_pairs_launch(&d->pairs, d->running, row);
     return (segment){.begin = row, .end = zf_query_launch_end(&d->parts, part, row)};
 }
 
-static zf_status cut_part(device_query *d, zf_query_part *part, zf_error *error) {
+static zf_status cut_part(zf_query_device *d, zf_query_part *part, zf_error *error) {
     part->segment = d->segment_count;
     for (uint64_t row = part->rows.begin; row < part->rows.end;) {
         segment next = next_launch(d, part, row);
@@ -88,25 +83,25 @@ static zf_status cut_part(device_query *d, zf_query_part *part, zf_error *error)
     return ZF_OK;
 }
 
-static zf_status cut_launches(device_query *d, zf_error *error) {
+static zf_status cut_launches(zf_query_device *d, zf_error *error) {
     d->segments = calloc(LAUNCHES, sizeof *d->segments);
     d->codes = calloc(LAUNCHES, sizeof *d->codes);
-    if (d->segments == NULL || d->codes == NULL) return no_memory(error);
+    if (d->segments == NULL || d->codes == NULL) return zf_query_device_no_memory(error);
     for (size_t p = 0; p < d->parts.count; p++) ZF_TRY(cut_part(d, &d->parts.items[p], error));
     return ZF_OK;
 }
 
 // ---- Columns that stay ----------------------------------------------------------------------------------------
 
-static uint64_t heads_of(const device_query *d) { return d->read.address; }
+static uint64_t heads_of(const zf_query_device *d) { return d->read.address; }
 
-static zf_status bring_part(device_query *d, zf_query_part *part, uint64_t at, zf_error *error) {
+static zf_status bring_part(zf_query_device *d, zf_query_part *part, uint64_t at, zf_error *error) {
     zf_query_part_move(&d->parts, part, at, heads_of(d));
     ZF_TRY(zf_query_part_copy(&d->parts, part, d->stream, error));
     return zf_query_part_decode(&d->parts, part, d->accelerator, d->stream, heads_of(d), error);
 }
 
-static zf_status bring_all(device_query *d, zf_error *error) {
+static zf_status bring_all(zf_query_device *d, zf_error *error) {
     uint64_t at = d->parts.heads;
     ZF_TRY(zf_query_device_room(d, &d->read, d->parts.heads + d->parts.all + 1, error));
     ZF_TRY(zf_query_parts_copy_heads(&d->parts, d->accelerator, d->stream, heads_of(d), error));
@@ -120,7 +115,7 @@ static zf_status bring_all(device_query *d, zf_error *error) {
 // ---- Columns that come with every run -------------------------------------------------------------------------
 
 // A query that selects runs twice. Its columns come once if there is room for all of them.
-static zf_status make_slots(device_query *d, zf_error *error) {
+static zf_status make_slots(zf_query_device *d, zf_error *error) {
     size_t few = d->parts.count < FED_SLOTS ? d->parts.count : FED_SLOTS;
     bool all = d->running->query->selected_count > 0;
     zf_error ignored;
@@ -130,7 +125,7 @@ static zf_status make_slots(device_query *d, zf_error *error) {
     return zf_query_feed_open(&d->feed, d->accelerator, d->parts.count, few, error);
 }
 
-static void move_fed(device_query *d) {
+static void move_fed(zf_query_device *d) {
     zf_query_feed_place(&d->feed, &d->parts);
     for (size_t p = 0; p < d->parts.count; p++) {
         uint64_t at = d->read.address + d->parts.heads + d->parts.items[p].slot * d->parts.most;
@@ -140,7 +135,7 @@ static void move_fed(device_query *d) {
 
 // ---- Inputs ---------------------------------------------------------------------------------------------------
 
-static zf_status place_inputs(device_query *d, zf_error *error) {
+static zf_status place_inputs(zf_query_device *d, zf_error *error) {
     zf_query_running *r = d->running;
     uint64_t next = 0;
     for (uint32_t k = 0; k < r->query->input_count; k++)
@@ -150,7 +145,7 @@ static zf_status place_inputs(device_query *d, zf_error *error) {
     return zf_query_device_room(d, &d->given, next + 1, error);
 }
 
-static zf_status copy_inputs(device_query *d, zf_error *error) {
+static zf_status copy_inputs(zf_query_device *d, zf_error *error) {
     zf_query_running *r = d->running;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
         uint64_t at = d->given.address + d->input_at[k], bytes = zf_query_input_bytes(r, k), from = r->addresses[k];
@@ -165,7 +160,7 @@ static zf_status copy_inputs(device_query *d, zf_error *error) {
 // ---- Frames ---------------------------------------------------------------------------------------------------
 
 // `tile`: those of the launches before.
-static void write_frame(device_query *d, const zf_query_part *part, const segment *rows, uint64_t tile, uint64_t *to) {
+static void write_frame(zf_query_device *d, const zf_query_part *part, const segment *rows, uint64_t tile, uint64_t *to) {
     const zf_query_running *r = d->running;
     const zf_query *query = r->query;
     zf_query_launch launch = {.first_tile = first_tile_of(d, rows),
@@ -201,7 +196,7 @@ static void write_frame(device_query *d, const zf_query_part *part, const segmen
 }
 
 // Columns go from block to block with the launches, so codes are chosen and frames are written in one walk.
-static zf_status write_frames_of(device_query *d, const zf_query_part *part, bool choose, uint64_t *tile, zf_error *error) {
+static zf_status write_frames_of(zf_query_device *d, const zf_query_part *part, bool choose, uint64_t *tile, zf_error *error) {
     for (uint32_t c = 0; c < d->parts.columns; c++) part->columns[c].at = 0;
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         zf_query_launch_end(&d->parts, part, d->segments[s].begin);
@@ -212,7 +207,7 @@ static zf_status write_frames_of(device_query *d, const zf_query_part *part, boo
     return ZF_OK;
 }
 
-static zf_status write_frames(device_query *d, zf_error *error) {
+static zf_status write_frames(zf_query_device *d, zf_error *error) {
     bool choose = d->built_count == 0;
     uint64_t tile = 0;
     for (size_t p = 0; p < d->parts.count; p++) ZF_TRY(write_frames_of(d, &d->parts.items[p], choose, &tile, error));
@@ -224,7 +219,7 @@ static zf_status write_frames(device_query *d, zf_error *error) {
 
 // ---- Launches -------------------------------------------------------------------------------------------------
 
-static zf_status launch(device_query *d, size_t s, uint32_t kernel, uint64_t groups, zf_error *error) {
+static zf_status launch(zf_query_device *d, size_t s, uint32_t kernel, uint64_t groups, zf_error *error) {
     const zf_query_built *code = &d->built[d->codes[s]];
     if (groups > code->groups[kernel]) groups = code->groups[kernel];
     uint64_t frame = d->frame_words * sizeof(uint64_t);
@@ -245,13 +240,12 @@ static zf_status launch(device_query *d, size_t s, uint32_t kernel, uint64_t gro
     return d->ops->launch(d->accelerator, d->stream, code->loaded, number, (uint32_t)groups, &args, error);
 }
 
-// Whether the sums that were made to count the rows of `select` are there when results are made: those of one launch are.
-bool zf_query_device_keeps_sums(const device_query *d) {
+bool zf_query_device_keeps_sums(const zf_query_device *d) {
     return d->pairs.squares && d->running->query->selected_count > 0 && d->segment_count == 1;
 }
 
 // Sums of a launch's pairs are made before its kernel reads them; those of the next launch take their place.
-static zf_status launch_part(device_query *d, const zf_query_part *part, uint32_t kernel, zf_error *error) {
+static zf_status launch_part(zf_query_device *d, const zf_query_part *part, uint32_t kernel, zf_error *error) {
     bool makes = kernel == ZF_QUERY_KERNEL_COUNT || !zf_query_device_keeps_sums(d);
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         const segment *rows = &d->segments[s];
@@ -263,19 +257,19 @@ static zf_status launch_part(device_query *d, const zf_query_part *part, uint32_
 }
 
 typedef struct fed_run {
-    device_query *d;
+    zf_query_device *d;
     uint32_t kernel;
 } fed_run;
 
 static zf_status run_fed(void *user, zf_query_part *part, zf_error *error) {
     fed_run *run = user;
-    device_query *d = run->d;
+    zf_query_device *d = run->d;
     ZF_TRY(zf_query_part_decode(&d->parts, part, d->accelerator, d->stream, heads_of(d), error));
     return launch_part(d, part, run->kernel, error);
 }
 
 // Runs a kernel over all wanted parts; brings those that are not there.
-static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
+static zf_status launch_all(zf_query_device *d, uint32_t kernel, zf_error *error) {
     if (is_fed(d) && !d->fed) {
         fed_run run = {d, kernel};
         ZF_TRY(zf_query_parts_copy_heads(&d->parts, d->accelerator, d->stream, heads_of(d), error));
@@ -291,7 +285,7 @@ static zf_status launch_all(device_query *d, uint32_t kernel, zf_error *error) {
 // ---- Counting ------------------------------------------------------------------------------------------------
 
 // How many rows `select` appends in each tile, then in all tiles before.
-static zf_status count_selected(device_query *d, zf_error *error) {
+static zf_status count_selected(zf_query_device *d, zf_error *error) {
     uint64_t next = sizeof d->failures, bytes = d->tiles * sizeof(uint64_t);
     ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
     ZF_TRY(zf_query_place(&next, bytes, &d->counts, error));
@@ -315,7 +309,7 @@ static zf_status count_selected(device_query *d, zf_error *error) {
 
 // ---- Time -----------------------------------------------------------------------------------------------------
 
-static zf_status run_again(device_query *d, void *from, void *to, double *seconds, zf_error *error) {
+static zf_status run_again(zf_query_device *d, void *from, void *to, double *seconds, zf_error *error) {
     ZF_TRY(zf_query_results_clear(d, error));
     ZF_TRY(d->ops->event_note(d->accelerator, d->stream, from, error));
     d->fed = false;
@@ -331,7 +325,7 @@ zf_status zf_query_device_time(zf_query_device *d, unsigned repeat, zf_error *er
     zf_query_device_use *use = &d->running->holding.answers->device;
     void *from = NULL, *to = NULL;
     use->seconds = calloc(repeat, sizeof *use->seconds);
-    if (use->seconds == NULL) return no_memory(error);
+    if (use->seconds == NULL) return zf_query_device_no_memory(error);
     zf_status status = d->ops->event_open(d->accelerator, true, &from, error);
     if (status == ZF_OK) status = d->ops->event_open(d->accelerator, true, &to, error);
     while (status == ZF_OK && use->repeated < repeat) status = run_again(d, from, to, &use->seconds[use->repeated++], error);
@@ -342,13 +336,13 @@ zf_status zf_query_device_time(zf_query_device *d, unsigned repeat, zf_error *er
     return status;
 }
 
-static bool fuses(const device_query *d, uint32_t column) {
+static bool fuses(const zf_query_device *d, uint32_t column) {
     bool fused = true;
     for (size_t p = 0; p < d->parts.count; p++) fused = fused && d->parts.items[p].columns[column].fused;
     return fused;
 }
 
-static void describe(device_query *d) {
+static void describe(zf_query_device *d) {
     zf_query_device_use *use = &d->running->holding.answers->device;
     for (uint32_t c = 0; c < d->parts.columns; c++) {
         use->fused += fuses(d, c);
@@ -367,15 +361,15 @@ static void describe(device_query *d) {
 
 // ---- Preparation ----------------------------------------------------------------------------------------------
 
-static zf_status make_lists(device_query *d, zf_error *error) {
+static zf_status make_lists(zf_query_device *d, zf_error *error) {
     d->frame_words = zf_query_frame_places_of(d->running->query).words;
     d->placed = calloc(d->running->query->result_count + 1, sizeof *d->placed);
     d->frames = calloc(d->segment_count * d->frame_words + 1, sizeof *d->frames);
     d->tile_counts = calloc(d->running->query->selected_count > 0 ? d->tiles + 1 : 1, sizeof *d->tile_counts);
-    return d->placed != NULL && d->frames != NULL && d->tile_counts != NULL ? ZF_OK : no_memory(error);
+    return d->placed != NULL && d->frames != NULL && d->tile_counts != NULL ? ZF_OK : zf_query_device_no_memory(error);
 }
 
-static zf_status prepare(device_query *d, zf_query_zones *zones, zf_error *error) {
+static zf_status prepare(zf_query_device *d, zf_query_zones *zones, zf_error *error) {
     ZF_TRY(make_parts(d, zones, error));
     if (d->running->query->pairs == NULL) {
         ZF_TRY(cut_launches(d, error));
@@ -386,7 +380,7 @@ static zf_status prepare(device_query *d, zf_query_zones *zones, zf_error *error
 }
 
 // On a stream of its own: the caller's may be busy.
-static zf_status prepare_on_stream(device_query *d, zf_query_zones *zones, zf_error *error) {
+static zf_status prepare_on_stream(zf_query_device *d, zf_query_zones *zones, zf_error *error) {
     bool opens = d->ops->stream_open != NULL;
     zf_error ignored;
     if (opens) ZF_TRY(d->ops->stream_open(d->accelerator, &d->stream, error));
@@ -399,8 +393,8 @@ static zf_status prepare_on_stream(device_query *d, zf_query_zones *zones, zf_er
 
 zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accelerator, bool once, zf_query_device **out,
                                zf_error *error) {
-    device_query *d = *out = calloc(1, sizeof *d);
-    if (d == NULL) return no_memory(error);
+    zf_query_device *d = *out = calloc(1, sizeof *d);
+    if (d == NULL) return zf_query_device_no_memory(error);
     d->running = running;
     d->accelerator = accelerator;
     d->ops = accelerator->ops;
@@ -410,7 +404,7 @@ zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accele
     return prepare_on_stream(d, once ? &running->zones : NULL, error);
 }
 
-static void free_lists(device_query *d) {
+static void free_lists(zf_query_device *d) {
     free(d->segments);
     free(d->codes);
     free(d->frames);
@@ -423,7 +417,7 @@ static void free_lists(device_query *d) {
     d->tile_counts = NULL;
 }
 
-static void release(device_query *d, const zf_query_memory *memory) {
+static void release(zf_query_device *d, const zf_query_memory *memory) {
     if (memory->address != 0) d->ops->release(d->accelerator, memory->address);
 }
 
@@ -448,12 +442,12 @@ void zf_query_device_close(zf_query_device *d) {
 
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
-static zf_status refuse_long(const device_query *d, zf_error *error) {
+static zf_status refuse_long(const zf_query_device *d, zf_error *error) {
     return zf_raise(error, ZF_E_TOO_LARGE, "a sum of `%s` has more than 2^31 terms, too many for a device",
                     d->running->query->name);
 }
 
-static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_error *error) {
+static zf_status take_failures(zf_query_device *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(zf_query_results_fetch(d, 0, d->failures, sizeof d->failures, error));
     uint64_t row = d->failures[ZF_QUERY_FAILED_ROW];
     bool twice = d->failures[ZF_QUERY_FAILED_SET] == 0;
@@ -465,14 +459,14 @@ static zf_status take_failures(device_query *d, zf_query_failure *failure, zf_er
 }
 
 // The columns of `select` have as many elements as the first pass counted.
-static void note_selected(device_query *d) {
+static void note_selected(zf_query_device *d) {
     zf_query_answers *answers = d->running->holding.answers;
     for (size_t k = 0; k < answers->count; k++)
         if (answers->items[k].kind == ZF_Q_SELECT) answers->items[k].count = d->selected;
 }
 
 // The pairs are one part, without columns. Their number follows from the params of the run.
-static zf_status cut_pairs(device_query *d, zf_query_failure *failure, zf_error *error) {
+static zf_status cut_pairs(zf_query_device *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(zf_query_pairs_find(&d->pairs, d->running, &failure->failed, error));
     free_lists(d);
     d->segment_count = 0;
@@ -486,7 +480,7 @@ static zf_status cut_pairs(device_query *d, zf_query_failure *failure, zf_error 
 }
 
 // Parts whose rows matter to this run: all of them, if it is the only one, since others were never made.
-static void choose_parts(device_query *d) {
+static void choose_parts(zf_query_device *d) {
     for (size_t p = 0; p < d->parts.count; p++) {
         zf_query_part *part = &d->parts.items[p];
         zf_query_range rows = part->rows;
@@ -497,7 +491,7 @@ static void choose_parts(device_query *d) {
     if (is_fed(d)) move_fed(d);
 }
 
-static zf_status run(device_query *d, zf_query_failure *failure, zf_error *error) {
+static zf_status run(zf_query_device *d, zf_query_failure *failure, zf_error *error) {
     ZF_TRY(check_inputs(d->running, error));
     if (d->running->query->pairs != NULL)
         ZF_TRY(cut_pairs(d, failure, error));

@@ -9,14 +9,10 @@
 
 enum { VECTORS = 8, GROUPS_UNKNOWN = 4 };
 
-typedef struct zf_query_device device_query;
-
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
-
 // ---- Code -----------------------------------------------------------------------------------------------------
 
 // Small sums go to shared memory, as far as there is room.
-static void choose_shapes(device_query *d, zf_query_shape *shapes) {
+static void choose_shapes(zf_query_device *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
     uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES - ZF_QUERY_SHARED_SINGLE;
     for (size_t k = 0; k < answers->count; k++) {
@@ -31,7 +27,7 @@ static void choose_shapes(device_query *d, zf_query_shape *shapes) {
 }
 
 // Inputs go to shared memory in their order, as far as there is room.
-static void choose_inputs(const device_query *d, uint32_t *shared) {
+static void choose_inputs(const zf_query_device *d, uint32_t *shared) {
     zf_query_running *r = d->running;
     uint64_t left = d->shared_left;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
@@ -42,7 +38,7 @@ static void choose_inputs(const device_query *d, uint32_t *shared) {
     }
 }
 
-void zf_query_code_drop(device_query *d) {
+void zf_query_code_drop(zf_query_device *d) {
     for (size_t k = 0; k < d->built_count; k++) {
         if (d->built[k].loaded != NULL && d->ops->unload != NULL) d->ops->unload(d->accelerator, d->built[k].loaded);
         zf_codegen_free(zf_compiler_jit(d->running->program->compiler), &d->built[k].kernels.code);
@@ -52,7 +48,7 @@ void zf_query_code_drop(device_query *d) {
     d->built_count = 0;
 }
 
-static bool same_shapes(const device_query *d, const zf_query_shape *shapes, const uint32_t *shared) {
+static bool same_shapes(const zf_query_device *d, const zf_query_shape *shapes, const uint32_t *shared) {
     const zf_query *query = d->running->query;
     bool same = d->shapes != NULL && memcmp(d->shared_inputs, shared, query->input_count * sizeof *shared) == 0;
     for (uint32_t k = 0; same && k < query->result_count; k++)
@@ -61,8 +57,7 @@ static bool same_shapes(const device_query *d, const zf_query_shape *shapes, con
     return same;
 }
 
-// Code knows the run's lengths. Where they are others than in the run before, it goes.
-zf_status zf_query_code_lengths(device_query *d, zf_error *error) {
+zf_status zf_query_code_lengths(zf_query_device *d, zf_error *error) {
     const zf_query *query = d->running->query;
     zf_query_shape *shapes = calloc(query->result_count + 1, sizeof *shapes);
     uint32_t *shared = calloc(query->input_count + 1, sizeof *shared);
@@ -75,7 +70,7 @@ zf_status zf_query_code_lengths(device_query *d, zf_error *error) {
     if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
         free(shapes);
         free(shared);
-        return room ? ZF_OK : no_memory(error);
+        return room ? ZF_OK : zf_query_device_no_memory(error);
     }
     zf_query_code_drop(d);
     free(d->shapes);
@@ -85,13 +80,13 @@ zf_status zf_query_code_lengths(device_query *d, zf_error *error) {
     return ZF_OK;
 }
 
-static bool same_sources(const device_query *d, const zf_query_source *a, const zf_query_source *b) {
+static bool same_sources(const zf_query_device *d, const zf_query_source *a, const zf_query_source *b) {
     for (uint32_t c = 0; c < d->running->query->column_count; c++)
         if (a[c].plan != b[c].plan || a[c].shaping != b[c].shaping) return false;
     return true;
 }
 
-static uint32_t groups_of(const device_query *d, const zf_query_built *code, uint32_t kernel) {
+static uint32_t groups_of(const zf_query_device *d, const zf_query_built *code, uint32_t kernel) {
     zf_multiprocessor_facts all = {0};
     zf_kernel_facts facts = {0};
     zf_error ignored;
@@ -102,7 +97,7 @@ static uint32_t groups_of(const device_query *d, const zf_query_built *code, uin
     return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
 }
 
-static bool grow_built(device_query *d) {
+static bool grow_built(zf_query_device *d) {
     if (d->built_count < d->built_room) return true;
     size_t room = d->built_room + VECTORS;
     zf_query_built *grown = realloc(d->built, room * sizeof *grown);
@@ -113,11 +108,11 @@ static bool grow_built(device_query *d) {
     return true;
 }
 
-static zf_status build_code(device_query *d, zf_query_source *sources, zf_error *error) {
+static zf_status build_code(zf_query_device *d, zf_query_source *sources, zf_error *error) {
     zf_query_running *r = d->running;
     if (!grow_built(d)) {
         free(sources);
-        return no_memory(error);
+        return zf_query_device_no_memory(error);
     }
     zf_query_built *code = &d->built[d->built_count++];
     code->sources = sources;
@@ -140,7 +135,7 @@ static zf_status build_code(device_query *d, zf_query_source *sources, zf_error 
 
 // The code for the sources of a launch; `sources` is kept, or freed. General forms differ where plans do, as with alternatives of
 // a codec.
-static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
+static zf_status find_code(zf_query_device *d, zf_query_source *sources, uint32_t *out, zf_error *error) {
     uint32_t count = d->running->query->column_count;
     for (unsigned general = 0; general < 2; general++) {
         for (size_t k = 0; k < d->built_count; k++) {
@@ -156,10 +151,10 @@ static zf_status find_code(device_query *d, zf_query_source *sources, uint32_t *
     return build_code(d, sources, error);
 }
 
-zf_status zf_query_code_choose(device_query *d, const zf_query_part *part, size_t number, zf_error *error) {
+zf_status zf_query_code_choose(zf_query_device *d, const zf_query_part *part, size_t number, zf_error *error) {
     zf_query_running *r = d->running;
     zf_query_source *sources = calloc(r->query->column_count + 1, sizeof *sources);
-    if (sources == NULL) return no_memory(error);
+    if (sources == NULL) return zf_query_device_no_memory(error);
     for (uint32_t c = 0; c < r->query->column_count; c++) sources[c] = zf_query_column_source(&part->columns[c]);
     return find_code(d, sources, &d->codes[number], error);
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/provider.h"
 #include "compiler/query/query_device.h"
+#include "runtime/base/error_codes.h"
 
 /// Code for one vector of the columns' codes.
 typedef struct zf_query_built {
@@ -54,6 +55,10 @@ struct zf_query_device {
     zf_query_finals finals;
     zf_query_pairs pairs;
 };
+
+static inline zf_status zf_query_device_no_memory(zf_error *error) {
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device");
+}
 
 /// Makes room for `bytes` bytes, which are those of the run before where they do.
 zf_status zf_query_device_room(zf_query_device *d, zf_query_memory *memory, uint64_t bytes, zf_error *error);

@@ -5,13 +5,9 @@
 #include "compiler/query/query_device_inside.h"
 #include "runtime/base/error_codes.h"
 
-typedef struct zf_query_device device_query;
-
-static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a query on a device"); }
-
 // ---- Results --------------------------------------------------------------------------------------------------
 
-static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *error) {
+static zf_status place_one(zf_query_device *d, size_t k, uint64_t *next, zf_error *error) {
     const zf_query_answer *answer = &d->running->holding.answers->items[k];
     const zf_query_result *result = &d->running->query->results[k];
     zf_query_placed *at = &d->placed[k];
@@ -24,14 +20,14 @@ static zf_status place_one(device_query *d, size_t k, uint64_t *next, zf_error *
 }
 
 // Elements that do not begin as 0.
-static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
+static zf_status begin_words(zf_query_device *d, size_t k, zf_error *error) {
     const zf_query_answer *answer = &d->running->holding.answers->items[k];
     bool is_signed = answer->type.element == ZF_I64, least = answer->kind == ZF_Q_MIN;
     uint64_t word = answer->kind == ZF_Q_ALL ? 1 : is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
     if (answer->kind == ZF_Q_MAX) word = is_signed ? (uint64_t)INT64_MIN : 0;
     if (!least && answer->kind != ZF_Q_MAX && answer->kind != ZF_Q_ALL) return ZF_OK;
     uint64_t *words = malloc(answer->count * sizeof *words + 1);
-    if (words == NULL) return no_memory(error);
+    if (words == NULL) return zf_query_device_no_memory(error);
     for (uint64_t e = 0; e < answer->count; e++) words[e] = word;
     zf_status status = d->ops->copy_in(d->accelerator, d->stream, d->results.address + d->placed[k].words, words,
                                        answer->count * sizeof *words, error);
@@ -40,7 +36,7 @@ static zf_status begin_words(device_query *d, size_t k, zf_error *error) {
     return status;
 }
 
-zf_status zf_query_results_clear(device_query *d, zf_error *error) {
+zf_status zf_query_results_clear(zf_query_device *d, zf_error *error) {
     uint64_t behind = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs), all = d->results.bytes;
     if (all > behind) ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + behind, 0, all - behind, error));
     ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
@@ -52,7 +48,7 @@ zf_status zf_query_results_clear(device_query *d, zf_error *error) {
 }
 
 // Makes room for all results, and keeps the sums that squares made while rows of `select` were counted.
-static zf_status grow_results(device_query *d, uint64_t bytes, zf_error *error) {
+static zf_status grow_results(zf_query_device *d, uint64_t bytes, zf_error *error) {
     zf_query_memory old = d->results;
     if (old.room >= bytes) return zf_query_device_room(d, &d->results, bytes, error);
     uint64_t at = d->pairs.sums_at;
@@ -66,7 +62,7 @@ static zf_status grow_results(device_query *d, uint64_t bytes, zf_error *error) 
     return status;
 }
 
-zf_status zf_query_results_begin(device_query *d, zf_error *error) {
+zf_status zf_query_results_begin(zf_query_device *d, zf_error *error) {
     uint64_t next = sizeof d->failures, tile_bytes = d->tiles * sizeof(uint64_t);
     size_t count = d->running->query->result_count;
     ZF_TRY(zf_query_pairs_place_sums(&d->pairs, &next, error));
@@ -78,13 +74,13 @@ zf_status zf_query_results_begin(device_query *d, zf_error *error) {
     return zf_query_results_clear(d, error);
 }
 
-zf_status zf_query_results_fetch(device_query *d, uint64_t at, void *to, uint64_t bytes, zf_error *error) {
+zf_status zf_query_results_fetch(zf_query_device *d, uint64_t at, void *to, uint64_t bytes, zf_error *error) {
     if (bytes == 0) return ZF_OK;
     ZF_TRY(d->ops->copy_out(d->accelerator, d->stream, to, d->results.address + at, bytes, error));
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
-static void add_tiles(const device_query *d, const double *tiles, zf_query_answer *answer) {
+static void add_tiles(const zf_query_device *d, const double *tiles, zf_query_answer *answer) {
     for (uint64_t e = 0; e < answer->count; e++) {
         double sum = 0;
         for (uint64_t t = 0; t < d->tiles; t++) sum += tiles[t * answer->count + e];
@@ -102,15 +98,15 @@ static void take_touched(zf_query_answer *answer, const uint32_t *touched) {
     }
 }
 
-static zf_status take_column(device_query *d, size_t k, zf_error *error) {
+static zf_status take_column(zf_query_device *d, size_t k, zf_error *error) {
     zf_query_answer *answer = &d->running->holding.answers->items[k];
     free(answer->words); // of a fetch that failed
     answer->words = malloc((answer->count + 1) * sizeof *answer->words);
-    if (answer->words == NULL) return no_memory(error);
+    if (answer->words == NULL) return zf_query_device_no_memory(error);
     return zf_query_results_fetch(d, d->placed[k].words, answer->words, d->placed[k].word_bytes, error);
 }
 
-static zf_status take_result(device_query *d, size_t k, zf_error *error) {
+static zf_status take_result(zf_query_device *d, size_t k, zf_error *error) {
     zf_query_answer *answer = &d->running->holding.answers->items[k];
     const zf_query_placed *at = &d->placed[k];
     uint64_t before = d->first - d->running->first; // rows that are not here are false
@@ -120,7 +116,7 @@ static zf_status take_result(device_query *d, size_t k, zf_error *error) {
     bool given = answer->kind == ZF_Q_MIN || answer->kind == ZF_Q_MAX || answer->kind == ZF_Q_SET;
     bool floats = zf_query_sums_floats(&d->running->query->results[k]);
     void *other = malloc((floats ? at->word_bytes : at->touched_bytes) + 1);
-    if (other == NULL) return no_memory(error);
+    if (other == NULL) return zf_query_device_no_memory(error);
     zf_status status = zf_query_results_fetch(d, at->words, floats ? other : answer->words, at->word_bytes, error);
     if (status == ZF_OK && given) status = zf_query_results_fetch(d, at->touched, other, at->touched_bytes, error);
     if (status == ZF_OK && given) take_touched(answer, other);

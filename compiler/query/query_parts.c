@@ -4,7 +4,7 @@
 
 #include "runtime/base/error_codes.h"
 
-enum { SKIPS_MOST = 4096 }; ///< parts from which on rows between them are no longer left out: each part has launches of its own
+enum { SKIPS_MOST = 4096 }; ///< parts from which on rows between them are no longer skipped: each part has launches of its own
 
 static const zf_index_column *column_of(const zf_query_running *r, uint32_t k) {
     return &r->container->index.columns[r->columns[k].index];

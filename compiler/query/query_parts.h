@@ -13,7 +13,7 @@ typedef struct zf_query_range {
 typedef struct zf_query_cut {
     uint64_t tile;         ///< parts begin at its multiples, or with the first row
     uint64_t bytes;        ///< a part ends once its blocks have as many stored bytes
-    zf_query_zones *zones; ///< rows that cannot matter are left out; NULL: no part is
+    zf_query_zones *zones; ///< rows that cannot matter are skipped; NULL: none are
 } zf_query_cut;
 
 /// Cuts rows where blocks of all columns begin, so that no block is in two parts. One that has no such place is one part. Free
