@@ -172,19 +172,24 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
     zf_container_close(container);
 }
 
+// Loads a random program, which the compiler may refuse for reasons that are known.
+static zf_status load_random(const machine *m, const char *what, const char *text, unsigned number, zf_program **out, totals *t) {
+    zf_error error;
+    zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), out, &error);
+    t->refused += status != ZF_OK;
+    if (status == ZF_OK) return ZF_OK;
+    const char *diagnostics = zf_program_diagnostics(*out, ZF_DIAGNOSTICS_LINE);
+    CHECK(diff_query_may_refuse(diagnostics), "%s %u: %s", what, number, diagnostics);
+    return status;
+}
+
 static void try_query(machine *m, unsigned number, totals *t) {
     static const uint64_t counts[] = {0, 1, 1023, 1025, 2047, 2048, 4097, DIFF_QUERY_ROWS, DIFF_QUERY_ROWS};
     diff_query_seed(number);
     char *text = diff_query_program(true, diff_query_below(2) == 0, false);
-    zf_program *program = NULL;
-    zf_error error;
-    zf_status status = zf_program_load_text(m->compiler, "random.zf", text, strlen(text), &program, &error);
-    t->refused += status != ZF_OK;
     int before = check_failures;
-    if (status != ZF_OK) {
-        const char *diagnostics = zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE);
-        CHECK(diff_query_may_refuse(diagnostics), "query %u: %s", number, diagnostics);
-    }
+    zf_program *program = NULL;
+    zf_status status = load_random(m, "query", text, number, &program, t);
     if (status == ZF_OK) try_table(m, program, counts[diff_query_below(9)], number, t);
     if (check_failures != before) printf("%s\n", text);
     zf_program_free(program);
@@ -218,15 +223,9 @@ static void try_pairs(machine *m, unsigned number, totals *t) {
     diff_query_seed(number);
     char *text = diff_query_program(false, diff_query_below(3) > 0, true);
     if (diff_query_below(2) == 0) text = with_bounds(text, many[diff_query_below(4)]);
-    zf_program *program = NULL;
-    zf_error error;
-    zf_status status = zf_program_load_text(m->compiler, "pairs.zf", text, strlen(text), &program, &error);
-    t->refused += status != ZF_OK;
     int before = check_failures;
-    if (status != ZF_OK) {
-        const char *diagnostics = zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE);
-        CHECK(diff_query_may_refuse(diagnostics), "pairs %u: %s", number, diagnostics);
-    }
+    zf_program *program = NULL;
+    zf_status status = load_random(m, "pairs", text, number, &program, t);
     for (unsigned run = 0; status == ZF_OK && run < 3; run++) {
         char where[64];
         snprintf(where, sizeof where, "pairs %u, run %u", number, run);
