@@ -483,8 +483,7 @@ static zf_status cut_pairs(zf_query_device *d, zf_query_failure *failure, zf_err
 static void choose_parts(zf_query_device *d) {
     for (size_t p = 0; p < d->parts.count; p++) {
         zf_query_part *part = &d->parts.items[p];
-        zf_query_range rows = part->rows;
-        part->wanted = zf_query_zones_narrow(&d->running->zones, &rows.begin, &rows.end);
+        part->wanted = zf_query_zones_any(&d->running->zones, part->rows.begin, part->rows.end);
         if (part->wanted) zf_query_zones_note(&d->running->zones, part->rows.begin, part->rows.end);
     }
     d->fed = false;

@@ -53,8 +53,7 @@ static bool cut_all(const zf_query_running *r, zf_query_range rows, const zf_que
     bool open = false; // the last part may go on
     for (uint64_t row = rows.begin, next; row < rows.end; row = next) {
         next = common_end(r, row, cut->tile, rows.end);
-        uint64_t begin = row, end = next;
-        bool wanted = cut->zones == NULL || parts->count >= SKIPS_MOST || zf_query_zones_narrow(cut->zones, &begin, &end);
+        bool wanted = cut->zones == NULL || parts->count >= SKIPS_MOST || zf_query_zones_any(cut->zones, row, next);
         if (wanted && !open) {
             if (!add(parts, (zf_query_range){row, next})) return false;
             bytes = 0;

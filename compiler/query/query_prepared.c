@@ -277,7 +277,10 @@ static zf_status run_on_device(zf_prepared_query *p, void *stream, zf_query_fail
         return zf_query_device_run(p->device, stream, failure, error);
     }
     ZF_TRY(zf_query_begin_zones(r, error));
-    p->nothing_read = begin == end || !zf_query_zones_narrow(&r->zones, &begin, &end);
+    if (p->device != NULL)
+        p->nothing_read = !zf_query_zones_any(&r->zones, begin, end); // its parts are narrowed by themselves
+    else
+        p->nothing_read = !zf_query_zones_narrow(&r->zones, &begin, &end);
     if (!p->nothing_read && p->device == NULL) ZF_TRY(open_device(p, begin, end, error));
     zf_status status =
         p->nothing_read ? zf_query_hold_finish(&r->holding, error) : zf_query_device_run(p->device, stream, failure, error);

@@ -54,6 +54,12 @@ bool zf_query_zones_at(zf_query_zones *zones, uint64_t row, uint64_t *end) {
     return zf_query_may_matter(&zones->effect, row, *end, zones->zones);
 }
 
+bool zf_query_zones_any(zf_query_zones *zones, uint64_t begin, uint64_t end) {
+    bool any = false;
+    for (uint64_t row = begin, next; !any && row < end; row = next) any = zf_query_zones_at(zones, row, &next);
+    return any;
+}
+
 bool zf_query_zones_narrow(zf_query_zones *zones, uint64_t *begin, uint64_t *end) {
     uint64_t first = UINT64_MAX, last = 0, next;
     for (uint64_t row = *begin; row < *end; row = next) {

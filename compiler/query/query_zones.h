@@ -29,6 +29,8 @@ void zf_query_zones_free(zf_query_zones *zones);
 /// Whether a row from `row` to `*end` - 1 may change a result or fail a check. All of them have the same zones; the answer may be
 /// another one from `*end` on, which may lie beyond the table. One thread at a time.
 bool zf_query_zones_at(zf_query_zones *zones, uint64_t row, uint64_t *end);
+/// Whether one of the rows begin .. end - 1 may. Looks no further than the first zone that says so.
+bool zf_query_zones_any(zf_query_zones *zones, uint64_t begin, uint64_t end);
 /// Narrows rows *begin .. *end - 1 to the first and the last that may matter. False: none matters. An executor that runs them
 /// without a gap, and begins with whole tiles (ZF_QUERY_TILE), adds floats up as if it ran all.
 bool zf_query_zones_narrow(zf_query_zones *zones, uint64_t *begin, uint64_t *end);
