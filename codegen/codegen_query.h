@@ -160,7 +160,7 @@ typedef struct zf_query_shape {
 /// Bytes of shared memory of a thread block: single numbers of its warps take ZF_QUERY_SHARED_SINGLE, one result after another,
 /// rows that wait ZF_QUERY_SHARED_QUEUES, an element of a sum 8, and inputs that are copied there before the first row their
 /// length, each with up to 16 more.
-enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 14 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
+enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 15 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
     ZF_QUERY_FAILED_ROW,  ///< first row of a tile in which a check failed; UINT64_MAX: none

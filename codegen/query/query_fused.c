@@ -52,13 +52,14 @@ zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index) {
     return zf_cg_eval_body(fused->lower.cg, &env.env, &env.env.inst->decode);
 }
 
-void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_cg_value *values) {
+void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values) {
     zf_kernel_build *lower = &fused->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_small = zf_cg_low_half(cg, v_near), v_first = zf_cg_add(cg, fused->v_begin, v_near);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
     lanes.v_base = fused->v_begin;
     lanes.v_near = v_small;
+    lanes.ahead = ahead;
     for (unsigned k = 0; k < count; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);

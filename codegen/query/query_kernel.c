@@ -13,9 +13,9 @@ static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, con
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
 }
 
-// Scans were fastest on an H200 with five thread blocks at once, queries that look into inputs with four, since they spill else.
+// Scans were fastest on an H200 with four thread blocks at once, queries that look into inputs with three: they spill else.
 static unsigned registers(const zf_query *query) {
-    enum { SCANS = 48, OTHERS = 64 };
+    enum { SCANS = 64, OTHERS = 80 };
     return query->input_count == 0 ? SCANS : OTHERS;
 }
 
@@ -96,19 +96,47 @@ static void open_function(zf_query_build *b, const char *name, unsigned limit) {
 
 // ---- Rows of a tile -------------------------------------------------------------------------------------------
 
-// All rows of a tile exist and count: each lane has several that follow each other.
+// Tiles from the one at hand on, whose rows all count, that lie in the same blocks and are the warp's: at least one.
+static LLVMValueRef stretch(zf_query_build *b) {
+    enum { MOST = (UINT16_MAX + 1) / (2 * ZF_QUERY_TILE) }; // rows that wait are numbers of 16 bits
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_tile = zf_cg_i64(cg, zf_codegen_query_tile(b->query));
+    LLVMValueRef v_count = LLVMBuildUDiv(cg->builder, zf_cg_sub(cg, b->v_row_end, b->v_row0), v_tile, "");
+    v_count = zf_cg_umin(cg, v_count, zf_cg_umin(cg, zf_cg_sub(cg, b->v_tiles_end, b->v_tile), zf_cg_i64(cg, MOST)));
+    for (uint32_t c = 0; c < b->query->column_count; c++) {
+        const zf_query_column_build *column = &b->columns[c];
+        if (column->fused) v_count = zf_cg_umin(cg, v_count, zf_cg_sub(cg, column->v_block_tiles, column->of.v_tile));
+    }
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, b->v_tile, v_count), b->v_next_tile);
+    return v_count;
+}
+
+// All rows of a stretch exist and count: each lane has several that follow each other.
 static void rows_together(zf_query_build *b) {
-    enum { STEP = ZF_QUERY_LANES * ZF_QUERY_TOGETHER };
+    enum { STEP = ZF_QUERY_LANES * ZF_QUERY_TOGETHER, AHEAD = 16 };
     zf_cg *cg = b->cg;
     LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_lane), zf_cg_i64(cg, ZF_QUERY_TOGETHER));
+    LLVMValueRef v_steps = zf_cg_mul(cg, stretch(b), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / STEP));
+    LLVMValueRef v_last = zf_cg_sub(cg, v_steps, zf_cg_i64(cg, 1));
+    zf_simt_ahead ahead = {.bb_before = zf_cg_block(cg, "steps_ahead"), .room = AHEAD};
+    ahead.v_begin = zf_cg_low_half(cg, v_mine);
+    LLVMBasicBlockRef bb_steps = zf_cg_block(cg, "steps");
+    zf_cg_br(cg, ahead.bb_before);
+    zf_cg_enter(cg, bb_steps);
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / STEP), "step");
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_steps, "step");
     LLVMValueRef v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
+    LLVMValueRef v_next = zf_cg_umin(cg, zf_cg_add(cg, loop.v_i, zf_cg_i64(cg, 1)), v_last);
+    v_next = zf_cg_add(cg, zf_cg_mul(cg, v_next, zf_cg_i64(cg, STEP)), v_mine);
+    ahead.v_next = zf_cg_low_half(cg, v_next);
     LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-    uint64_t last = zf_codegen_query_tile(b->query) / STEP - 1;
-    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, last)));
+    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, v_last), &ahead);
     zf_cg_loop_end(cg, &loop);
+    LLVMBasicBlockRef bb_done = zf_cg_here(cg);
+    zf_cg_enter(cg, ahead.bb_before);
+    zf_cg_br(cg, bb_steps);
+    zf_cg_enter(cg, bb_done);
 }
 
 // Builds `pass` for a row, if it is among those that count.
@@ -118,7 +146,7 @@ static void row_alone(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_coun
     zf_cg_cond_br(cg, v_counts, bb_row, bb_end);
     zf_cg_enter(cg, bb_row);
     b->pass = pass;
-    zf_query_rows(b, &v_row, 1, NULL, NULL);
+    zf_query_rows(b, &v_row, 1, NULL, NULL, NULL);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
@@ -251,16 +279,42 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
+// Number v_warp of v_warps has as many tiles as the others, or one more, and these follow each other.
+static void run_stretches(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps) {
+    zf_cg *cg = b->cg;
+    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "stretch_head"), bb_stretch = zf_cg_block(cg, "stretch"),
+                      bb_end = zf_cg_block(cg, "stretches_end");
+    LLVMValueRef v_behind = zf_cg_mul(cg, b->v_tiles, zf_cg_add(cg, v_warp, zf_cg_i64(cg, 1)));
+    LLVMValueRef v_from = LLVMBuildUDiv(cg->builder, zf_cg_mul(cg, b->v_tiles, v_warp), v_warps, "");
+    b->v_tiles_end = LLVMBuildUDiv(cg->builder, v_behind, v_warps, "");
+    b->v_next_tile = zf_cg_alloca(cg, cg->ty_i64, "next_tile");
+    LLVMBuildStore(cg->builder, v_from, b->v_next_tile);
+    zf_cg_br(cg, bb_head);
+    zf_cg_enter(cg, bb_head);
+    b->v_tile = zf_cg_get(cg, b->v_next_tile);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, b->v_tile, b->v_tiles_end), bb_stretch, bb_end);
+    zf_cg_enter(cg, bb_stretch);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, b->v_tile, zf_cg_i64(cg, 1)), b->v_next_tile); // where rows_together does not
+    build_tile(b, false);
+    zf_cg_br(cg, bb_head);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+}
+
 static void run_tiles(zf_query_build *b, uint32_t kernel, LLVMValueRef v_groups) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_warps = zf_cg_i32(cg, ZF_QUERY_WARPS);
-    LLVMValueRef v_step = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_warps));
-    LLVMValueRef v_from = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_warps), b->v_warp));
+    LLVMValueRef v_each = zf_cg_i32(cg, ZF_QUERY_WARPS);
+    LLVMValueRef v_warps = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_each));
+    LLVMValueRef v_warp = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_each), b->v_warp));
     make_ready(b, kernel);
-    zf_cg_loop loop;
-    b->v_tile = zf_query_steps_begin(cg, &loop, v_from, v_step, b->v_tiles, "tile");
-    build_tile(b, kernel == ZF_QUERY_KERNEL_COUNT);
-    zf_cg_loop_end(cg, &loop);
+    if (zf_query_rows_together(b->query)) {
+        run_stretches(b, v_warp, v_warps);
+    } else {
+        zf_cg_loop loop;
+        b->v_tile = zf_query_steps_begin(cg, &loop, v_warp, v_warps, b->v_tiles, "tile");
+        build_tile(b, kernel == ZF_QUERY_KERNEL_COUNT);
+        zf_cg_loop_end(cg, &loop);
+    }
     if (kernel == ZF_QUERY_KERNEL_GIVE) zf_query_held_end(b);
 }
 

@@ -3,7 +3,9 @@
 //
 // A warp makes tiles of rows of the table, one after the other. Where nothing depends on the order of rows, each lane has
 // ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their loads are
-// under way together. Else a lane has one row, and the warp 32 consecutive ones. The numbers of pairs are rows of this kind.
+// under way together, and those of the next step beside them. Tiles in the same blocks are then one stretch, whose rows are
+// counted from its first tile's. Else a lane has one row, and the warp 32 consecutive ones. The numbers of pairs are rows of this
+// kind.
 #ifndef ZF_CODEGEN_QUERY_KERNEL_H
 #define ZF_CODEGEN_QUERY_KERNEL_H
 
@@ -18,10 +20,12 @@ enum {
     ZF_QUERY_TOGETHER = 8,
     ZF_QUERY_PAIR_TILE = 128,                                        ///< pairs of a warp's tile: few, since each may take long
     ZF_QUERY_QUEUES = 3,                                             ///< of a warp, at most
-    ZF_QUERY_QUEUE_ROWS = 288,                                       ///< what waits of 32 lanes, and what they add at once
+    ZF_QUERY_TAKEN = 2,                                              ///< rows that a lane takes from a queue at once
+    ZF_QUERY_QUEUE_ROWS = 320,                                       ///< of a warp: what waits, and what all lanes add at once
     ZF_QUERY_QUEUE_BYTES = ZF_QUERY_QUEUE_ROWS * 2 * ZF_QUERY_WARPS, ///< of all warps
 };
 
+_Static_assert(ZF_QUERY_QUEUE_ROWS >= ZF_QUERY_LANES * (ZF_QUERY_TOGETHER + ZF_QUERY_TAKEN), "rows of a queue");
 _Static_assert(ZF_QUERY_QUEUES *ZF_QUERY_QUEUE_BYTES <= ZF_QUERY_SHARED_QUEUES, "queues");
 
 typedef struct zf_query_build zf_query_build;
@@ -54,6 +58,7 @@ typedef struct zf_query_row_build {
     zf_query_build *build;
     unsigned k;          ///< among the rows that are built together
     LLVMValueRef v_row;  ///< in the table
+    LLVMValueRef v_near; ///< i64: the same, counted from the stretch's first, where the row exists; else NULL
     LLVMValueRef v_mask; ///< i1: the row counts here; NULL: it does
 } zf_query_row_build;
 
@@ -88,14 +93,16 @@ struct zf_query_build {
     LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile
     // ---- The tile
     LLVMValueRef v_tile, v_row0;            ///< in the launch; its first row
+    LLVMValueRef v_tiles_end, v_next_tile;  ///< of stretches: the end of the warp's tiles; slot (i64): what it makes next
     LLVMValueRef v_near_first, v_far_first; ///< pairs: places of the first numbers of its first and its last one
     // ---- The rows that are being built
     zf_query_row_build rows[ZF_QUERY_TOGETHER];
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
-    LLVMValueRef v_near; ///< i64: the first, counted from the tile's first, where rows follow each other and exist; else NULL
-    LLVMValueRef v_last; ///< i1: those of v_near are the tile's last
-    bool queues;         ///< rows that conditions leave may wait for others
+    LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
+    zf_simt_ahead *ahead; ///< loads of their step's columns are made a step ahead; NULL: they are not
+    LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
+    bool queues;          ///< rows that conditions leave may wait for others
     uint32_t depth;
     zf_query_pass pass;
     LLVMValueRef v_selected; ///< slot (i64): COUNT: what the row appends; GIVE: where its next row goes
@@ -125,8 +132,9 @@ void zf_query_scope_end(zf_query_build *b);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----
-/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`: as zf_query_build has them.
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last);
+/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`, `ahead`: as zf_query_build has them.
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
+                   zf_simt_ahead *ahead);
 /// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
 void zf_query_row_begin(zf_query_build *b);
 /// Whether rows may be built together: nothing that they do depends on their order.
@@ -150,8 +158,9 @@ LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMVa
 typedef struct zf_query_queue {
     LLVMValueRef v_rows, v_length; ///< shared memory; slot
     LLVMBasicBlockRef bb_head, bb_end;
-    LLVMValueRef v_near, v_mask; ///< the row that the lane took, counted from the tile's first, if v_mask holds
-    LLVMValueRef v_last;         ///< i1: no others follow in the tile
+    /// The rows that the lane took, counted from the stretch's first, where their mask holds.
+    LLVMValueRef v_nears[ZF_QUERY_TAKEN], v_masks[ZF_QUERY_TAKEN];
+    LLVMValueRef v_last; ///< i1: no others follow in the stretch
 } zf_query_queue;
 /// False: there is no room for another.
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue);

@@ -1,7 +1,7 @@
 // Rows that wait in shared memory until a warp has enough of them for all of its lanes: what conditions leave of many.
 #include "codegen/query/query_kernel.h"
 
-enum { ENTRY = sizeof(uint16_t) }; // a row, counted from the tile's first
+enum { ENTRY = sizeof(uint16_t) }; // a row, counted from the first of the stretch
 
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
     zf_cg *cg = b->cg;
@@ -28,7 +28,7 @@ void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const L
     LLVMValueRef v_at = zf_cg_add(cg, v_length, zf_cg_sub(cg, v_up, v_mine));
     for (unsigned k = 0; k < b->count; k++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "push"), bb_next = zf_cg_block(cg, "pushed");
-        LLVMValueRef v_row = zf_cg_resize(cg, zf_cg_add(cg, b->v_near, zf_cg_i64(cg, k)), cg->ty_i16, false);
+        LLVMValueRef v_row = zf_cg_resize(cg, b->rows[k].v_near, cg->ty_i16, false);
         zf_cg_cond_br(cg, v_masks[k], bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
         zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
@@ -40,7 +40,7 @@ void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const L
     zf_simt_barrier_warp(&b->lower, "rows that wait");
 }
 
-// Takes a row for each lane, the last ones first, while there are as many. Where v_last (i1) holds it takes all, and ends with a
+// Takes rows for all lanes, the last ones first, while there are as many. Where v_last (i1) holds it takes all, and ends with a
 // turn behind which none are left, also if there were none: queues that this one's rows go to end with it.
 void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last) {
     zf_cg *cg = b->cg;
@@ -51,7 +51,7 @@ void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef
     LLVMBuildStore(cg->builder, v_last, v_ends);
     zf_cg_br(cg, queue->bb_head);
     zf_cg_enter(cg, queue->bb_head);
-    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length), v_all = zf_cg_i32(cg, ZF_QUERY_LANES);
+    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length), v_all = zf_cg_i32(cg, ZF_QUERY_LANES * ZF_QUERY_TAKEN);
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntUGE, v_length, v_all);
     zf_cg_cond_br(cg, zf_cg_or(cg, v_full, zf_cg_get(cg, v_ends)), bb_take, queue->bb_end);
     zf_cg_enter(cg, bb_take);
@@ -60,10 +60,13 @@ void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef
     LLVMBuildStore(cg->builder, v_rest, queue->v_length);
     LLVMBuildStore(cg->builder, zf_cg_and(cg, v_last, v_some), v_ends);
     queue->v_last = zf_cg_and(cg, v_last, zf_cg_not(cg, v_some));
-    queue->v_mask = zf_cg_icmp(cg, LLVMIntULT, b->v_lane, v_count);
-    LLVMValueRef v_at = zf_cg_select(cg, queue->v_mask, zf_cg_add(cg, v_rest, b->v_lane), v_none);
-    LLVMValueRef v_row = zf_cg_load(cg, cg->ty_i16, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
-    queue->v_near = zf_cg_wide(cg, zf_cg_select(cg, queue->v_mask, v_row, LLVMConstNull(cg->ty_i16)));
+    for (unsigned k = 0; k < ZF_QUERY_TAKEN; k++) {
+        LLVMValueRef v_number = zf_cg_add(cg, b->v_lane, zf_cg_i32(cg, k * ZF_QUERY_LANES));
+        LLVMValueRef v_mask = queue->v_masks[k] = zf_cg_icmp(cg, LLVMIntULT, v_number, v_count);
+        LLVMValueRef v_at = zf_cg_select(cg, v_mask, zf_cg_add(cg, v_rest, v_number), v_none);
+        LLVMValueRef v_row = zf_cg_load(cg, cg->ty_i16, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
+        queue->v_nears[k] = zf_cg_wide(cg, zf_cg_select(cg, v_mask, v_row, LLVMConstNull(cg->ty_i16)));
+    }
     zf_simt_barrier_warp(&b->lower, "rows that were taken");
 }
 

@@ -198,7 +198,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     zf_cg_enter(b->cg, bb_end);
 }
 
-static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near);
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears);
 
 // The parts of a build that are kept while other rows are built.
 typedef struct others {
@@ -206,11 +206,12 @@ typedef struct others {
     zf_query_saved columns;
 } others;
 
-static void others_begin(zf_query_build *b, others *o, LLVMValueRef v_near) {
-    LLVMValueRef v_row = zf_cg_add(b->cg, b->v_row0, v_near);
+static void others_begin(zf_query_build *b, others *o, const LLVMValueRef *v_nears, unsigned count) {
+    LLVMValueRef v_rows[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < count; k++) v_rows[k] = zf_cg_add(b->cg, b->v_row0, v_nears[k]);
     o->build = *b;
     zf_query_columns_save(b, &o->columns);
-    rows_begin(b, &v_row, 1, v_near);
+    rows_begin(b, v_rows, count, v_nears);
     zf_query_scope_begin(b);
 }
 
@@ -221,6 +222,7 @@ static void others_end(zf_query_build *b, const others *o) {
     memcpy(b->frames, o->build.frames, sizeof b->frames);
     b->count = o->build.count;
     b->v_near = o->build.v_near;
+    b->ahead = o->build.ahead;
     b->queues = o->build.queues;
 }
 
@@ -236,15 +238,14 @@ static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     others saved;
     zf_query_queue_push(b, &queue, v_masks);
     zf_query_queue_begin(b, &queue, v_last);
-    others_begin(b, &saved, queue.v_near);
-    LLVMValueRef v_mask = queue.v_mask;
+    others_begin(b, &saved, queue.v_nears, ZF_QUERY_TAKEN);
     bool ends = from == count;
     if (!ends) {
-        do evaluate_term(b, terms[from++], &v_mask);
+        do evaluate_term(b, terms[from++], queue.v_masks);
         while (from < count && !wants_branch(b, terms[from]));
-        rest_of_queue(b, stmt, terms, from, count, &v_mask, queue.v_last);
+        rest_of_queue(b, stmt, terms, from, count, queue.v_masks, queue.v_last);
     } else {
-        masked(b, &v_mask, stmt->body);
+        masked(b, queue.v_masks, stmt->body);
     }
     others_end(b, &saved);
     zf_query_queue_end(b, &queue);
@@ -317,10 +318,12 @@ static void statements(zf_query_build *b, zf_stmt *stmts) {
     }
 }
 
-static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near) {
+// `v_nears`: the rows, counted from the stretch's first; NULL: some may not exist.
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears) {
     zf_inst *inst = b->query->inst;
     b->count = count;
-    b->v_near = v_near;
+    b->v_near = NULL;
+    b->ahead = NULL;
     b->queues = false;
     for (unsigned k = 0; k < count; k++) {
         b->rows[k] = (zf_query_row_build){.env = {.inst = inst,
@@ -339,7 +342,8 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
                                                   .stmt = statement},
                                           .build = b,
                                           .k = k,
-                                          .v_row = v_rows[k]};
+                                          .v_row = v_rows[k],
+                                          .v_near = v_nears != NULL ? v_nears[k] : NULL};
         b->frames[k] = zf_cg_frame_make(b->cg, &b->rows[k].env, &inst->decode);
     }
 }
@@ -388,9 +392,14 @@ static bool masks_again(const zf_query_build *b) {
     return m.again;
 }
 
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last) {
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
+                   zf_simt_ahead *ahead) {
+    LLVMValueRef v_nears[ZF_QUERY_TOGETHER];
     zf_cg_arrays_begin(b->cg);
-    rows_begin(b, v_rows, count, v_near);
+    for (unsigned k = 0; v_near != NULL && k < count; k++) v_nears[k] = zf_cg_add(b->cg, v_near, zf_cg_i64(b->cg, k));
+    rows_begin(b, v_rows, count, v_near != NULL ? v_nears : NULL);
+    b->v_near = v_near;
+    b->ahead = ahead;
     b->v_last = v_last;
     b->queues = v_near != NULL && !keeps_something(b->query) && !masks_again(b);
     if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
@@ -401,20 +410,13 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     b->cg->v_guard = NULL;
 }
 
-static bool sees_order(zf_visitor *visitor, zf_stmt *stmt) {
-    bool floats = stmt->kind == ZF_S_RESULT && stmt->result->kind == ZF_Q_SUM && stmt->result->type.kind == ZF_K_F64;
-    if (floats || stmt->kind == ZF_S_SELECT) *(bool *)visitor->user = true;
-    return true;
-}
-
 uint32_t zf_codegen_query_tile(const zf_query *query) {
     if (query->pairs != NULL) return ZF_QUERY_PAIR_TILE;
     return zf_query_rows_together(query) ? 2 * ZF_QUERY_TILE : ZF_QUERY_TILE;
 }
 
 bool zf_query_rows_together(const zf_query *query) {
-    bool ordered = false;
-    zf_visitor visitor = {.user = &ordered, .stmt = sees_order};
-    zf_visit_body(&visitor, &query->inst->decode);
-    return !ordered && query->pairs == NULL;
+    for (uint32_t k = 0; k < query->result_count; k++)
+        if (query->results[k].kind == ZF_Q_SELECT || zf_query_sums_floats(&query->results[k])) return false;
+    return query->pairs == NULL;
 }

@@ -288,6 +288,13 @@ zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *c
 
 // ---- Lanes (simt_lane_loads.c) ----
 
+/// Packed bits of a loop's steps that are loaded a step ahead: they are under way while the step before goes on.
+typedef struct zf_simt_ahead {
+    LLVMBasicBlockRef bb_before;  ///< before the loop: open
+    LLVMValueRef v_begin, v_next; ///< i32: zf_simt_lanes' v_near in the first step, and in the one behind that at hand
+    unsigned room;                ///< words of 32 bits that a thread may still hold
+} zf_simt_ahead;
+
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
 typedef struct zf_simt_lanes {
     LLVMValueRef v_first;
@@ -296,6 +303,7 @@ typedef struct zf_simt_lanes {
     unsigned count;
     struct zf_simt_prefetch_tile *fetch; ///< of indices near v_base; NULL: none (simt_prefetch_tile.h)
     struct zf_simt_distant *later;       ///< NULL: nothing is asked for of later tiles (simt_prefetch_distant.h)
+    zf_simt_ahead *ahead;                ///< with v_near; NULL: loads are made where they are wanted
     struct zf_simt_staging *staging;     ///< NULL: nothing is staged (simt_staging.h)
     LLVMValueRef v_staged;               ///< i64: v_first, counted from the first that is staged with it
     bool by_words;                       ///< elements of fewer bytes than a word are loaded by words,

@@ -24,6 +24,7 @@ typedef struct zf_query_request {
     bool from_host;      ///< on an accelerator: columns stay in the host's memory, and come with every run, in units
     uint64_t unit_bytes; ///< stored bytes of a unit that comes with a run; 0: 32 MiB
     unsigned repeat;     ///< on an accelerator: runs whose time is taken, with inputs in its memory, and columns unless they come
+    uint64_t thread_blocks; ///< on an accelerator: of a launch, at most; 0: as many as it runs at once
     uint64_t pairs_at_once; ///< on an accelerator: of a launch that makes squares of pairs, about; 0: as many as are good
     bool no_skip;           ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;

@@ -221,7 +221,9 @@ static zf_status write_frames(zf_query_device *d, zf_error *error) {
 
 static zf_status launch(zf_query_device *d, size_t s, uint32_t kernel, uint64_t groups, zf_error *error) {
     const zf_query_built *code = &d->built[d->codes[s]];
+    uint64_t most = d->running->request->thread_blocks;
     if (groups > code->groups[kernel]) groups = code->groups[kernel];
+    if (most != 0 && groups > most) groups = most;
     uint64_t frame = d->frame_words * sizeof(uint64_t);
     zf_simt_args args = {.base = d->read.address,
                          .base_bytes = d->read.bytes,

@@ -4,8 +4,8 @@
 
 #include "frontend/spec/spec.h"
 
-/// Rows of a table, at most; elements of an input; columns of the table; results of a query.
-enum { DIFF_QUERY_ROWS = 9000, DIFF_QUERY_INPUT = 16, DIFF_QUERY_COLUMNS = 12, DIFF_QUERY_RESULTS = 14 };
+/// Rows of a table, and of a long one; elements of an input; columns of the table; results of a query.
+enum { DIFF_QUERY_ROWS = 9000, DIFF_QUERY_LONG = 60000, DIFF_QUERY_INPUT = 16, DIFF_QUERY_COLUMNS = 12, DIFF_QUERY_RESULTS = 14 };
 
 /// Random numbers, the same for a seed.
 void diff_query_seed(uint64_t seed);
@@ -23,11 +23,11 @@ bool diff_query_may_refuse(const char *diagnostics);
 
 /// A stream's elements in memory.
 typedef struct diff_query_stream {
-    uint64_t values[DIFF_QUERY_ROWS + 1]; ///< numbers side by side
-    uint8_t bits[DIFF_QUERY_ROWS / 8 + 1], valid[DIFF_QUERY_ROWS / 8 + 1];
-    uint8_t text[DIFF_QUERY_ROWS * 4 + 1];
-    uint8_t bytes[DIFF_QUERY_ROWS + 1]; ///< booleans, as bytes
-    int64_t offsets[DIFF_QUERY_ROWS + 1];
+    uint64_t values[DIFF_QUERY_LONG + 1]; ///< numbers side by side
+    uint8_t bits[DIFF_QUERY_LONG / 8 + 1], valid[DIFF_QUERY_LONG / 8 + 1];
+    uint8_t text[DIFF_QUERY_LONG * 4 + 1];
+    uint8_t bytes[DIFF_QUERY_LONG + 1]; ///< booleans, as bytes
+    int64_t offsets[DIFF_QUERY_LONG + 1];
 } diff_query_stream;
 
 /// Makes `count` random elements.

@@ -163,6 +163,7 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
         request.row_begin = range > 0 ? diff_query_next() % (count + 1) : 0;
         request.row_count = range > 0 ? diff_query_next() % (count - request.row_begin + 1) : 0;
         request.decode_first = range == 2;
+        request.thread_blocks = diff_query_below(2); // of one, a warp makes many tiles of a long table
         request.from_host = range == 3 || diff_query_below(3) == 0;
         request.unit_bytes = diff_query_below(2) == 0 ? 1 : diff_query_below(20000); // often a block of each column
         char where[96];
@@ -184,7 +185,7 @@ static zf_status load_random(const machine *m, const char *what, const char *tex
 }
 
 static void try_query(machine *m, unsigned number, totals *t) {
-    static const uint64_t counts[] = {0, 1, 1023, 1025, 2047, 2048, 4097, DIFF_QUERY_ROWS, DIFF_QUERY_ROWS};
+    static const uint64_t counts[] = {0, 1, 1023, 1025, 2047, 2048, 4097, DIFF_QUERY_ROWS, DIFF_QUERY_LONG};
     diff_query_seed(number);
     char *text = diff_query_program(true, diff_query_below(2) == 0, false);
     int before = check_failures;
@@ -282,7 +283,7 @@ static void try_terms(machine *m, unsigned number, totals *t) {
     zf_status status = zf_program_load_text(m->compiler, "terms.zf", whole, strlen(whole), &program, &error);
     CHECK(status == ZF_OK, "%s", zf_program_diagnostics(program, ZF_DIAGNOSTICS_LINE));
     int before = check_failures;
-    if (status == ZF_OK) try_table(m, program, number % 2 == 0 ? DIFF_QUERY_ROWS : 4500, number, t);
+    if (status == ZF_OK) try_table(m, program, number % 2 == 0 ? DIFF_QUERY_LONG : 4500, number, t);
     if (check_failures != before) printf("%s\n", whole);
     zf_program_free(program);
     free(whole);

@@ -1,0 +1,147 @@
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
+// Queries of which a warp makes many tiles at a time: stretches that blocks end, the launch's rows end, or that have more rows
+// than numbers of 16 bits count; rows that wait across tiles, many of them and hardly any. Sums are compared with the test's own.
+// ZF_TEST_DEVICE names another device in place of the emulated GPU.
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/query/query_prepared.h"
+#include "tests/support/demand.h"
+#include "tests/support/emulated.h"
+#include "tests/support/scratch_directory.h"
+#include "zipflow/compile.h"
+
+typedef unsigned long long ull;
+
+enum {
+    TILE = 2048,
+    WARPS = 8,                          // of a thread block
+    ROWS = (34 * WARPS + 3) * TILE + 7, // a warp has more tiles than 16 bits count rows
+    VALUES = 1000,
+    FEW = 32,
+    GROUPS = 8,
+};
+
+// `a` has widths that are and are not read by whole words; `c` is loaded as it is; `d` is decoded first.
+static const char *const text =
+    "table t { a: u32 = bitpack; b: u16 = bitpack; c: i64 = plain; d: i64 = delta(bitpack); }\n"
+    "query waits(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
+    "    result hit: bool = mask;\n"
+    "    each { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; } } }\n"
+    "query scans(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
+    "    result hit: bool = mask;\n"
+    "    each { if a < 250 && b > 3 { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; "
+    "} } } }\n";
+
+static uint32_t a[ROWS];
+static uint16_t b[ROWS];
+static int64_t c[ROWS], d[ROWS];
+static uint8_t wanted[(VALUES + 7) / 8], bytes[FEW];
+
+static zf_context *context;
+static zf_compiler *compiler;
+static zf_program *program;
+static const char *device_name = "emu";
+
+static bool is_wanted(uint32_t value) { return wanted[value / 8] >> value % 8 & 1; }
+
+static void make_rows(unsigned values) {
+    uint32_t state = 1;
+    for (unsigned r = 0; r < ROWS; r++) {
+        state = state * 1664525u + 1013904223u;
+        a[r] = (state >> 8) % values;
+        b[r] = (uint16_t)((state >> 3) % FEW);
+        c[r] = (int64_t)(state >> 4) - 70000000;
+        d[r] = (r > 0 ? d[r - 1] : 0) + (int64_t)(state >> 30);
+    }
+}
+
+static void make_inputs(unsigned one_in) {
+    memset(wanted, 0, sizeof wanted);
+    for (unsigned v = 0; v < VALUES; v++)
+        if (v % one_in == 0) wanted[v / 8] |= (uint8_t)(1 << v % 8);
+    for (unsigned v = 0; v < FEW; v++) bytes[v] = (uint8_t)(v * 7 % 40);
+}
+
+static bool counts(bool scans, uint64_t row) {
+    if (scans && (a[row] >= 250 || b[row] <= 3)) return false;
+    return is_wanted(a[row]) && bytes[b[row]] < 30 && is_wanted(b[row]);
+}
+
+static void check(bool scans, uint64_t begin, uint64_t end, const zf_query_answers *answers, const char *where) {
+    int64_t n = 0, by[GROUPS] = {0};
+    uint64_t wrong = UINT64_MAX;
+    for (uint64_t row = begin; row < end; row++) {
+        bool hit = counts(scans, row);
+        if (wrong == UINT64_MAX && answers->items[2].words[row - begin] != hit) wrong = row;
+        if (!hit) continue;
+        n += (int64_t)row * 3 + c[row];
+        by[d[row] & 7] += a[row];
+    }
+    CHECK((int64_t)answers->items[0].words[0] == n, "%s: n is %lld, not %lld", where, (long long)answers->items[0].words[0],
+          (long long)n);
+    for (unsigned g = 0; g < GROUPS; g++)
+        CHECK((int64_t)answers->items[1].words[g] == by[g], "%s: group %u has %lld, not %lld", where, g,
+              (long long)answers->items[1].words[g], (long long)by[g]);
+    CHECK(wrong == UINT64_MAX, "%s: the bit of row %llu", where, (ull)wrong);
+}
+
+static void run(zf_container *container, const char *name, uint64_t begin, uint64_t end, uint64_t blocks, const char *what) {
+    zf_query_array arrays[] = {{.name = "wanted", .values = wanted, .bytes = sizeof wanted},
+                               {.name = "bytes", .values = bytes, .bytes = sizeof bytes}};
+    zf_query_request request = {.arrays = arrays,
+                                .array_count = 2,
+                                .some_rows = true,
+                                .row_begin = begin,
+                                .row_count = end - begin,
+                                .threads = 1,
+                                .device = device_name,
+                                .thread_blocks = blocks};
+    zf_query_answers answers;
+    zf_error error = {0};
+    char where[160];
+    snprintf(where, sizeof where, "%s, %s, rows %llu to %llu, %llu thread blocks", what, name, (ull)begin, (ull)end, (ull)blocks);
+    demand(zf_query_run_once(program, name, container, &request, &answers, &error), &error);
+    CHECK(answers.device.fused == 3, "%s: %u fused columns", where, answers.device.fused);
+    check(name[0] == 's', begin, end, &answers, where);
+    zf_query_answers_free(&answers);
+}
+
+static void try_blocks(unsigned values, uint64_t rows_per_block, const char *what) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    make_rows(values);
+    zf_encode_column columns[] = {
+        {.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c}, {.name = "d", .values = d}};
+    zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = rows_per_block, .overwrite = true};
+    demand(zf_encode(program, "t", columns, 4, ROWS, &options, place("t.zfd"), NULL, &error), &error);
+    demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
+    static const unsigned one_in[] = {2, 31};
+    for (unsigned k = 0; k < 2; k++) {
+        make_inputs(one_in[k]);
+        run(container, "waits", 0, ROWS, 1, what);
+        run(container, "scans", 0, ROWS, 1, what);
+    }
+    run(container, "waits", 1000, ROWS - 5000, 2, what);
+    run(container, "waits", 3 * TILE, 5 * TILE, 0, what);
+    zf_container_close(container);
+}
+
+int main(void) {
+    zf_error error = {0};
+    if (getenv("ZF_TEST_DEVICE") != NULL) device_name = getenv("ZF_TEST_DEVICE");
+    if (!scratch_begin("query-stretches")) return 1;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    demand(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error), &error);
+    demand(zf_compiler_create(context, &options, &compiler, &error), &error);
+    demand(zf_program_load_text(compiler, "t.zf", text, strlen(text), &program, &error), &error);
+    try_blocks(VALUES, TILE, "blocks of a tile");
+    try_blocks(VALUES, 3 * TILE, "blocks of three tiles");
+    try_blocks(256, 50 * TILE, "blocks of fifty tiles, whole words");
+    try_blocks(VALUES, ROWS / TILE * TILE + TILE, "one block");
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    scratch_remove(scratch);
+    return check_result();
+}
