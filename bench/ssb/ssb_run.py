@@ -190,7 +190,8 @@ class Container:
         if array.folder not in self.built:
             folder.parent.mkdir(exist_ok=True)
             params = {"keys": self.rows[array.table], **array.params}
-            self.built[array.folder] = query(self.zfc, array.query, self.folder / f"{array.table}.zfd", params, {}, self.options, folder)
+            options = [*self.options, "--no-results"]
+            self.built[array.folder] = query(self.zfc, array.query, self.folder / f"{array.table}.zfd", params, {}, options, folder)
         return folder / array.result
 
     def answer(self, plan, more):
