@@ -158,9 +158,9 @@ typedef struct zf_query_shape {
 } zf_query_shape;
 
 /// Bytes of shared memory of a thread block: single numbers of its warps take ZF_QUERY_SHARED_SINGLE, one result after another,
-/// rows that wait ZF_QUERY_SHARED_QUEUES, an element of a sum 8, and inputs that are copied there before the first row their
+/// rows that wait zf_codegen_query_queues, an element of a sum 8, and inputs that are copied there before the first row their
 /// length, each with up to 16 more.
-enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_QUEUES = 15 << 10, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
+enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
     ZF_QUERY_FAILED_ROW,  ///< first row of a tile in which a check failed; UINT64_MAX: none
@@ -188,6 +188,8 @@ enum { ZF_QUERY_SQUARE = 64 };
 
 /// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time.
 uint32_t zf_codegen_query_tile(const zf_query *query);
+/// Bytes of shared memory for rows that wait, of a thread block.
+uint32_t zf_codegen_query_queues(const zf_query *query);
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
 

@@ -98,11 +98,10 @@ static void open_function(zf_query_build *b, const char *name, unsigned limit) {
 
 // Tiles from the one at hand on, whose rows all count, that lie in the same blocks and are the warp's: at least one.
 static LLVMValueRef stretch(zf_query_build *b) {
-    enum { MOST = (UINT16_MAX + 1) / (2 * ZF_QUERY_TILE) }; // rows that wait are numbers of 16 bits
     zf_cg *cg = b->cg;
     LLVMValueRef v_tile = zf_cg_i64(cg, zf_codegen_query_tile(b->query));
     LLVMValueRef v_count = LLVMBuildUDiv(cg->builder, zf_cg_sub(cg, b->v_row_end, b->v_row0), v_tile, "");
-    v_count = zf_cg_umin(cg, v_count, zf_cg_umin(cg, zf_cg_sub(cg, b->v_tiles_end, b->v_tile), zf_cg_i64(cg, MOST)));
+    v_count = zf_cg_umin(cg, v_count, zf_cg_sub(cg, b->v_tiles_end, b->v_tile));
     for (uint32_t c = 0; c < b->query->column_count; c++) {
         const zf_query_column_build *column = &b->columns[c];
         if (column->fused) v_count = zf_cg_umin(cg, v_count, zf_cg_sub(cg, column->v_block_tiles, column->of.v_tile));
@@ -267,6 +266,7 @@ static void make_ready(zf_query_build *b, uint32_t kernel) {
     uint32_t offset = 0;
     bool shared = kernel == ZF_QUERY_KERNEL_GIVE && zf_query_held_ready(b, &offset);
     b->queues_at = zf_query_inputs_ready(b, offset);
+    b->queues_end = b->queues_at + zf_codegen_query_queues(b->query);
     shared = shared || b->queues_at > offset;
     if (shared) zf_simt_barrier(&b->lower, "shared memory before the first row");
 }
@@ -279,14 +279,26 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-// Number v_warp of v_warps has as many tiles as the others, or one more, and these follow each other.
+// Warps have chunks of tiles that follow each other, in turn: larger ones where each warp has several all the same.
+static LLVMValueRef chunk_of(zf_query_build *b, LLVMValueRef v_warps) {
+    enum { TURNS = 4, MOST = 4 };
+    _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_turns = zf_cg_mul(cg, v_warps, zf_cg_i64(cg, TURNS)), v_one = zf_cg_i64(cg, 1);
+    LLVMValueRef v_chunk = LLVMBuildUDiv(cg->builder, b->v_tiles, v_turns, "");
+    v_chunk = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, v_chunk, v_one), v_one, v_chunk);
+    return zf_cg_umin(cg, v_chunk, zf_cg_i64(cg, MOST));
+}
+
 static void run_stretches(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps) {
     zf_cg *cg = b->cg;
     LLVMBasicBlockRef bb_head = zf_cg_block(cg, "stretch_head"), bb_stretch = zf_cg_block(cg, "stretch"),
                       bb_end = zf_cg_block(cg, "stretches_end");
-    LLVMValueRef v_behind = zf_cg_mul(cg, b->v_tiles, zf_cg_add(cg, v_warp, zf_cg_i64(cg, 1)));
-    LLVMValueRef v_from = LLVMBuildUDiv(cg->builder, zf_cg_mul(cg, b->v_tiles, v_warp), v_warps, "");
-    b->v_tiles_end = LLVMBuildUDiv(cg->builder, v_behind, v_warps, "");
+    LLVMValueRef v_chunk = chunk_of(b, v_warps);
+    zf_cg_loop loop;
+    LLVMValueRef v_from =
+        zf_query_steps_begin(cg, &loop, zf_cg_mul(cg, v_warp, v_chunk), zf_cg_mul(cg, v_warps, v_chunk), b->v_tiles, "chunk");
+    b->v_tiles_end = zf_cg_umin(cg, zf_cg_add(cg, v_from, v_chunk), b->v_tiles);
     b->v_next_tile = zf_cg_alloca(cg, cg->ty_i64, "next_tile");
     LLVMBuildStore(cg->builder, v_from, b->v_next_tile);
     zf_cg_br(cg, bb_head);
@@ -299,6 +311,7 @@ static void run_stretches(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v
     zf_cg_br(cg, bb_head);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);
+    zf_cg_loop_end(cg, &loop);
 }
 
 static void run_tiles(zf_query_build *b, uint32_t kernel, LLVMValueRef v_groups) {

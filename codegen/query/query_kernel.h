@@ -18,15 +18,9 @@
 enum {
     ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
     ZF_QUERY_TOGETHER = 8,
-    ZF_QUERY_PAIR_TILE = 128,                                        ///< pairs of a warp's tile: few, since each may take long
-    ZF_QUERY_QUEUES = 3,                                             ///< of a warp, at most
-    ZF_QUERY_TAKEN = 2,                                              ///< rows that a lane takes from a queue at once
-    ZF_QUERY_QUEUE_ROWS = 320,                                       ///< of a warp: what waits, and what all lanes add at once
-    ZF_QUERY_QUEUE_BYTES = ZF_QUERY_QUEUE_ROWS * 2 * ZF_QUERY_WARPS, ///< of all warps
+    ZF_QUERY_PAIR_TILE = 128, ///< pairs of a warp's tile: few, since each may take long
+    ZF_QUERY_TAKEN = 2,       ///< rows that a lane takes from a queue at once
 };
-
-_Static_assert(ZF_QUERY_QUEUE_ROWS >= ZF_QUERY_LANES * (ZF_QUERY_TOGETHER + ZF_QUERY_TAKEN), "rows of a queue");
-_Static_assert(ZF_QUERY_QUEUES *ZF_QUERY_QUEUE_BYTES <= ZF_QUERY_SHARED_QUEUES, "queues");
 
 typedef struct zf_query_build zf_query_build;
 
@@ -89,7 +83,7 @@ struct zf_query_build {
     zf_query_held_build *held;
     LLVMValueRef v_counts, v_prefix;      ///< select: of the tiles
     LLVMBasicBlockRef bb_entry, bb_begin; ///< bb_entry: runs first, and is open until the end
-    uint32_t queue_count, queues_at;      ///< queues_at: of shared memory
+    uint32_t queues_at, queues_end;       ///< of shared memory: room for more queues
     LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile
     // ---- The tile
     LLVMValueRef v_tile, v_row0;            ///< in the launch; its first row
@@ -162,7 +156,9 @@ typedef struct zf_query_queue {
     LLVMValueRef v_nears[ZF_QUERY_TAKEN], v_masks[ZF_QUERY_TAKEN];
     LLVMValueRef v_last; ///< i1: no others follow in the stretch
 } zf_query_queue;
-/// False: there is no room for another.
+/// Bytes of shared memory of a queue to which each lane adds up to `rows` at once.
+uint32_t zf_query_queue_bytes(unsigned rows);
+/// Opens a queue for the rows that are being built. False: there is no room for it.
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue);
 /// Appends the rows that are being built and have their bit in v_masks.
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks);

@@ -3,18 +3,24 @@
 
 enum { ENTRY = sizeof(uint16_t) }; // a row, counted from the first of the stretch
 
+// A warp has room for what waits, fewer rows than its lanes take, and for what they add.
+static uint32_t bytes_of_warp(unsigned rows) { return ZF_QUERY_LANES * (ZF_QUERY_TAKEN + rows) * ENTRY; }
+
+uint32_t zf_query_queue_bytes(unsigned rows) { return ZF_QUERY_WARPS * bytes_of_warp(rows); }
+
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
     zf_cg *cg = b->cg;
-    if (b->queue_count == ZF_QUERY_QUEUES) return false;
-    uint32_t offset = b->queues_at + b->queue_count++ * ZF_QUERY_QUEUE_BYTES;
+    uint32_t offset = b->queues_at, bytes = zf_query_queue_bytes(b->count);
+    if (b->queues_end - offset < bytes) return false;
+    b->queues_at += bytes;
     queue->v_length = zf_cg_alloca(cg, cg->ty_i32, "queued");
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, b->bb_entry);
-    LLVMValueRef v_all = cg->target->simt->shared(cg, offset, ZF_QUERY_QUEUE_BYTES);
+    LLVMValueRef v_all = cg->target->simt->shared(cg, offset, bytes);
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), queue->v_length);
     zf_cg_enter(cg, bb_before);
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_warp), zf_cg_i64(cg, ZF_QUERY_QUEUE_ROWS));
-    queue->v_rows = zf_cg_at(cg, cg->ty_i16, v_all, v_mine);
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_warp), zf_cg_i64(cg, bytes_of_warp(b->count)));
+    queue->v_rows = zf_cg_at(cg, cg->ty_i8, v_all, v_mine);
     return true;
 }
 

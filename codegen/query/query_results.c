@@ -282,7 +282,7 @@ uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
     }
     uint64_t bytes = ZF_QUERY_SHARED_SINGLE + words * WORD;
     for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
-    return (uint32_t)bytes + ZF_QUERY_QUEUES * ZF_QUERY_QUEUE_BYTES;
+    return (uint32_t)bytes + zf_codegen_query_queues(request->query);
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------

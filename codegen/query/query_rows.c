@@ -112,21 +112,31 @@ static uint32_t split(zf_expr *expr, zf_expr **terms) {
     return count;
 }
 
+struct dear {
+    const zf_query *query;
+    bool found;
+};
+
 static bool is_dear(zf_visitor *visitor, zf_expr *expr) {
-    const zf_query_build *b = ((void **)visitor->user)[0];
-    bool *dear = ((void **)visitor->user)[1];
-    bool input = expr->kind == ZF_X_STREAM && expr->port->slot < b->query->input_count;
-    if (input || expr->kind == ZF_X_REDUCE || expr->type.kind == ZF_K_STRING) *dear = true;
+    struct dear *dear = visitor->user;
+    bool input = expr->kind == ZF_X_STREAM && expr->port->slot < dear->query->input_count;
+    if (input || expr->kind == ZF_X_REDUCE || expr->type.kind == ZF_K_STRING) dear->found = true;
     return true;
 }
 
 // Whether a term reads more than columns of numbers: rows that a term before it excludes had better not evaluate it.
-static bool wants_branch(zf_query_build *b, zf_expr *term) {
-    bool dear = false;
-    void *user[2] = {b, &dear};
-    zf_visitor visitor = {.user = user, .expr = is_dear};
+static bool wants_branch(const zf_query *query, zf_expr *term) {
+    struct dear dear = {.query = query};
+    zf_visitor visitor = {.user = &dear, .expr = is_dear};
     zf_visit_expr(&visitor, term);
-    return dear;
+    return dear.found;
+}
+
+// The end of the terms that are evaluated together: one, and those behind it that are not dear.
+static uint32_t group_end(const zf_query *query, zf_expr **terms, uint32_t from, uint32_t count) {
+    do from++;
+    while (from < count && !wants_branch(query, terms[from]));
+    return from;
 }
 
 static LLVMValueRef both(zf_cg *cg, LLVMValueRef v_mask, LLVMValueRef v) {
@@ -152,6 +162,13 @@ static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_mask
         v_masks[k] = both(b->cg, v_masks[k], v);
     }
     b->cg->v_guard = NULL;
+}
+
+// Returns the number of the term behind those that were evaluated.
+static uint32_t evaluate_group(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks) {
+    uint32_t end = group_end(b->query, terms, from, count);
+    while (from < end) evaluate_term(b, terms[from++], v_masks);
+    return end;
 }
 
 // ---- Statements -----------------------------------------------------------------------------------------------
@@ -185,7 +202,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     uint32_t scopes = 0;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "if_end");
     for (uint32_t t = from; t < count; t++) {
-        if (wants_branch(b, terms[t])) {
+        if (wants_branch(b->query, terms[t])) {
             branch_if_any(b, v_masks, bb_end);
             scopes++;
         }
@@ -241,8 +258,7 @@ static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     others_begin(b, &saved, queue.v_nears, ZF_QUERY_TAKEN);
     bool ends = from == count;
     if (!ends) {
-        do evaluate_term(b, terms[from++], queue.v_masks);
-        while (from < count && !wants_branch(b, terms[from]));
+        from = evaluate_group(b, terms, from, count, queue.v_masks);
         rest_of_queue(b, stmt, terms, from, count, queue.v_masks, queue.v_last);
     } else {
         masked(b, queue.v_masks, stmt->body);
@@ -254,9 +270,7 @@ static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
 // Terms are evaluated for all rows up to the first that is dear and has others before it.
 static void if_all(zf_query_build *b, zf_stmt *stmt, LLVMValueRef *v_masks) {
     zf_expr *terms[MOST_TERMS];
-    uint32_t count = split(stmt->value, terms), from = 0;
-    do evaluate_term(b, terms[from++], v_masks);
-    while (from < count && !wants_branch(b, terms[from]));
+    uint32_t count = split(stmt->value, terms), from = evaluate_group(b, terms, 0, count, v_masks);
     if (b->queues && b->count > 1 && b->depth == 1)
         rest_of_queue(b, stmt, terms, from, count, v_masks, b->v_last);
     else
@@ -368,28 +382,56 @@ static bool keeps_something(const zf_query *query) {
 }
 
 typedef struct masks {
-    uint32_t *given; // statements, by result
-    bool again;      // a row may give a bit twice
+    const zf_query_result *mask;
+    uint32_t given; // statements
+    bool effect;    // a function may give it, whose statements are not looked at
 } masks;
 
 static bool sees_mask(zf_visitor *visitor, zf_stmt *stmt) {
     masks *m = visitor->user;
-    if (stmt->kind == ZF_S_RESULT && stmt->result->kind == ZF_Q_MASK && m->given[stmt->result->index]++ > 0) m->again = true;
+    if (stmt->kind == ZF_S_RESULT && stmt->result == m->mask) m->given++;
     return true;
 }
 
 static bool sees_effect(zf_visitor *visitor, zf_expr *expr) {
-    masks *m = visitor->user;
-    if (expr->effect) m->again = true; // a function, whose statements are not looked at
+    if (expr->effect) ((masks *)visitor->user)->effect = true;
     return true;
 }
 
 // Whether a row may give a bit of a mask more than once: the last statement's counts, so none may wait.
-static bool masks_again(const zf_query_build *b) {
-    masks m = {.given = ZF_NEW_ARRAY(b->cg->arena, uint32_t, b->query->result_count + 1)};
-    zf_visitor visitor = {.user = &m, .expr = sees_effect, .stmt = sees_mask};
-    zf_visit_body(&visitor, &b->query->inst->decode);
-    return m.again;
+static bool masks_again(const zf_query *query) {
+    bool again = false;
+    for (uint32_t k = 0; k < query->result_count; k++) {
+        masks m = {.mask = &query->results[k]};
+        zf_visitor visitor = {.user = &m, .expr = sees_effect, .stmt = sees_mask};
+        zf_visit_body(&visitor, &query->inst->decode);
+        again = again || m.effect || (m.mask->kind == ZF_Q_MASK && m.given > 1);
+    }
+    return again;
+}
+
+static bool may_wait(const zf_query *query) {
+    return zf_query_rows_together(query) && !keeps_something(query) && !masks_again(query);
+}
+
+static bool opens_queues(const zf_stmt *stmt) { return stmt->kind == ZF_S_IF && stmt->else_part == NULL && !assigns(stmt->body); }
+
+// One queue behind an `if`'s first group of terms, and one behind each that follows.
+uint32_t zf_codegen_query_queues(const zf_query *query) {
+    enum { MOST = 3 };
+    uint32_t bytes = 0, queues = 0;
+    if (!may_wait(query)) return 0;
+    for (const zf_stmt *stmt = query->inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
+        if (!opens_queues(stmt)) continue;
+        zf_expr *terms[MOST_TERMS];
+        uint32_t count = split(stmt->value, terms);
+        unsigned rows = ZF_QUERY_TOGETHER;
+        for (uint32_t from = 0; from < count && queues < MOST; from = group_end(query, terms, from, count), queues++) {
+            bytes += zf_query_queue_bytes(rows);
+            rows = ZF_QUERY_TAKEN;
+        }
+    }
+    return bytes;
 }
 
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
@@ -401,7 +443,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     b->v_near = v_near;
     b->ahead = ahead;
     b->v_last = v_last;
-    b->queues = v_near != NULL && !keeps_something(b->query) && !masks_again(b);
+    b->queues = v_near != NULL && may_wait(b->query);
     if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);

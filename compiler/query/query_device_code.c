@@ -14,7 +14,7 @@ enum { VECTORS = 8, GROUPS_UNKNOWN = 4 };
 // Small sums go to shared memory, as far as there is room.
 static void choose_shapes(zf_query_device *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_QUEUES - ZF_QUERY_SHARED_SINGLE;
+    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_SINGLE - zf_codegen_query_queues(d->running->query);
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);

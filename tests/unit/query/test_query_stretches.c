@@ -1,6 +1,6 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
-// Queries of which a warp makes many tiles at a time: stretches that blocks end, the launch's rows end, or that have more rows
-// than numbers of 16 bits count; rows that wait across tiles, many of them and hardly any. Sums are compared with the test's own.
+// Queries of which a warp makes several tiles at a time: stretches that blocks end, or the launch's rows, or the warp's chunk;
+// rows that wait across tiles, many of them and hardly any. Sums are compared with the test's own.
 // ZF_TEST_DEVICE names another device in place of the emulated GPU.
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef unsigned long long ull;
 enum {
     TILE = 2048,
     WARPS = 8,                          // of a thread block
-    ROWS = (34 * WARPS + 3) * TILE + 7, // a warp has more tiles than 16 bits count rows
+    ROWS = (17 * WARPS + 3) * TILE + 7, // chunks of four tiles, and a rest
     VALUES = 1000,
     FEW = 32,
     GROUPS = 8,
