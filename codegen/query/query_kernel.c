@@ -281,7 +281,7 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
 
 // Warps have chunks of tiles that follow each other, in turn: larger ones where each warp has several all the same.
 static LLVMValueRef chunk_of(zf_query_build *b, LLVMValueRef v_warps) {
-    enum { TURNS = 4, MOST = 4 };
+    enum { TURNS = 3, MOST = 4 };
     _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");
     zf_cg *cg = b->cg;
     LLVMValueRef v_turns = zf_cg_mul(cg, v_warps, zf_cg_i64(cg, TURNS)), v_one = zf_cg_i64(cg, 1);
