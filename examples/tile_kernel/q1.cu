@@ -46,28 +46,46 @@ static __device__ unsigned int matches(const zf_opened_lo_orderdate &days, const
     return bits;
 }
 
+// Rows of a tile that count, one after the other, so that all lanes of the warp have some: `rows` has a lane's bits, `first` is its
+// first row. Returns how many the warp has.
+static __device__ unsigned int line_up(unsigned long long rows, unsigned int first, unsigned short *waiting) {
+    const unsigned int all = 0xffffffff, mine = __popcll(rows);
+    unsigned int behind = mine;
+    for (unsigned int distance = 1; distance < 32; distance *= 2) {
+        const unsigned int before = __shfl_up_sync(all, behind, distance);
+        if (threadIdx.x % 32 >= distance) behind += before;
+    }
+    for (unsigned int at = behind - mine; rows != 0; rows &= rows - 1) {
+        const unsigned int bit = __ffsll((long long)rows) - 1;
+        waiting[at++] = (unsigned short)(bit / ZF_TILE_GROUP * STEP + first + bit % ZF_TILE_GROUP);
+    }
+    __syncwarp();
+    return __shfl_sync(all, behind, 31);
+}
+
 template <bool whole>
-static __device__ long long tile_revenue(const columns &c, unsigned int tile, const q1_params &params, bool &good) {
+static __device__ long long tile_revenue(const columns &c, unsigned int tile, const q1_params &params, unsigned short *waiting,
+                                         bool &good) {
     const unsigned int first = threadIdx.x % 32 * ZF_TILE_GROUP;
     const auto days = zf_tile_open_lo_orderdate(c.orderdate, tile);
     const auto percents = zf_tile_open_lo_discount(c.discount, tile);
     const auto pieces = zf_tile_open_lo_quantity(c.quantity, tile);
     unsigned long long rows = 0;
-#pragma unroll 1
+#pragma unroll (Q1_STEPS_AT_ONCE)
     for (unsigned int step = 0; step < STEPS; step++) {
         const unsigned long long bits = matches<whole>(days, percents, pieces, step * STEP + first, params, good);
         rows |= bits << (step * ZF_TILE_GROUP);
     }
-    // The few rows that are left, one at a time.
     const auto prices = zf_tile_open_lo_extendedprice(c.extendedprice, tile);
+    const unsigned int count = line_up(rows, first, waiting);
     long long revenue = 0;
-    for (; rows != 0; rows &= rows - 1) {
-        const unsigned int bit = __ffsll((long long)rows) - 1, row = bit / ZF_TILE_GROUP * STEP + first + bit % ZF_TILE_GROUP;
+    for (unsigned int k = threadIdx.x % 32; k < count; k += 32) {
         int price, percent;
-        good &= zf_tile_get_lo_extendedprice(prices, row, price);
-        good &= zf_tile_get_lo_discount(percents, row, percent);
+        good &= zf_tile_get_lo_extendedprice(prices, waiting[k], price);
+        good &= zf_tile_get_lo_discount(percents, waiting[k], percent);
         revenue += (long long)price * percent;
     }
+    __syncwarp();
     return revenue;
 }
 
@@ -75,11 +93,13 @@ static __device__ long long tile_revenue(const columns &c, unsigned int tile, co
 extern "C" __global__ void __launch_bounds__(Q1_THREADS, Q1_BLOCKS_EACH)
     q1(const columns c, const q1_params params, q1_sums *sums) {
     const unsigned int warps = Q1_THREADS / 32;
+    __shared__ unsigned short waiting_of[warps][ZF_TILE_ROWS];
+    unsigned short *waiting = waiting_of[threadIdx.x / 32];
     long long revenue = 0;
     bool good = true;
     for (unsigned int tile = blockIdx.x * warps + threadIdx.x / 32; tile < c.orderdate.tiles; tile += gridDim.x * warps) {
         const bool whole = c.orderdate.rows - (unsigned long long)tile * ZF_TILE_ROWS >= ZF_TILE_ROWS;
-        revenue += whole ? tile_revenue<true>(c, tile, params, good) : tile_revenue<false>(c, tile, params, good);
+        revenue += whole ? tile_revenue<true>(c, tile, params, waiting, good) : tile_revenue<false>(c, tile, params, waiting, good);
     }
     for (int distance = 16; distance > 0; distance /= 2) revenue += __shfl_down_sync(0xffffffff, revenue, distance);
     if (threadIdx.x % 32 == 0) atomicAdd(&sums->revenue, (unsigned long long)revenue);

@@ -91,7 +91,7 @@ class Kernel:
         if found is None:
             raise Unknown(f"kernel {name}")
         self.params = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(\w+)(?:\[(\d+)\])?", found.group(1))
-        self.code, self.scopes = [], []
+        self.code, self.scopes, self.shared = [], [], {}  # shared: (place, bytes) of arrays in shared memory
         scope = Scope(None)
         self.scopes.append(scope)
         for table in re.findall(r"^(?:\.visible )?(\.global [^;]*=[^;]*);", text[:found.start()], re.M):
@@ -130,6 +130,9 @@ class Kernel:
         elif statement.startswith(".global"):
             name, size, values = re.fullmatch(r"\.global\s+\.align\s+\d+\s+\.b8\s+(\w+)\[(\d+)\]\s*=\s*\{(.*)\}", statement).groups()
             scope.tables[name] = (ctypes.c_uint8 * int(size))(*[int(v) for v in values.split(",")])
+        elif statement.startswith(".shared"):
+            name, size = re.fullmatch(r"\.shared\s+\.align\s+\d+\s+\.b8\s+(\w+)\[(\d+)\]", statement).groups()
+            self.shared[name] = (16 + sum(bytes + 16 for _, bytes in self.shared.values()), int(size))
         elif statement.startswith("."):
             raise Unknown(statement)
         else:
@@ -163,7 +166,8 @@ class Thread:
     """`arguments`: bytes for each param. `special`: values of the machine's registers. `loads` collects the addresses that were
     read."""
 
-    def __init__(self, kernel, arguments, special=None):
+    def __init__(self, kernel, arguments, special=None, shared=None):
+        self.shared = {} if shared is None else shared  # byte by place, of those that were written
         self.kernel, self.registers, self.loads, self.at = kernel, {}, [], 0
         self.params = {name: ctypes.create_string_buffer(bytes(value)) for (_, name, _), value in zip(kernel.params, arguments)}
         self.special = special or {}
@@ -175,7 +179,7 @@ class Thread:
         return self
 
     def steps(self):
-        """Runs up to the end. Yields at each shuffle, for run_warp."""
+        """Runs up to the end. Yields where lanes meet, for run_warp: how, a value, and the distance or the lane of another."""
         for _ in range(STEPS):
             if self.at == len(self.kernel.code):
                 return
@@ -189,14 +193,17 @@ class Thread:
                 self.at = scope.label(words[0])
                 continue
             if opcode[0] == "shfl":
-                if opcode != ["shfl", "sync", "down", "b32"] or self.get(scope, words[3], "u32") != 31:
+                how = opcode[2]
+                if opcode[1::2] != ["sync", "b32"] or how not in FROM or self.get(scope, words[3], "u32") != (0 if how == "up" else 31):
                     raise Unknown(".".join(opcode))
                 to, _, holds = words[0].partition("|")
-                distance = self.get(scope, words[2], "u32")
-                value, inside = yield mask(self.get(scope, words[1], "b32"), 32), distance
+                value, inside = yield how, mask(self.get(scope, words[1], "b32"), 32), self.get(scope, words[2], "u32")
                 self.set(scope, to, value, 32)
                 if holds:
                     self.set(scope, holds, inside, 1)
+                continue
+            if opcode == ["bar", "warp", "sync"]:
+                yield "bar", 0, 0
                 continue
             handler = getattr(self, "do_" + opcode[0], None)
             if handler is None:
@@ -215,6 +222,8 @@ class Thread:
             return mask(int(word.rstrip("U"), 0), BITS[form])
         if word in self.params:
             return ctypes.addressof(self.params[word])
+        if word in self.kernel.shared:
+            return self.kernel.shared[word][0]
         table = scope.table(word)
         return self.registers[scope.register(word)] if table is None else table
 
@@ -229,6 +238,14 @@ class Thread:
 
     # ---- Memory ----
 
+    def shared_bytes(self, scope, word, size):
+        """The places of an element of shared memory."""
+        inside, _, offset = word.strip("[]").partition("+")
+        at = mask(self.get(scope, inside.strip(), "u32") + int(offset or 0), 32)
+        if at % size or not any(begin <= at and at + size <= begin + count for begin, count in self.kernel.shared.values()):
+            raise Unknown(f"{size} bytes of shared memory at {at}")
+        return range(at, at + size)
+
     def place(self, scope, word):
         inside = word.strip("[]")
         base, _, offset = inside.partition("+")
@@ -236,6 +253,12 @@ class Thread:
 
     def do_ld(self, scope, how, words):
         form = how[-1]
+        if how[:-1] == ["shared"]:
+            places = self.shared_bytes(scope, words[1], BITS[form] // 8)
+            if not all(at in self.shared for at in places):
+                raise Unknown(f"a load of shared memory at {places[0]}, to which nothing was written")
+            self.set(scope, words[0], int.from_bytes(bytes(self.shared[at] for at in places), "little"), 64)
+            return
         known = {"global", "nc", "param", "v2", "v4", "L1", "L2", "evict_last", form}
         if set(how) - known:
             raise Unknown("ld." + ".".join(how))
@@ -253,6 +276,11 @@ class Thread:
 
     def do_st(self, scope, how, words):
         form = how[-1]
+        if how[:-1] == ["shared"]:
+            places = self.shared_bytes(scope, words[0], BITS[form] // 8)
+            value = mask(self.get(scope, words[1], form), BITS[form])
+            self.shared.update(zip(places, value.to_bytes(len(places), "little")))
+            return
         if set(how) - {"global", "v2", "v4", form}:
             raise Unknown("st." + ".".join(how))
         size = BITS[form] // 8
@@ -486,19 +514,30 @@ class Thread:
 # ---- Warps ------------------------------------------------------------------------------------------------------
 
 
+FROM = {"down": lambda lane, distance: lane + distance, "up": lambda lane, distance: lane - distance, "idx": lambda lane, other: other}
+
+
 def run_warp(kernel, arguments, first, special):
-    """Runs the 32 threads from number `first` of a thread block. All of them come to each shuffle."""
-    threads = [Thread(kernel, arguments, {**special, "%tid.x": first + k}).steps() for k in range(32)]
+    """Runs the 32 threads from number `first` of a thread block. All of them come to each shuffle and barrier. Nobody else writes
+    to shared memory."""
+    shared = {}
+    threads = [Thread(kernel, arguments, {**special, "%tid.x": first + k}, shared).steps() for k in range(32)]
     given = [next(t, None) for t in threads]
     while any(g is not None for g in given):
-        if None in given:
-            raise Unknown("a shuffle that some threads do not come to")
-        answers = [(given[k + given[k][1]][0], 1) if k + given[k][1] < 32 else (given[k][0], 0) for k in range(32)]
-        given = [advance(thread, answer) for thread, answer in zip(threads, answers)]
+        if None in given or len({how for how, _, _ in given}) > 1:
+            raise Unknown("a shuffle or a barrier that some threads do not come to")
+        given = [advance(thread, answer(given, lane)) for lane, thread in enumerate(threads)]
 
 
-def advance(thread, answer):
+def answer(given, lane):
+    """What a lane gets, and whether it comes from another lane of the warp."""
+    how, value, other = given[lane]
+    other = FROM[how](lane, other) if how in FROM else lane
+    return (given[other][1], 1) if 0 <= other < 32 else (value, 0)
+
+
+def advance(thread, value):
     try:
-        return thread.send(answer)
+        return thread.send(value)
     except StopIteration:
         return None
