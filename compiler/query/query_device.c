@@ -503,8 +503,6 @@ static zf_status run(zf_query_device *d, zf_query_failure *failure, zf_error *er
     ZF_TRY(place_inputs(d, error));
     ZF_TRY(copy_inputs(d, error));
     if (d->running->query->selected_count > 0) ZF_TRY(count_selected(d, error));
-    if (zf_query_device_keeps_sums(d)) ZF_TRY(take_failures(d, failure, error));
-    if (failure->failed) return ZF_OK;
     note_selected(d);
     ZF_TRY(zf_query_results_begin(d, error));
     ZF_TRY(write_frames(d, error));

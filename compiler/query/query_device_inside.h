@@ -75,8 +75,9 @@ void zf_query_code_drop(zf_query_device *d);
 
 // ---- Results (query_device_results.c) ----
 
-/// Gives all results their places, and their first values.
+/// Gives all results their places, and their first values. Failures of squares whose sums are kept stay: they do not run again.
 zf_status zf_query_results_begin(zf_query_device *d, zf_error *error);
+/// Gives all results their first values, and leaves failures as they are.
 zf_status zf_query_results_clear(zf_query_device *d, zf_error *error);
 /// Copies `bytes` bytes of the results, from `at` on, and waits.
 zf_status zf_query_results_fetch(zf_query_device *d, uint64_t at, void *to, uint64_t bytes, zf_error *error);

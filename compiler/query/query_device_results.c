@@ -39,7 +39,6 @@ static zf_status begin_words(zf_query_device *d, size_t k, zf_error *error) {
 zf_status zf_query_results_clear(zf_query_device *d, zf_error *error) {
     uint64_t behind = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs), all = d->results.bytes;
     if (all > behind) ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address + behind, 0, all - behind, error));
-    ZF_TRY(d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error));
     for (size_t k = 0; k < d->running->query->result_count; k++) ZF_TRY(begin_words(d, k, error));
     uint64_t bytes = d->running->query->selected_count > 0 ? d->tiles * sizeof(uint64_t) : 0;
     if (bytes == 0) return ZF_OK;
@@ -47,19 +46,22 @@ zf_status zf_query_results_clear(zf_query_device *d, zf_error *error) {
     return d->ops->wait(d->accelerator, d->stream, error);
 }
 
-// Makes room for all results, and keeps the sums that squares made while rows of `select` were counted.
+// Makes room for all results. Keeps what squares left while rows of `select` were counted: their failures, and behind these
+// their sums.
 static zf_status grow_results(zf_query_device *d, uint64_t bytes, zf_error *error) {
     zf_query_memory old = d->results;
     if (old.room >= bytes) return zf_query_device_room(d, &d->results, bytes, error);
-    uint64_t at = d->pairs.sums_at;
+    uint64_t kept = d->pairs.sums_at + zf_query_pairs_sum_bytes(&d->pairs);
     d->results = (zf_query_memory){0};
     zf_status status = zf_query_device_room(d, &d->results, bytes, error);
-    if (status == ZF_OK)
-        status = d->ops->copy_within(d->accelerator, d->stream, d->results.address + at, old.address + at,
-                                     zf_query_pairs_sum_bytes(&d->pairs), error);
+    if (status == ZF_OK) status = d->ops->copy_within(d->accelerator, d->stream, d->results.address, old.address, kept, error);
     if (status == ZF_OK) status = d->ops->wait(d->accelerator, d->stream, error);
     d->ops->release(d->accelerator, old.address);
     return status;
+}
+
+static zf_status clear_failures(zf_query_device *d, zf_error *error) {
+    return d->ops->fill(d->accelerator, d->stream, d->results.address, 0xff, sizeof d->failures, error);
 }
 
 zf_status zf_query_results_begin(zf_query_device *d, zf_error *error) {
@@ -70,7 +72,9 @@ zf_status zf_query_results_begin(zf_query_device *d, zf_error *error) {
     bool selects = d->running->query->selected_count > 0;
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->prefix, error));
     ZF_TRY(zf_query_place(&next, selects ? tile_bytes : 0, &d->counts, error)); // which a repetition counts again
-    ZF_TRY(zf_query_device_keeps_sums(d) ? grow_results(d, next, error) : zf_query_device_room(d, &d->results, next, error));
+    bool keeps = zf_query_device_keeps_sums(d);
+    ZF_TRY(keeps ? grow_results(d, next, error) : zf_query_device_room(d, &d->results, next, error));
+    if (!keeps) ZF_TRY(clear_failures(d, error));
     return zf_query_results_clear(d, error);
 }
 

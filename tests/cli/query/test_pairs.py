@@ -1,6 +1,7 @@
 """`zfc query` over pairs, and reductions over ranges that data bound: results and errors, compared with values computed here. Usage: test_pairs.py ZFC [unittest arguments]"""
 
 import array
+import itertools
 import json
 import pathlib
 import random
@@ -172,6 +173,32 @@ table t { c: u8 = plain; }
         given = ["--input", f"v={self.file('v', bytes(200))}", "--param"]
         for name, n, m in (("q", 2**40, 2), ("s", 2**40, 2), ("s", 2**30, 150)):
             self.bad(1, "query", f"{program}:{name}", *given, f"n={n}", "--param", f"m={m}", says=["ZF1301", "at: pair 0, 0,"])
+
+    def test_failures_of_passes(self):
+        """The first pair that fails is named, whichever of a sum, a row's condition and a result fails there, and whichever fails behind it."""
+        program = self.file("p.zf", """
+query q(pairs) {
+    param n: i64 = 200; param zero: i64;
+    input v: u8[]; input w: u8[];
+    result some: bool = any; result most: i64 = max; result at: i64 = select;
+    each a in 0..n, b in 0..20 {
+        some = some || sum(k in 0..3: v[a + k] * k) > 5;
+        if w[a] > 0 { select at = a; }
+        most = max(most, 100 / (a - zero));
+    }
+}
+""")
+        def words(sums, row, result):
+            return ["--param", f"zero={result}", "--input", f"v={self.file('v', bytes([1]) * (sums + 2))}", "--input", f"w={self.file('w', bytes([1]) * row)}", program]
+
+        never = 1000
+        report = json.loads(self.good("query", "--json", *words(never, never, never)))
+        if self.DEVICE != "cpu":
+            self.assertEqual(report["device"]["squares"], 4)
+        for places in sorted(set(itertools.permutations((30, 170, never, never), 3))):
+            first = min(places)
+            code, line = (("ZF1301", 7), ("ZF1301", 8), ("ZF1307", 9))[places.index(first)]
+            self.bad(1, "query", *words(*places), says=[code, f"at: pair {first}, 0, {program}:{line}:"])
 
     def test_late_failure(self):
         """The first pair that fails is named, also where it is one of many and a bound behind it fails."""
