@@ -53,6 +53,10 @@ static const char *const statements[] = {"count[a, b] += S;",
                                          "let s = S + sum(j in 0..a % 3: size[j]); some[b] = some[b] || s % 7 == 3;",
                                          "if S > 9 { count[a, a] += b; } else { count[0, b] += 1; }",
                                          "place[a * n + b] = S; every = every && a + S > 0;"};
+// Checks behind the statement: one that only the pass of results makes, one that the counting pass makes too.
+#define RESULT_FAILS "most = max(most, 60 / (b - width));"
+#define ROW_FAILS "if 60 / (a - width) > 1 { select x = a, y = b, v = 1; }"
+static const char *const checked[] = {"", "", "", "", "", RESULT_FAILS, ROW_FAILS, ROW_FAILS " " RESULT_FAILS};
 #define CHOICE(of) one_of(of, sizeof of / sizeof *of)
 
 // Replaces each X, Y and S of a pattern.
@@ -79,8 +83,8 @@ char *square_query_program(void) {
         " result count: i64[n, n] = sum; result most: i64 = max; result least: i64[n] = min; result odd: u64 = xor;\n"
         " result some: bool[n] = any; result every: bool = all; result place: i64[n * n] = set;\n"
         " result x: i64 = select; result y: i64 = select; result v: i64 = select;\n"
-        " fn of(a, b) -> i64 = %s;\n each %s {\n  %s\n }\n}\n",
-        types[type], sum, CHOICE(bounds), body);
+        " fn of(a, b) -> i64 = %s;\n each %s {\n  %s\n  %s\n }\n}\n",
+        types[type], sum, CHOICE(bounds), body, CHOICE(checked));
     if (length < 0) exit(2);
     return text;
 }
