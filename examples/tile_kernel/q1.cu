@@ -38,10 +38,11 @@ static __device__ unsigned int matches(const zf_opened_lo_orderdate &days, const
     unsigned int bits = 0;
 #pragma unroll
     for (int k = 0; k < ZF_TILE_GROUP; k++) {
-        bool exists = whole || row + k < days.rows;
-        bool counts = exists && day[k] >= params.first_day && day[k] <= params.last_day && percent[k] >= params.least_discount &&
-                      percent[k] <= params.most_discount && piece[k] >= params.least_quantity && piece[k] <= params.most_quantity;
-        bits |= (unsigned int)counts << k;
+        // Without branches: all of it is in registers.
+        const bool counts = (whole || row + k < days.rows) & (day[k] >= params.first_day) & (day[k] <= params.last_day) &
+                            (percent[k] >= params.least_discount) & (percent[k] <= params.most_discount) &
+                            (piece[k] >= params.least_quantity) & (piece[k] <= params.most_quantity);
+        if (counts) bits |= 1u << k;
     }
     return bits;
 }
@@ -71,7 +72,7 @@ static __device__ long long tile_revenue(const columns &c, unsigned int tile, co
     const auto percents = zf_tile_open_lo_discount(c.discount, tile);
     const auto pieces = zf_tile_open_lo_quantity(c.quantity, tile);
     unsigned long long rows = 0;
-#pragma unroll (Q1_STEPS_AT_ONCE)
+#pragma unroll 1
     for (unsigned int step = 0; step < STEPS; step++) {
         const unsigned long long bits = matches<whole>(days, percents, pieces, step * STEP + first, params, good);
         rows |= bits << (step * ZF_TILE_GROUP);

@@ -530,7 +530,7 @@ def run_warp(kernel, arguments, first, special):
 
 
 def answer(given, lane):
-    """What a lane gets, and whether it comes from another lane of the warp."""
+    """The value that a lane gets, and whether another lane of the warp gives it."""
     how, value, other = given[lane]
     other = FROM[how](lane, other) if how in FROM else lane
     return (given[other][1], 1) if 0 <= other < 32 else (value, 0)
