@@ -18,6 +18,7 @@ import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
 import links as simulation  # noqa: E402
 import page_peers as of_peers  # noqa: E402
+import page_queries as of_queries  # noqa: E402
 import rows as of_rows  # noqa: E402
 import safety_tables as of_safety  # noqa: E402
 import speed_tables as of_speed  # noqa: E402
@@ -653,7 +654,8 @@ LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where ther
 
 PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
          "docs/performance.md": {"gpu": gpu, "beside_peers": of_peers.beside_peers, "gpu_blocks": of_peers.gpu_blocks, "codag": of_peers.codag,
-                             "over_link": over_link, "python": python, "cpu_rows": cpu_rows, "blocks": blocks, "losses": losses},
+                             "over_link": over_link, "ssb": of_queries.ssb, "ssb_host": of_queries.ssb_host, "sets": of_queries.sets,
+                             "tile_kernel": of_queries.tile_kernel, "python": python, "cpu_rows": cpu_rows, "blocks": blocks, "losses": losses},
          "docs/choosing.md": {"formats_beside_nvcomp": of_peers.formats_beside_nvcomp, "beside_nvcomp": of_peers.beside_nvcomp},
          "docs/internals/roadmap.md": {"reached": of_peers.reached, "reached_on_cpus": of_peers.reached_on_cpus},
          "docs/internals/gpu-kernels.md": {"walks": of_peers.walks},

@@ -1,0 +1,91 @@
+"""Tables of queries that page.py writes, of the records of bench/ssb, bench/sets and examples/tile_kernel."""
+
+import math
+
+from page_cells import having, table
+
+WAYS = {"decoded": ("ssb_fused", "decoded"), "plain": ("ssb_plain", "fused"), "fused": ("ssb_fused", "fused"), "host": ("ssb_fused", "host")}
+
+
+def mean(values):
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def of_scale(records, scale):
+    return records.newest("h200", lambda r: r.get("bench") == "ssb" and r.get("scale") == scale)
+
+
+def times(record, way):
+    """{query: milliseconds} of the rows that are right."""
+    codecs, way = WAYS[way]
+    return {r["query"]: r["milliseconds"] for r in having(record["results"], codecs=codecs, way=way) if r["right"]}
+
+
+def of_crystal(record, variant):
+    return {r["query"]: r["scan_ms_warm"] for r in having(record.get("crystal", []), variant=variant) if r["right"]}
+
+
+def ratios(mine, theirs):
+    """{query: how many times longer theirs takes}"""
+    return {query: theirs[query] / mine[query] for query in mine if query in theirs}
+
+
+def summary(mine, theirs):
+    """The geometric mean of the ratios, and the least."""
+    found = ratios(mine, theirs)
+    return f"{mean(found.values()):.2f} ({min(found.values()):.2f})" if found else ""
+
+
+def ssb(records):
+    """Each query, and how many times longer others take."""
+    found = of_scale(records, 20)
+    if not found:
+        return None
+    path, record = found
+    mine = times(record, "fused")
+    others = [times(record, "plain"), times(record, "decoded"), *(of_crystal(record, v) for v in ("plain", "plain_pred", "for", "best"))]
+    heads = ["query", "fused", "4-byte columns", "decoded first", "Crystal, plain", "the same, wanted rows", "Crystal, GPU-FOR", "Crystal, best"]
+    rows = [[query, *(f"{each[query]:.3f}" if query in each else "" for each in (mine, *others))] for query in mine]
+    rows.append(["times longer: geometric mean (least)", "1", *(summary(mine, each) for each in others)])
+    text = [table(heads, rows)]
+    if large := of_scale(records, 100):
+        many = large[1]
+        text.append(f"At scale factor 100 (`{large[0].stem}`), {many['rows']['lineorder']:,} rows, the same kernels take {summary(times(many, 'fused'), times(many, 'plain'))} times longer on 4-byte columns.")
+    return path, record, "\n\n".join(text)
+
+
+def ssb_host(records):
+    """Queries of columns in the host's memory, beside their bytes alone on the link."""
+    found = of_scale(records, 20)
+    rows = having(found[1]["results"], codecs="ssb_fused", way="host") if found else []
+    if not rows:
+        return None
+    path, record = found
+    more = [r["milliseconds"] - r["link_milliseconds"] for r in rows]
+    share = [r["milliseconds"] / r["link_milliseconds"] - 1 for r in rows]
+    plain = {r["query"]: 1e3 * r["stored_bytes"] / record["link_bytes_per_second"] for r in having(record["results"], codecs="ssb_plain", way="fused")}
+    faster = mean([plain[r["query"]] / r["milliseconds"] for r in rows])
+    return None, None, (f"From pinned host memory (`{path.stem}`) the 13 queries take {100 * min(share):.1f} to {100 * max(share):.1f}% more than their stored bytes alone on the link, at most {max(more):.2f} ms. "
+                        f"The 4-byte columns alone would take {faster:.1f} times as long on it (geometric mean).")
+
+
+def sets(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "sets")
+    if not found:
+        return None
+    path, record = found
+    layouts = ["batmap", "bitmap", "sorted"]
+    by = {(r["point"], r["layout"]): r for r in record["results"] if r["right"]}
+    points = list(dict.fromkeys(r["point"] for r in record["results"]))
+    rows = [[point, f"{next(r['sets'] for r in record['results'] if r['point'] == point):,}", *(f"{by[point, k]['milliseconds']:.1f}" if (point, k) in by else "" for k in layouts)] for point in points]
+    return path, record, table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], rows)
+
+
+def tile_kernel(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "tile_kernel")
+    if not found:
+        return None
+    path, record = found
+    rows = [[r["query"], f"{r['kernel_ms']:.3f}", f"{r['query_ms']:.3f}", f"{r['ratio']:.2f}"] for r in record["results"] if r["right"]]
+    return path, record, table(["query", "kernel of nvcc, ms", "`zfc query`, ms", "ratio"], rows)
