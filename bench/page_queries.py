@@ -1,6 +1,7 @@
 """Tables of queries that page.py writes, of the records of bench/ssb, bench/sets and examples/tile_kernel."""
 
 import math
+import sys
 
 from page_cells import having, table
 
@@ -16,18 +17,26 @@ def of_scale(records, scale):
     return records.newest("h200", lambda r: r.get("bench") == "ssb" and r.get("scale") == scale)
 
 
+def right(rows):
+    """The rows, of which none may be wrong."""
+    wrong = [r for r in rows if not r["right"]]
+    if wrong:
+        sys.exit(f"a record has wrong answers, such as {wrong[0]}")
+    return rows
+
+
 def times(record, way):
-    """{query: milliseconds} of the rows that are right."""
+    """{query: milliseconds}"""
     codecs, way = WAYS[way]
-    return {r["query"]: r["milliseconds"] for r in having(record["results"], codecs=codecs, way=way) if r["right"]}
+    return {r["query"]: r["milliseconds"] for r in right(having(record["results"], codecs=codecs, way=way))}
 
 
 def of_crystal(record, variant):
-    return {r["query"]: r["scan_ms_warm"] for r in having(record.get("crystal", []), variant=variant) if r["right"]}
+    return {r["query"]: r["scan_ms_warm"] for r in right(having(record.get("crystal", []), variant=variant))}
 
 
 def ratios(mine, theirs):
-    """{query: how many times longer theirs takes}"""
+    """{query: their time divided by mine}"""
     return {query: theirs[query] / mine[query] for query in mine if query in theirs}
 
 
@@ -38,27 +47,27 @@ def summary(mine, theirs):
 
 
 def ssb(records):
-    """Each query, and how many times longer others take."""
+    """Each query, and how many times as long others take."""
     found = of_scale(records, 20)
     if not found:
         return None
     path, record = found
     mine = times(record, "fused")
     others = [times(record, "plain"), times(record, "decoded"), *(of_crystal(record, v) for v in ("plain", "plain_pred", "for", "best"))]
-    heads = ["query", "fused", "4-byte columns", "decoded first", "Crystal, plain", "the same, wanted rows", "Crystal, GPU-FOR", "Crystal, best"]
+    heads = ["query", "fused", "4-byte columns", "decoded first", "Crystal, plain", "Crystal, predicated loads", "Crystal, GPU-FOR", "Crystal, best"]
     rows = [[query, *(f"{each[query]:.3f}" if query in each else "" for each in (mine, *others))] for query in mine]
-    rows.append(["times longer: geometric mean (least)", "1", *(summary(mine, each) for each in others)])
+    rows.append(["times as long: geometric mean (least)", "1", *(summary(mine, each) for each in others)])
     text = [table(heads, rows)]
     if large := of_scale(records, 100):
         many = large[1]
-        text.append(f"At scale factor 100 (`{large[0].stem}`), {many['rows']['lineorder']:,} rows, the same kernels take {summary(times(many, 'fused'), times(many, 'plain'))} times longer on 4-byte columns.")
+        text.append(f"At scale factor 100 (`{large[0].stem}`), {many['rows']['lineorder']:,} rows, the same kernels take {mean(ratios(times(many, 'fused'), times(many, 'plain')).values()):.2f} times as long on 4-byte columns, and at least {min(ratios(times(many, 'fused'), times(many, 'plain')).values()):.2f}.")
     return path, record, "\n\n".join(text)
 
 
 def ssb_host(records):
     """Queries of columns in the host's memory, beside their bytes alone on the link."""
     found = of_scale(records, 20)
-    rows = having(found[1]["results"], codecs="ssb_fused", way="host") if found else []
+    rows = right(having(found[1]["results"], codecs="ssb_fused", way="host")) if found else []
     if not rows:
         return None
     path, record = found
@@ -76,9 +85,9 @@ def sets(records):
         return None
     path, record = found
     layouts = ["batmap", "bitmap", "sorted"]
-    by = {(r["point"], r["layout"]): r for r in record["results"] if r["right"]}
+    by = {(r["point"], r["layout"]): r for r in right(record["results"])}
     points = list(dict.fromkeys(r["point"] for r in record["results"]))
-    rows = [[point, f"{next(r['sets'] for r in record['results'] if r['point'] == point):,}", *(f"{by[point, k]['milliseconds']:.1f}" if (point, k) in by else "" for k in layouts)] for point in points]
+    rows = [[point, f"{next(r['sets'] for r in record['results'] if r['point'] == point):,}", *(f"{by[point, k]['milliseconds']:.1f}" if (point, k) in by else "not run" for k in layouts)] for point in points]
     return path, record, table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], rows)
 
 
@@ -87,5 +96,5 @@ def tile_kernel(records):
     if not found:
         return None
     path, record = found
-    rows = [[r["query"], f"{r['kernel_ms']:.3f}", f"{r['query_ms']:.3f}", f"{r['ratio']:.2f}"] for r in record["results"] if r["right"]]
+    rows = [[r["query"], f"{r['kernel_ms']:.3f}", f"{r['query_ms']:.3f}", f"{r['ratio']:.2f}"] for r in right(record["results"])]
     return path, record, table(["query", "kernel of nvcc, ms", "`zfc query`, ms", "ratio"], rows)

@@ -163,7 +163,7 @@ typedef struct zf_query_shape {
 enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
 
 enum {
-    ZF_QUERY_FAILED_ROW,  ///< first row of a tile in which a check failed; UINT64_MAX: none
+    ZF_QUERY_FAILED_ROW,  ///< first row of tiles that a warp made as one, in which a check failed; UINT64_MAX: none
     ZF_QUERY_FAILED_SET,  ///< 0: a second value for an element of `set`
     ZF_QUERY_FAILED_LONG, ///< 0: a sum has too many terms for a kernel of squares
     ZF_QUERY_FAILURES
@@ -186,7 +186,7 @@ static inline uint64_t zf_query_float_bits(uint64_t key) { return key >> 63 ? ke
 bool zf_codegen_query_squares(const zf_query *query);
 enum { ZF_QUERY_SQUARE = 64 };
 
-/// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time.
+/// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time, or a few that follow each other.
 uint32_t zf_codegen_query_tile(const zf_query *query);
 /// Bytes of shared memory for rows that wait, of a thread block.
 uint32_t zf_codegen_query_queues(const zf_query *query);

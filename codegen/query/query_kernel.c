@@ -279,7 +279,7 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-// Warps have chunks of tiles that follow each other, in turn: larger ones where each warp has several all the same.
+// A chunk has up to four tiles that follow each other, but each warp gets at least three chunks if there are so many tiles.
 static LLVMValueRef chunk_of(zf_query_build *b, LLVMValueRef v_warps) {
     enum { TURNS = 3, MOST = 4 };
     _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");

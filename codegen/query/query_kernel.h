@@ -2,10 +2,10 @@
 // results (query_results.c) and the kernel around them (query_kernel.c).
 //
 // A warp makes tiles of rows of the table, one after the other. Where nothing depends on the order of rows, each lane has
-// ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one: their loads are
-// under way together, and those of the next step beside them. Tiles in the same blocks are then one stretch, whose rows are
-// counted from its first tile's. Else a lane has one row, and the warp 32 consecutive ones. The numbers of pairs are rows of this
-// kind.
+// ZF_QUERY_TOGETHER consecutive rows at a time, and a statement is built for all of them before the next one, so that a warp
+// waits once for all their loads. Packed bits are loaded one step ahead. Tiles in the same blocks are then one stretch, whose
+// rows are counted from its first tile's. Else a lane has one row, and the warp 32 consecutive ones. The numbers of pairs are
+// rows of this kind.
 #ifndef ZF_CODEGEN_QUERY_KERNEL_H
 #define ZF_CODEGEN_QUERY_KERNEL_H
 
@@ -84,7 +84,7 @@ struct zf_query_build {
     LLVMValueRef v_counts, v_prefix;      ///< select: of the tiles
     LLVMBasicBlockRef bb_entry, bb_begin; ///< bb_entry: runs first, and is open until the end
     uint32_t queues_at, queues_end;       ///< of shared memory: room for more queues
-    LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile
+    LLVMValueRef v_any;                   ///< slot (i1): a check failed in the tile or the stretch
     // ---- The tile
     LLVMValueRef v_tile, v_row0;            ///< in the launch; its first row
     LLVMValueRef v_tiles_end, v_next_tile;  ///< of stretches: the end of the warp's tiles; slot (i64): what it makes next
@@ -94,7 +94,7 @@ struct zf_query_build {
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
     LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
-    zf_simt_ahead *ahead; ///< loads of their step's columns are made a step ahead; NULL: they are not
+    zf_simt_ahead *ahead; ///< packed bits of their step are loaded one step ahead; NULL: they are not
     LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
     bool queues;          ///< rows that conditions leave may wait for others
     uint32_t depth;
@@ -162,7 +162,7 @@ uint32_t zf_query_queue_bytes(unsigned rows);
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue);
 /// Appends the rows that are being built and have their bit in v_masks.
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks);
-/// Around what is done with the rows that are taken: those of all lanes, and at the tile's end (v_last, i1) all.
+/// Around what is done with the rows that are taken: those of all lanes, and at the stretch's end (v_last, i1) all.
 void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last);
 void zf_query_queue_end(zf_query_build *b, const zf_query_queue *queue);
 
@@ -203,7 +203,7 @@ enum {
 };
 /// Makes a kernel's function. `registers`: the limit for a thread.
 LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
-/// Reports that a check failed in the tile, if one did.
+/// Reports that a check failed in the tile or the stretch, if one did.
 void zf_query_report(zf_query_build *b);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);
 /// Begins a loop over v_from, v_from + v_step and so on, below v_end: what a warp or a thread of a launch has. Returns the

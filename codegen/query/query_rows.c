@@ -1,6 +1,6 @@
 // The statements of `each` for several rows at once: what a statement reads is loaded for all of them before the next one is
-// built. Rows that the first terms of an `if` leave wait in a queue of the warp until all lanes have one, and go on one a lane;
-// where there is an `else`, the body counts under each row's condition.
+// built. Rows that the first terms of an `if` leave wait in a queue of the warp until there are ZF_QUERY_TAKEN for each lane, and
+// go on so many a lane. Where there is an `else`, the body counts under each row's condition.
 #include <string.h>
 
 #include "codegen/query/query_square.h"
@@ -243,7 +243,7 @@ static void others_end(zf_query_build *b, const others *o) {
     b->queues = o->build.queues;
 }
 
-// The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have one. They make
+// The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have some. They make
 // again what `let` named before, where they use it. All lanes of the warp are here.
 static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks,
                           LLVMValueRef v_last) {
@@ -402,10 +402,11 @@ static bool sees_effect(zf_visitor *visitor, zf_expr *expr) {
 static bool masks_again(const zf_query *query) {
     bool again = false;
     for (uint32_t k = 0; k < query->result_count; k++) {
+        if (query->results[k].kind != ZF_Q_MASK) continue;
         masks m = {.mask = &query->results[k]};
         zf_visitor visitor = {.user = &m, .expr = sees_effect, .stmt = sees_mask};
         zf_visit_body(&visitor, &query->inst->decode);
-        again = again || m.effect || (m.mask->kind == ZF_Q_MASK && m.given > 1);
+        again = again || m.effect || m.given > 1;
     }
     return again;
 }

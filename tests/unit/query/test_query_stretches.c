@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/codegen_query.h"
+#include "compiler/program.h"
 #include "compiler/query/query_prepared.h"
 #include "tests/support/demand.h"
 #include "tests/support/emulated.h"
@@ -22,19 +24,23 @@ enum {
     GROUPS = 8,
 };
 
-// `a` has widths that are and are not read by whole words; `c` is loaded as it is; `d` is decoded first.
+// Columns of 10 or 8 bits, 5, 1, 2 and 32, more words of a lane than are loaded one step ahead; `c` is loaded as it is, and `d`
+// is decoded first.
 static const char *const text =
-    "table t { a: u32 = bitpack; b: u16 = bitpack; c: i64 = plain; d: i64 = delta(bitpack); }\n"
+    "table t { a: u32 = bitpack; b: u16 = bitpack; c: i64 = plain; d: i64 = delta(bitpack); e: u8 = bitpack; f: u8 = bitpack;\n"
+    "    g: u32 = bitpack; }\n"
     "query waits(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
     "    result hit: bool = mask;\n"
     "    each { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; } } }\n"
     "query scans(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
     "    result hit: bool = mask;\n"
-    "    each { if a < 250 && b > 3 { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; "
+    "    each { if a < 250 && b > 3 && e == 1 && f != 2 && g > 99 { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + "
+    "c; by[d & 7] += a; hit = true; "
     "} } } }\n";
 
-static uint32_t a[ROWS];
+static uint32_t a[ROWS], g[ROWS];
 static uint16_t b[ROWS];
+static uint8_t e[ROWS], f[ROWS];
 static int64_t c[ROWS], d[ROWS];
 static uint8_t wanted[(VALUES + 7) / 8], bytes[FEW];
 
@@ -52,6 +58,9 @@ static void make_rows(unsigned values) {
         a[r] = (state >> 8) % values;
         b[r] = (uint16_t)((state >> 3) % FEW);
         c[r] = (int64_t)(state >> 4) - 70000000;
+        e[r] = (uint8_t)(state >> 21 & 1);
+        f[r] = (uint8_t)(state >> 12 & 3);
+        g[r] = state;
         d[r] = (r > 0 ? d[r - 1] : 0) + (int64_t)(state >> 30);
     }
 }
@@ -64,7 +73,7 @@ static void make_inputs(unsigned one_in) {
 }
 
 static bool counts(bool scans, uint64_t row) {
-    if (scans && (a[row] >= 250 || b[row] <= 3)) return false;
+    if (scans && (a[row] >= 250 || b[row] <= 3 || e[row] != 1 || f[row] == 2 || g[row] <= 99)) return false;
     return is_wanted(a[row]) && bytes[b[row]] < 30 && is_wanted(b[row]);
 }
 
@@ -80,9 +89,9 @@ static void check(bool scans, uint64_t begin, uint64_t end, const zf_query_answe
     }
     CHECK((int64_t)answers->items[0].words[0] == n, "%s: n is %lld, not %lld", where, (long long)answers->items[0].words[0],
           (long long)n);
-    for (unsigned g = 0; g < GROUPS; g++)
-        CHECK((int64_t)answers->items[1].words[g] == by[g], "%s: group %u has %lld, not %lld", where, g,
-              (long long)answers->items[1].words[g], (long long)by[g]);
+    for (unsigned k = 0; k < GROUPS; k++)
+        CHECK((int64_t)answers->items[1].words[k] == by[k], "%s: group %u has %lld, not %lld", where, k,
+              (long long)answers->items[1].words[k], (long long)by[k]);
     CHECK(wrong == UINT64_MAX, "%s: the bit of row %llu", where, (ull)wrong);
 }
 
@@ -102,7 +111,7 @@ static void run(zf_container *container, const char *name, uint64_t begin, uint6
     char where[160];
     snprintf(where, sizeof where, "%s, %s, rows %llu to %llu, %llu thread blocks", what, name, (ull)begin, (ull)end, (ull)blocks);
     demand(zf_query_run_once(program, name, container, &request, &answers, &error), &error);
-    CHECK(answers.device.fused == 3, "%s: %u fused columns", where, answers.device.fused);
+    CHECK(answers.device.fused == (name[0] == 's' ? 6 : 3), "%s: %u fused columns", where, answers.device.fused);
     check(name[0] == 's', begin, end, &answers, where);
     zf_query_answers_free(&answers);
 }
@@ -111,10 +120,11 @@ static void try_blocks(unsigned values, uint64_t rows_per_block, const char *wha
     zf_error error = {0};
     zf_container *container = NULL;
     make_rows(values);
-    zf_encode_column columns[] = {
-        {.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c}, {.name = "d", .values = d}};
+    zf_encode_column columns[] = {{.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c},
+                                  {.name = "d", .values = d}, {.name = "e", .values = e}, {.name = "f", .values = f},
+                                  {.name = "g", .values = g}};
     zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = rows_per_block, .overwrite = true};
-    demand(zf_encode(program, "t", columns, 4, ROWS, &options, place("t.zfd"), NULL, &error), &error);
+    demand(zf_encode(program, "t", columns, 7, ROWS, &options, place("t.zfd"), NULL, &error), &error);
     demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
     static const unsigned one_in[] = {2, 31};
     for (unsigned k = 0; k < 2; k++) {
@@ -127,6 +137,44 @@ static void try_blocks(unsigned values, uint64_t rows_per_block, const char *wha
     zf_container_close(container);
 }
 
+// The first queue of a condition has room for 256 rows that come at once, others for 64, and each for 64 that wait: 8 warps, two
+// bytes a row. A query has three at most, and none where rows must keep their order.
+static void count_queues(void) {
+    enum { FIRST = 8 * (256 + 64) * 2, OTHER = 8 * (64 + 64) * 2 };
+    static const struct {
+        const char *each;
+        uint32_t bytes;
+    } cases[] = {{"n += a;", 0},
+                 {"if a > 3 { n += a; }", FIRST},
+                 {"if a > 3 && b > 3 { n += a; }", FIRST},
+                 {"if bits[a] { n += a; }", FIRST},
+                 {"if a > 3 && bits[b] { n += a; }", FIRST + OTHER},
+                 {"if bits[a] && b > 3 && bits[b] { n += a; }", FIRST + OTHER},
+                 {"if bits[a] && bits[b] && bits[a + 1] && bits[b + 1] { n += a; }", FIRST + 2 * OTHER},
+                 {"if bits[a] { n += a; } if bits[b] && a > 1 { n += b; }", 2 * FIRST},
+                 {"if bits[a] { n += a; } else { n += b; }", 0},
+                 {"if bits[a] { hit = true; } if bits[b] { hit = false; }", 0},
+                 {"if bits[a] { x += 1.0; }", 0},
+                 {"if bits[a] { select id = a; }", 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *whole = NULL;
+        zf_program *one = NULL;
+        zf_error error = {0};
+        const char *others = strstr(cases[k].each, "select") != NULL ? "result id: i64 = select;" : "";
+        const char *floats = strstr(cases[k].each, "x +=") != NULL ? "result x: f64 = sum;" : "";
+        if (asprintf(&whole,
+                     "table t { a: u32 = bitpack; b: u16 = bitpack; } query q(t) { input bits: bool[]; result n: i64 = sum; "
+                     "result hit: bool = mask; %s %s each { %s } }",
+                     others, floats, cases[k].each) < 0)
+            exit(2);
+        demand(zf_program_load_text(compiler, "q.zf", whole, strlen(whole), &one, &error), &error);
+        uint32_t have = zf_codegen_query_queues(zf_spec_find_query(zf_program_spec(one), "q"));
+        CHECK(have == cases[k].bytes, "%s: %u bytes of queues", cases[k].each, have);
+        zf_program_free(one);
+        free(whole);
+    }
+}
+
 int main(void) {
     zf_error error = {0};
     if (getenv("ZF_TEST_DEVICE") != NULL) device_name = getenv("ZF_TEST_DEVICE");
@@ -135,6 +183,7 @@ int main(void) {
     demand(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error), &error);
     demand(zf_compiler_create(context, &options, &compiler, &error), &error);
     demand(zf_program_load_text(compiler, "t.zf", text, strlen(text), &program, &error), &error);
+    count_queues();
     try_blocks(VALUES, TILE, "blocks of a tile");
     try_blocks(VALUES, 3 * TILE, "blocks of three tiles");
     try_blocks(256, 50 * TILE, "blocks of fifty tiles, whole words");
