@@ -5,7 +5,13 @@
 #include "frontend/spec/spec.h"
 
 /// Rows of a table, and of a long one; elements of an input; columns of the table; results of a query.
-enum { DIFF_QUERY_ROWS = 9000, DIFF_QUERY_LONG = 100000, DIFF_QUERY_INPUT = 16, DIFF_QUERY_COLUMNS = 12, DIFF_QUERY_RESULTS = 14 };
+enum {
+    DIFF_QUERY_ROWS = 9000,
+    DIFF_QUERY_LONG = 100000,
+    DIFF_QUERY_INPUT = 16,
+    DIFF_QUERY_COLUMNS = 12,
+    DIFF_QUERY_RESULTS = 14
+};
 
 /// Random numbers, the same for a seed.
 void diff_query_seed(uint64_t seed);
