@@ -457,7 +457,10 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
     zf_cg_enter(cg, bb_high);
     LLVMValueRef v_low = zf_cg_phi2(cg, cg->ty_i32, zf_cg_i32(cg, 0), bb_here, v_there, bb_low);
     v_aligned = zf_cg_add(cg, v_aligned, v_four);
-    LLVMValueRef v_high = load_at(cg, cg->ty_i32, v_aligned, 4);
+    // The word that has the string's last byte: behind it nothing may be that can be read, since the bytes lie in a handle.
+    LLVMValueRef v_behind = zf_cg_add(cg, v_source, zf_cg_resize(cg, v_count, cg->ty_i64, false));
+    LLVMValueRef v_final = zf_cg_and(cg, zf_cg_sub(cg, v_behind, zf_cg_i64(cg, 1)), zf_cg_i64(cg, ~UINT64_C(3)));
+    LLVMValueRef v_high = load_at(cg, cg->ty_i32, zf_cg_umin(cg, v_aligned, v_final), 4);
     // The last word's bytes: all four, or up to the string's end.
     LLVMValueRef v_tail = zf_cg_sub(cg, v_end, LLVMBuildShl(cg->builder, v_last, v_two, "")), v_tail_mask = low_bytes(cg, v_tail);
     LLVMValueRef v_head_mask =
@@ -482,7 +485,7 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     LLVMValueRef v_away = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_number, cg->ty_i64, false), zf_cg_i64(cg, 2), "");
-    v_next = load_at(cg, cg->ty_i32, zf_cg_add(cg, v_aligned, v_away), 4);
+    v_next = load_at(cg, cg->ty_i32, zf_cg_umin(cg, zf_cg_add(cg, v_aligned, v_away), v_final), 4);
     v_here = zf_cg_funnel(cg, false, v_next, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""), v_shift);
     or_word(text, v_last, zf_cg_mask(cg, v_here, v_tail_mask, "bytes of a string's last word"));
     zf_cg_br(cg, bb_done);
