@@ -60,7 +60,8 @@ def ssb(records):
     text = [table(heads, rows)]
     if large := of_scale(records, 100):
         many = large[1]
-        text.append(f"At scale factor 100 (`{large[0].stem}`), {many['rows']['lineorder']:,} rows, the same kernels take {mean(ratios(times(many, 'fused'), times(many, 'plain')).values()):.2f} times as long on 4-byte columns, and at least {min(ratios(times(many, 'fused'), times(many, 'plain')).values()):.2f}.")
+        found = ratios(times(many, "fused"), times(many, "plain")).values()
+        text.append(f"At scale factor 100 (`{large[0].stem}`), {many['rows']['lineorder']:,} rows, the same kernels take {mean(found):.2f} times as long on 4-byte columns, and at least {min(found):.2f}.")
     return path, record, "\n\n".join(text)
 
 
@@ -73,7 +74,7 @@ def ssb_host(records):
     path, record = found
     more = [r["milliseconds"] - r["link_milliseconds"] for r in rows]
     share = [r["milliseconds"] / r["link_milliseconds"] - 1 for r in rows]
-    plain = {r["query"]: 1e3 * r["stored_bytes"] / record["link_bytes_per_second"] for r in having(record["results"], codecs="ssb_plain", way="fused")}
+    plain = {r["query"]: 1e3 * r["stored_bytes"] / record["link_bytes_per_second"] for r in right(having(record["results"], codecs="ssb_plain", way="fused"))}
     faster = mean([plain[r["query"]] / r["milliseconds"] for r in rows])
     return None, None, (f"From pinned host memory (`{path.stem}`) the 13 queries take {100 * min(share):.1f} to {100 * max(share):.1f}% more than their stored bytes alone on the link, at most {max(more):.2f} ms. "
                         f"The 4-byte columns alone would take {faster:.1f} times as long on it (geometric mean).")

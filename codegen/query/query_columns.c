@@ -135,16 +135,15 @@ static void pull(zf_query_build *b, uint32_t c) {
     b->cg->v_guard = NULL;
     column->depth = b->depth;
     zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
-    unsigned together = b->v_near != NULL ? b->count : 1;
-    for (unsigned k = 0; k < b->count; k += together) {
-        LLVMValueRef v_near = b->rows[k].v_near;
-        if (column->fused && v_near != NULL) {
-            zf_query_fused_lanes(&column->of, v_near, together, b->depth == 1 ? b->ahead : NULL, &column->values[k]);
-        } else {
-            for (unsigned j = k; j < k + together; j++) {
-                column->values[j] = make_one(b, column, type, b->rows[j].v_row);
-                b->cg->v_guard = NULL;
-            }
+    if (column->fused && b->rows[0].v_near != NULL) { // as all of them have, or none
+        unsigned together = b->v_near != NULL ? b->count : 1;
+        zf_simt_ahead *ahead = b->depth == 1 ? b->ahead : NULL; // each step comes here
+        for (unsigned k = 0; k < b->count; k += together)
+            zf_query_fused_lanes(&column->of, b->rows[k].v_near, together, ahead, &column->values[k]);
+    } else {
+        for (unsigned k = 0; k < b->count; k++) {
+            column->values[k] = make_one(b, column, type, b->rows[k].v_row);
+            b->cg->v_guard = NULL;
         }
     }
     b->cg->v_guard = v_saved;
