@@ -190,7 +190,8 @@ enum { ZF_QUERY_SQUARE = 64 };
 uint32_t zf_codegen_query_tile(const zf_query *query);
 /// Bytes of shared memory for rows that wait, of a thread block.
 uint32_t zf_codegen_query_queues(const zf_query *query);
-/// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values.
+/// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values: strings,
+/// too, where they are entries of a dictionary, whose bytes stay where they lie.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
 
 typedef struct zf_query_kernels_request {

@@ -72,7 +72,7 @@ zf_type zf_query_fused_type(const zf_plan *plan) { return zf_simt_type_of(plan, 
 
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping) {
     const zf_kernel *last = last_kernel(plan);
-    if (last == NULL || plan->target->wave == 0 || zf_simt_type_of(plan, last).kind == ZF_K_STRING) return false;
+    if (last == NULL || plan->target->wave == 0) return false;
     return zf_form_makes_elements(plan, last) && !zf_form_steps_of(plan, last).scans && !last->store_first &&
            !zf_plan_leaves_out(plan, shaping, last->index);
 }

@@ -13,10 +13,13 @@ static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, con
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
 }
 
-// Scans were fastest on an H200 with four thread blocks at once, queries that look into inputs with three: they spill else.
+// Scans were fastest on an H200 with four thread blocks at once, queries that look into inputs with three: they spill else, and
+// so do those that read strings.
 static unsigned registers(const zf_query *query) {
     enum { SCANS = 64, OTHERS = 80 };
-    return query->input_count == 0 ? SCANS : OTHERS;
+    bool looks = query->input_count > 0;
+    for (uint32_t c = 0; c < query->column_count; c++) looks = looks || query->columns[c]->type.kind == ZF_K_STRING;
+    return looks ? OTHERS : SCANS;
 }
 
 LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned limit, LLVMValueRef v_args[ZF_QUERY_ARGS]) {

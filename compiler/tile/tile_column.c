@@ -75,7 +75,8 @@ zf_status zf_tile_column_find(zf_container *container, size_t column, const zf_a
         out->shaping = NULL;
     }
     const zf_decoder *decoder = out->plan->provider_data;
-    return zf_codegen_query_fuses(decoder->plan, out->shaping) ? ZF_OK : refuse_form(decoder, error);
+    bool loads = info.type.element != ZF_STRING && zf_codegen_query_fuses(decoder->plan, out->shaping);
+    return loads ? ZF_OK : refuse_form(decoder, error);
 }
 
 void zf_tile_column_free(zf_tile_column_codes *codes) { free(codes->shaping); }

@@ -21,6 +21,7 @@ table t {
     runs: i32 = rle(bitpack, bitpack);
     either: i32 = constant | bitpack;
     words: string = strings(bitpack);
+    names: string = dictionary(bitpack, strings(bitpack));
 }
 """
 
@@ -39,7 +40,7 @@ class DeviceFunctions(zfc_case.Case):
         self.container = self.encode("t.zfd")
 
     def encode(self, name, rows=ROWS, block=2048):
-        lines = ["a,b,runs,either,words", *(f"{k * 7919 % 4001},{k % 5},{k // 99},{7 if k < block else k % 3},w{k % 11}" for k in range(rows))]
+        lines = ["a,b,runs,either,words,names", *(f"{k * 7919 % 4001},{k % 5},{k // 99},{7 if k < block else k % 3},w{k % 11},n{k % 5}" for k in range(rows))]
         table = self.file(f"{name}.csv", "\n".join(lines) + "\n")
         self.good("encode", "-q", "-c", self.program, "--rows-per-block", str(block), "-o", self.dir / name, table)
         return self.dir / name
@@ -51,14 +52,14 @@ class DeviceFunctions(zfc_case.Case):
     def test_header(self):
         report = json.loads(self.good("compile", "--device-functions", "--json", "-o", self.out, self.container))
         self.assertEqual((report["columns"], report["general"], report["bytes"]), (2, 0, self.out.stat().st_size))
-        self.assertEqual(len(report["left_out"]), 3)
+        self.assertEqual(len(report["left_out"]), 4)
         header = self.out.read_text()
         for name, kind in (("a", "int"), ("b", "unsigned char")):
             self.assertRegex(header, rf'#define ZF_TILE_KEY_{name} "zf-tile-1 [0-9a-f]{{32}} [0-9a-f]{{16}} [0-9,-]+ {name}"')
             for function in ("open", "load", "load_whole", "get"):
                 self.assertEqual(len(re.findall(rf"\bzf_tile_{function}_{name}\(", header)), 1, function)
             self.assertIn(f"{kind} (&values)[ZF_TILE_GROUP]", header)
-        for name, why in (("runs", "no map|not a map"), ("either", "different alternatives"), ("words", "strings")):
+        for name, why in (("runs", "no map|not a map"), ("either", "different alternatives"), ("words", "strings"), ("names", "strings")):
             self.assertRegex(header, rf"// column {name} has no tile loader: .*({why})")
             self.assertNotIn(f"zf_tile_open_{name}(", header)
         self.assertEqual(self.functions(), header)  # the same file gives the same header

@@ -40,10 +40,10 @@ static shown look_at(const explaining *e, const zf_column *column) {
     zf_plan *plan = graph != NULL ? zf_plan_build(arena, graph, &options, zf_spec_diags(e->spec)) : NULL;
     if (plan == NULL) return (shown){.why = "its codec has no kernels"};
     const zf_explain_form *forms = zf_kernel_forms(plan);
-    shown column_of = {.fused = zf_query_fuses(plan), .form = forms != NULL ? forms[last_kernel(plan)->index].name : NULL};
-    if (!column_of.fused)
-        column_of.why = column->type.kind == ZF_K_STRING ? "strings are not made in a query's kernel"
-                                                         : "a row needs others, which the form makes together";
+    shown column_of = {.fused = zf_query_fuses(plan)};
+    if (!column_of.fused) column_of.why = "a row needs others, which the form makes together";
+    bool copies = column_of.fused && column->type.kind == ZF_K_STRING; // by its form, which a query does not
+    if (forms != NULL && !copies) column_of.form = forms[last_kernel(plan)->index].name;
     return column_of;
 }
 
@@ -69,11 +69,11 @@ static void put_columns(const explaining *e, zf_text *out) {
         const zf_column *column = e->query->columns[c];
         shown how = look_at(e, column);
         zf_text_printf(out, "  %s: %s = %s\n    ", column->name, zf_type_name(arena, column->type), codec_text(e, column));
+        const char *form = how.form != NULL ? zf_arena_printf(arena, " (form %s)", how.form) : "";
         if (how.fused)
-            zf_text_printf(out, "fused: the query's kernel makes its elements (form %s)\n", how.form);
+            zf_text_printf(out, "fused: the query's kernel makes its elements%s\n", form);
         else
-            zf_text_printf(out, "decoded first%s%s%s: %s\n", how.form != NULL ? " (form " : "", how.form != NULL ? how.form : "",
-                           how.form != NULL ? ")" : "", how.why);
+            zf_text_printf(out, "decoded first%s: %s\n", form, how.why);
     }
 }
 

@@ -14,6 +14,7 @@ PROGRAM = """
 table t {
     a: i32 = bitpack;
     s: string = dictionary(bitpack, strings(bitpack));
+    w: string = strings(bitpack);
     d: i64 = delta(bitpack);
     r: u16 = rle(bitpack, bitpack);
     x: f64 = plain;
@@ -22,12 +23,13 @@ table t {
 }
 query maps(t) { result n: i64[3] = sum; each { if b { n[two & 1] += a; } } }
 query states(t) { result n: i64 = sum; each { if s == "x" { n += d * r; } } }
+query words(t) { result n: i64 = sum; each { if s == "y" && ends(w, "5") { n += 1; } } }
 query order(t) { result f: f64 = sum; each { f += x; } }
 query chosen(t) { param least: i64 = 2; input keys: bool[]; result id: u64 = select; each { if keys[a] && a > least { select id = row as u64; } } }
 query nothing(t) { result n: i64 = sum; each { n += 1; } }
 query pair(pairs) { param n: u32 = 2; result c: i64 = sum; each i in 0..n, j in i..n { c += j; } }
 """
-FUSED = {"maps": {"a": True, "b": True, "two": True}, "states": {"s": False, "d": False, "r": False}, "order": {"x": True}, "chosen": {"a": True}, "nothing": {}}
+FUSED = {"maps": {"a": True, "b": True, "two": True}, "states": {"s": True, "d": False, "r": False}, "words": {"s": True, "w": False}, "order": {"x": True}, "chosen": {"a": True}, "nothing": {}}
 
 
 class Explain(zfc_case.Case):
@@ -39,9 +41,9 @@ class Explain(zfc_case.Case):
         return json.loads(self.good("explain", "--json", *words, f"{self.program}:{name}"))
 
     def test_columns(self):
-        rows = "".join(f"{i % 7},{'xyz'[i % 3]},{i * 3},{i // 40},{i / 4},{'true' if i % 2 else 'false'},{i % 5}\n" for i in range(3000))
+        rows = "".join(f"{i % 7},{'xyz'[i % 3]},w{i},{i * 3},{i // 40},{i / 4},{'true' if i % 2 else 'false'},{i % 5}\n" for i in range(3000))
         container = self.dir / "t.zfd"
-        self.good("encode", "-q", "-c", self.program, "-o", container, self.file("t.csv", "a,s,d,r,x,b,two\n" + rows))
+        self.good("encode", "-q", "-c", self.program, "-o", container, self.file("t.csv", "a,s,w,d,r,x,b,two\n" + rows))
         for name, columns in FUSED.items():
             found = {column["name"]: column for column in self.report(name)["columns"]}
             self.assertEqual({column: of["fused"] for column, of in found.items()}, columns, name)
@@ -64,7 +66,7 @@ class Explain(zfc_case.Case):
         for line in ("query chosen(t)", "param least: i64, with a default", "input keys: bool[]", "result id: u64, select", "  a: i32 = bitpack", "fused: the"):
             self.assertIn(line, text)
         text = self.good("explain", f"{self.program}:states")
-        for line in ("d: i64 = delta(deltas: bitpack)\n    decoded first (form scan): a row", "decoded first (form scan): strings", "decoded first (form groups): a row"):
+        for line in ("d: i64 = delta(deltas: bitpack)\n    decoded first (form scan): a row", "fused: the query's kernel makes its elements\n", "decoded first (form groups): a row"):
             self.assertIn(line, text)
         self.assertIn("query pair(pairs)", self.good("explain", f"{self.program}:pair"))
         self.assertIn("dictionary(codes: bitpack)", self.good("explain", f"{self.program}:maps"))
