@@ -157,10 +157,15 @@ typedef struct zf_query_shape {
     bool shared;
 } zf_query_shape;
 
-/// Bytes of shared memory of a thread block: single numbers of its warps take ZF_QUERY_SHARED_SINGLE, one result after another,
+/// Warps of a thread block, each of which makes a tile at a time. Thread blocks of the small form share a multiprocessor. One of
+/// the large form has it for itself, with as many registers a thread: only queries whose rows are made together have this form,
+/// without pairs (zf_codegen_query_has_large).
+enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 24 };
+
+/// Bytes of shared memory of a thread block: single numbers take ZF_QUERY_SHARED_WARP of each warp, one result after another,
 /// rows that wait zf_codegen_query_queues, an element of a sum 8, and inputs that are copied there before the first row their
-/// length, each with up to 16 more.
-enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_SINGLE = 64 };
+/// length, each with up to ZF_QUERY_SHARED_EACH more.
+enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_WARP = 8 };
 
 enum {
     ZF_QUERY_FAILED_ROW,  ///< first row of tiles that a warp made as one, in which a check failed; UINT64_MAX: none
@@ -168,7 +173,6 @@ enum {
     ZF_QUERY_FAILED_LONG, ///< 0: a sum has too many terms for a kernel of squares
     ZF_QUERY_FAILURES
 };
-enum { ZF_QUERY_BLOCK_TILES = 8 }; ///< tiles of a thread block at a time: its warps
 /// Kernels. COUNT: only of a query with select, and before GIVE. SQUARES: where a request has them. The number of each in its
 /// code is zf_query_kernel_number.
 enum { ZF_QUERY_KERNEL_GIVE, ZF_QUERY_KERNEL_COUNT, ZF_QUERY_KERNEL_SQUARES, ZF_QUERY_KERNELS };
@@ -188,8 +192,10 @@ enum { ZF_QUERY_SQUARE = 64 };
 
 /// Rows of a tile, a multiple of ZF_QUERY_TILE, or pairs: each warp makes one at a time, or a few that follow each other.
 uint32_t zf_codegen_query_tile(const zf_query *query);
-/// Bytes of shared memory for rows that wait, of a thread block.
-uint32_t zf_codegen_query_queues(const zf_query *query);
+/// Bytes of shared memory for rows that wait, of a thread block of so many warps.
+uint32_t zf_codegen_query_queues(const zf_query *query, uint32_t warps);
+/// Whether a query's kernel has a large form.
+bool zf_codegen_query_has_large(const zf_query *query);
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values: strings,
 /// too, where they are entries of a dictionary, whose bytes stay where they lie.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
@@ -200,6 +206,7 @@ typedef struct zf_query_kernels_request {
     const zf_query_source *sources; ///< by column
     const zf_query_shape *shapes;   ///< by result
     const uint32_t *shared_inputs;  ///< by input: its bytes, where it is copied to shared memory; 0: it is not
+    uint32_t warps;                 ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
     bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
     zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
@@ -237,7 +244,7 @@ typedef struct zf_query_final_frame {
 /// Builds, or finds in the disk cache, the kernel of a form: kernel 0. Arguments, threads and errors as for
 /// zf_codegen_query_kernels.
 zf_status zf_codegen_query_final(zf_jit *jit, zf_abi_target target, zf_query_final form, zf_query_kernels *out, zf_error *error);
-enum { ZF_QUERY_FINAL_THREADS = ZF_QUERY_BLOCK_TILES * ZF_QUERY_LANES }; ///< of a thread block
+enum { ZF_QUERY_FINAL_THREADS = ZF_QUERY_WARPS * ZF_QUERY_LANES }; ///< of a thread block
 
 /// Fills `out` (may be NULL) with the C functions that queries call, for zf_jit_options.symbols, and returns their number.
 size_t zf_codegen_query_symbols(zf_jit_symbol *out);

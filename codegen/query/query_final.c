@@ -115,7 +115,8 @@ void zf_cg_query_final(zf_cg *cg, zf_query_final form) {
     LLVMValueRef v_args[ZF_QUERY_ARGS];
     cg->wave = ZF_QUERY_LANES;
     zf_lower_kernel_name(0, name);
-    LLVMValueRef v_function = zf_query_function(cg, name, REGISTERS, v_args), v_frame = v_args[ZF_QUERY_ARG_FRAME];
+    LLVMValueRef v_function = zf_query_function(cg, name, ZF_QUERY_FINAL_THREADS, REGISTERS, v_args);
+    LLVMValueRef v_frame = v_args[ZF_QUERY_ARG_FRAME];
     zf_cg_begin_function(cg, v_function);
     zf_cg_enter(cg, zf_cg_block(cg, "entry"));
     LLVMValueRef v_words = frame_word(cg, v_frame, offsetof(zf_query_final_frame, words));

@@ -13,7 +13,7 @@ typedef struct building {
     const zf_target *target;
     zf_abi_target abi_target;
     zf_compile_budget *budget;
-    uint32_t kernel_count, shared_bytes;
+    uint32_t kernel_count, threads, shared_bytes;
     uint32_t square_bytes; // shared memory of the last kernel, if it makes squares; else 0
 } building;
 
@@ -74,7 +74,7 @@ static zf_status build(building *b, zf_jit *jit, zf_query_kernels *out, zf_error
     for (uint32_t k = 0; k < b->kernel_count; k++) {
         zf_codegen_kernel_name(k, out->code.names[k]);
         kernels[k] = (zf_abi_simt_kernel){.name = out->code.names[k],
-                                          .threads = ZF_QUERY_WARPS * ZF_QUERY_LANES,
+                                          .threads = b->threads,
                                           .tiles = 1,
                                           .warp = ZF_QUERY_LANES,
                                           .shared_bytes = b->shared_bytes,
@@ -93,6 +93,7 @@ zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *
                   .abi_target = request->target,
                   .budget = request->budget,
                   .kernel_count = request->query->selected_count > 0 ? 2 : 1,
+                  .threads = request->warps * ZF_QUERY_LANES,
                   .shared_bytes = zf_query_shared_bytes(request)};
     if (request->squares) {
         b.kernel_count++;
@@ -104,6 +105,11 @@ zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *
 static void add_final(zf_cg *cg, const void *form) { zf_cg_query_final(cg, *(const zf_query_final *)form); }
 
 zf_status zf_codegen_query_final(zf_jit *jit, zf_abi_target target, zf_query_final form, zf_query_kernels *out, zf_error *error) {
-    building b = {.name = "results", .add = add_final, .request = &form, .abi_target = target, .kernel_count = 1};
+    building b = {.name = "results",
+                  .add = add_final,
+                  .request = &form,
+                  .abi_target = target,
+                  .kernel_count = 1,
+                  .threads = ZF_QUERY_FINAL_THREADS};
     return build(&b, jit, out, error);
 }

@@ -22,7 +22,8 @@ static unsigned registers(const zf_query *query) {
     return looks ? OTHERS : SCANS;
 }
 
-LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned limit, LLVMValueRef v_args[ZF_QUERY_ARGS]) {
+LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned threads, unsigned limit,
+                               LLVMValueRef v_args[ZF_QUERY_ARGS]) {
     const zf_simt_ops *ops = cg->target->simt;
     unsigned shift = ops->takes_thread ? 1 : 0;
     LLVMTypeRef types[ZF_QUERY_ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
@@ -35,7 +36,7 @@ LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned limit, LLVM
         if (k == ZF_QUERY_ARG_BASE || k == ZF_QUERY_ARG_FRAME) attribute(cg, v_function, k + shift, "readonly", 0);
     }
     for (unsigned k = 0; k < ZF_QUERY_ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
-    if (ops->kernel != NULL) ops->kernel(cg, v_function, ZF_QUERY_WARPS * ZF_QUERY_LANES, limit);
+    if (ops->kernel != NULL) ops->kernel(cg, v_function, threads, limit);
     return v_function;
 }
 
@@ -77,7 +78,8 @@ static void load_frame(zf_query_build *b) {
 
 static void open_function(zf_query_build *b, const char *name, unsigned limit) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_args[ZF_QUERY_ARGS], v_function = zf_query_function(cg, name, limit, v_args);
+    LLVMValueRef v_args[ZF_QUERY_ARGS];
+    LLVMValueRef v_function = zf_query_function(cg, name, b->warps * ZF_QUERY_LANES, limit, v_args);
     zf_cg_begin_function(cg, v_function);
     b->bb_entry = zf_cg_block(cg, "entry");
     b->bb_begin = zf_cg_block(cg, "begin");
@@ -272,7 +274,7 @@ static void make_ready(zf_query_build *b, uint32_t kernel) {
     uint32_t offset = 0;
     bool shared = kernel == ZF_QUERY_KERNEL_GIVE && zf_query_held_ready(b, &offset);
     b->queues_at = zf_query_inputs_ready(b, offset);
-    b->queues_end = b->queues_at + zf_codegen_query_queues(b->query);
+    b->queues_end = b->queues_at + zf_codegen_query_queues(b->query, b->warps);
     shared = shared || b->queues_at > offset;
     if (shared) zf_simt_barrier(&b->lower, "shared memory before the first row");
 }
@@ -322,7 +324,7 @@ static void run_stretches(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v
 
 static void run_tiles(zf_query_build *b, uint32_t kernel, LLVMValueRef v_groups) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_each = zf_cg_i32(cg, ZF_QUERY_WARPS);
+    LLVMValueRef v_each = zf_cg_i32(cg, b->warps);
     LLVMValueRef v_warps = zf_cg_wide(cg, zf_cg_mul(cg, v_groups, v_each));
     LLVMValueRef v_warp = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, cg->target->simt->group(cg), v_each), b->v_warp));
     make_ready(b, kernel);
@@ -368,7 +370,8 @@ void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request) {
                             .query = request->query,
                             .sources = request->sources,
                             .shapes = request->shapes,
-                            .shared_inputs = request->shared_inputs};
+                            .shared_inputs = request->shared_inputs,
+                            .warps = request->warps};
         if (request->squares) b.sum = zf_query_square_of(request->query).sum;
         build_kernel(&b, k);
     }

@@ -16,7 +16,6 @@
 #include "codegen/simt/simt.h"
 
 enum {
-    ZF_QUERY_WARPS = ZF_QUERY_BLOCK_TILES, ///< of a thread block
     ZF_QUERY_TOGETHER = 8,
     ZF_QUERY_PAIR_TILE = 128, ///< pairs of a warp's tile: few, since each may take long
     ZF_QUERY_TAKEN = 2,       ///< rows that a lane takes from a queue at once
@@ -69,6 +68,7 @@ struct zf_query_build {
     const zf_query_source *sources;
     const zf_query_shape *shapes;
     const uint32_t *shared_inputs;
+    uint32_t warps;        ///< of a thread block
     zf_kernel_build lower; ///< of no column: for helpers that want one
     zf_simt_state simt;
     LLVMValueRef v_base, v_frame, v_out, v_failure; ///< arguments
@@ -166,8 +166,8 @@ typedef struct zf_query_queue {
     LLVMValueRef v_nears[ZF_QUERY_TAKEN], v_masks[ZF_QUERY_TAKEN], v_nexts[ZF_QUERY_TAKEN];
     LLVMValueRef v_last; ///< i1: no others follow in the stretch
 } zf_query_queue;
-/// Bytes of shared memory of a queue to which each lane adds up to `rows` at once.
-uint32_t zf_query_queue_bytes(unsigned rows);
+/// Bytes of shared memory of a thread block's queue, to which each lane of its warps adds up to `rows` at once.
+uint32_t zf_query_queue_bytes(uint32_t warps, unsigned rows);
 /// Opens a queue for the rows that are being built. `early`: rows are taken a turn before they are built. False: there is no room
 /// for it.
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue, bool early);
@@ -212,8 +212,9 @@ enum {
     ZF_QUERY_ARG_GROUPS = 9,
     ZF_QUERY_ARGS
 };
-/// Makes a kernel's function. `registers`: the limit for a thread.
-LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned registers, LLVMValueRef v_args[ZF_QUERY_ARGS]);
+/// Makes a kernel's function. `threads`: of a thread block; `registers`: the limit for a thread.
+LLVMValueRef zf_query_function(zf_cg *cg, const char *name, unsigned threads, unsigned registers,
+                               LLVMValueRef v_args[ZF_QUERY_ARGS]);
 /// Reports that a check failed in the tile or the stretch, if one did.
 void zf_query_report(zf_query_build *b);
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request);

@@ -6,11 +6,11 @@ enum { ENTRY = sizeof(uint16_t) }; // a row, counted from the first of the stret
 // A warp has room for what waits, fewer rows than its lanes take, and for what they add.
 static uint32_t bytes_of_warp(unsigned rows) { return ZF_QUERY_LANES * (ZF_QUERY_TAKEN + rows) * ENTRY; }
 
-uint32_t zf_query_queue_bytes(unsigned rows) { return ZF_QUERY_WARPS * bytes_of_warp(rows); }
+uint32_t zf_query_queue_bytes(uint32_t warps, unsigned rows) { return warps * bytes_of_warp(rows); }
 
 bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue, bool early) {
     zf_cg *cg = b->cg;
-    uint32_t offset = b->queues_at, bytes = zf_query_queue_bytes(b->count);
+    uint32_t offset = b->queues_at, bytes = zf_query_queue_bytes(b->warps, b->count);
     if (b->queues_end - offset < bytes) return false;
     b->queues_at += bytes;
     *queue = (zf_query_queue){.v_length = zf_cg_alloca(cg, cg->ty_i32, "queued")};

@@ -7,7 +7,7 @@
 #include "frontend/check/walk.h"
 
 enum { WORD = sizeof(uint64_t) };
-_Static_assert(ZF_QUERY_SHARED_SINGLE == WORD * ZF_QUERY_WARPS, "a number of each warp");
+_Static_assert(ZF_QUERY_SHARED_WARP == sizeof(uint64_t), "a number of each warp");
 
 static bool is_extreme(const zf_query_result *result) { return result->kind == ZF_Q_MIN || result->kind == ZF_Q_MAX; }
 
@@ -143,7 +143,7 @@ static void end_single(zf_query_build *b, uint32_t k, LLVMValueRef v_shared) {
     zf_simt_barrier(&b->lower, "numbers of all warps");
     LLVMBasicBlockRef bb_joined = begin_if(cg, zf_cg_icmp(cg, LLVMIntEQ, b->v_thread, zf_cg_i32(cg, 0)), "block_has");
     v = zf_cg_load(cg, cg->ty_i64, v_shared, WORD);
-    for (uint32_t w = 1; w < ZF_QUERY_WARPS; w++)
+    for (uint32_t w = 1; w < b->warps; w++)
         v = join(cg, result, v, zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_shared, WORD * (uint64_t)w), WORD));
     change(cg, atomic_of(result), h->v_words, v);
     end_if(cg, bb_joined);
@@ -152,10 +152,10 @@ static void end_single(zf_query_build *b, uint32_t k, LLVMValueRef v_shared) {
 // ---- Sums in shared memory ------------------------------------------------------------------------------------
 
 void zf_query_turn_begin(zf_query_build *b, zf_query_turn *turn, uint64_t count) {
-    enum { THREADS = ZF_QUERY_WARPS * ZF_QUERY_LANES };
     zf_cg *cg = b->cg;
-    zf_cg_loop_begin(cg, &turn->loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, (count + THREADS - 1) / THREADS), "turn");
-    turn->v_at = zf_cg_mul(cg, turn->loop.v_i, zf_cg_i64(cg, THREADS));
+    uint32_t threads = b->warps * ZF_QUERY_LANES;
+    zf_cg_loop_begin(cg, &turn->loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, (count + threads - 1) / threads), "turn");
+    turn->v_at = zf_cg_mul(cg, turn->loop.v_i, zf_cg_i64(cg, threads));
     turn->v_at = zf_cg_add(cg, turn->v_at, zf_cg_wide(cg, b->v_thread));
     turn->bb_end = begin_if(cg, zf_cg_icmp(cg, LLVMIntULT, turn->v_at, zf_cg_i64(cg, count)), "mine");
 }
@@ -202,7 +202,7 @@ static void end_shared(zf_query_build *b, uint32_t k) {
 
 bool zf_query_held_ready(zf_query_build *b, uint32_t *offset) {
     bool shared = false;
-    *offset += ZF_QUERY_SHARED_SINGLE;
+    *offset += b->warps * ZF_QUERY_SHARED_WARP;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         zf_query_held_build *h = &b->held[k];
         if (!b->shapes[k].shared) continue;
@@ -257,7 +257,7 @@ void zf_query_held_tile_end(zf_query_build *b) {
 }
 
 void zf_query_held_end(zf_query_build *b) {
-    LLVMValueRef v_numbers = b->cg->target->simt->shared(b->cg, 0, ZF_QUERY_SHARED_SINGLE);
+    LLVMValueRef v_numbers = b->cg->target->simt->shared(b->cg, 0, b->warps * ZF_QUERY_SHARED_WARP);
     bool used = false;
     for (uint32_t k = 0; k < b->query->result_count; k++) {
         if (!is_single(&b->query->results[k])) continue;
@@ -280,9 +280,9 @@ uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
         for (uint32_t d = 0; d < result->dimensions; d++) count *= request->shapes[k].lengths[d];
         words += count + count % 2; // aligned to 16
     }
-    uint64_t bytes = ZF_QUERY_SHARED_SINGLE + words * WORD;
+    uint64_t bytes = request->warps * (uint64_t)ZF_QUERY_SHARED_WARP + words * WORD;
     for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
-    return (uint32_t)bytes + zf_codegen_query_queues(request->query);
+    return (uint32_t)bytes + zf_codegen_query_queues(request->query, request->warps);
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------

@@ -435,7 +435,7 @@ static bool may_wait(const zf_query *query) {
 static bool opens_queues(const zf_stmt *stmt) { return stmt->kind == ZF_S_IF && stmt->else_part == NULL && !assigns(stmt->body); }
 
 // One queue behind an `if`'s first group of terms, and one behind each that follows.
-uint32_t zf_codegen_query_queues(const zf_query *query) {
+uint32_t zf_codegen_query_queues(const zf_query *query, uint32_t warps) {
     enum { MOST = 3 };
     uint32_t bytes = 0, queues = 0;
     if (!may_wait(query)) return 0;
@@ -445,7 +445,7 @@ uint32_t zf_codegen_query_queues(const zf_query *query) {
         uint32_t count = split(stmt->value, terms);
         unsigned rows = ZF_QUERY_TOGETHER;
         for (uint32_t from = 0; from < count && queues < MOST; from = group_end(query, terms, from, count), queues++) {
-            bytes += zf_query_queue_bytes(rows);
+            bytes += zf_query_queue_bytes(warps, rows);
             rows = ZF_QUERY_TAKEN;
         }
     }
@@ -478,6 +478,8 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     zf_cg_arrays_end(b->cg);
     b->cg->v_guard = NULL;
 }
+
+bool zf_codegen_query_has_large(const zf_query *query) { return zf_query_rows_together(query); }
 
 uint32_t zf_codegen_query_tile(const zf_query *query) {
     if (query->pairs != NULL) return ZF_QUERY_PAIR_TILE;

@@ -252,7 +252,7 @@ static zf_status launch_part(zf_query_device *d, const zf_query_part *part, uint
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         const segment *rows = &d->segments[s];
         if (rows->squares > 0 && makes) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, rows->squares, error));
-        uint64_t groups = (tiles_of(d, rows) + ZF_QUERY_BLOCK_TILES - 1) / ZF_QUERY_BLOCK_TILES;
+        uint64_t groups = (tiles_of(d, rows) + ZF_QUERY_WARPS - 1) / ZF_QUERY_WARPS;
         ZF_TRY(launch(d, s, kernel, groups, error));
     }
     return ZF_OK;

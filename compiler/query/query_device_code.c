@@ -14,7 +14,8 @@ enum { VECTORS = 8, GROUPS_UNKNOWN = 4 };
 // Small sums go to shared memory, as far as there is room.
 static void choose_shapes(zf_query_device *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left = ZF_QUERY_SHARED - ZF_QUERY_SHARED_SINGLE - zf_codegen_query_queues(d->running->query);
+    uint64_t left =
+        ZF_QUERY_SHARED - ZF_QUERY_WARPS * ZF_QUERY_SHARED_WARP - zf_codegen_query_queues(d->running->query, ZF_QUERY_WARPS);
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
@@ -122,6 +123,7 @@ static zf_status build_code(zf_query_device *d, zf_query_source *sources, zf_err
                                         .sources = sources,
                                         .shapes = d->shapes,
                                         .shared_inputs = d->shared_inputs,
+                                        .warps = ZF_QUERY_WARPS,
                                         .squares = code->squares};
     pthread_mutex_lock(&r->program->lock);
     zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);

@@ -166,8 +166,9 @@ static void count_queues(void) {
                      cases[k].result, cases[k].each) < 0)
             exit(2);
         demand(zf_program_load_text(compiler, "q.zf", whole, strlen(whole), &one, &error), &error);
-        uint32_t have = zf_codegen_query_queues(zf_spec_find_query(zf_program_spec(one), "q"));
-        CHECK(have == cases[k].bytes, "%s: %u bytes of queues", cases[k].each, have);
+        const zf_query *query = zf_spec_find_query(zf_program_spec(one), "q");
+        uint32_t have = zf_codegen_query_queues(query, WARPS), large = zf_codegen_query_queues(query, 3 * WARPS);
+        CHECK(have == cases[k].bytes && large == 3 * have, "%s: %u and %u bytes of queues", cases[k].each, have, large);
         zf_program_free(one);
         free(whole);
     }
