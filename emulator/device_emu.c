@@ -111,7 +111,8 @@ static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t b
 
 static bool same_kernel(const zf_abi_simt_kernel *a, const zf_abi_simt_kernel *b) {
     return a->emulated == b->emulated && a->threads == b->threads && a->warp == b->warp && a->tiles == b->tiles &&
-           a->shared_bytes == b->shared_bytes && a->files == b->files && strcmp(a->name, b->name) == 0;
+           a->shared_bytes == b->shared_bytes && a->dynamic_bytes == b->dynamic_bytes && a->files == b->files &&
+           strcmp(a->name, b->name) == 0;
 }
 
 static bool same_code(const zf_accelerator_code *known, const zf_abi_simt_kernel *kernels, uint32_t count) {
@@ -134,9 +135,13 @@ static zf_status check_kernel(const emulator *emu, const zf_abi_simt_kernel *ker
         return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` was not made for the emulator", kernel->name);
     bool warps = kernel->warp >= ZF_EMU_LEAST_WARP && kernel->warp <= emu->wave && emu->wave % kernel->warp == 0;
     bool threads = warps && kernel->threads % emu->wave == 0 && kernel->threads <= ZF_EMU_THREADS_MOST;
-    if (threads && kernel->tiles > 0 && kernel->shared_bytes <= ZF_EMU_SHARED_MOST) return ZF_OK;
-    return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` has %u threads, warps of %u, %u tiles and %u bytes of shared memory",
-                    kernel->name, kernel->threads, kernel->warp, kernel->tiles, kernel->shared_bytes);
+    bool shared = kernel->dynamic_bytes == 0
+                      ? kernel->shared_bytes <= ZF_EMU_SHARED_DECLARED
+                      : kernel->shared_bytes == kernel->dynamic_bytes && kernel->dynamic_bytes <= ZF_EMU_SHARED_MOST;
+    if (threads && kernel->tiles > 0 && shared) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL,
+                    "kernel `%s` has %u threads, warps of %u, %u tiles and %u bytes of shared memory, %u of them by its launches",
+                    kernel->name, kernel->threads, kernel->warp, kernel->tiles, kernel->shared_bytes, kernel->dynamic_bytes);
 }
 
 static zf_accelerator_code *copy_code(const zf_abi_simt_kernel *kernels, uint32_t count) {
@@ -464,6 +469,12 @@ static zf_status event_seconds(zf_accelerator *self, void *from, void *to, doubl
 
 // ---- The device -----------------------------------------------------------------------------------------------
 
+static zf_status multiprocessor_facts(zf_accelerator *self, zf_multiprocessor_facts *out, zf_error *error) {
+    (void)self, (void)error;
+    *out = (zf_multiprocessor_facts){.count = ZF_EMU_MULTIPROCESSORS, .block_shared = ZF_EMU_SHARED_MOST};
+    return ZF_OK;
+}
+
 static const zf_accelerator_ops operations = {
     .name = "emu",
     .target = target,
@@ -480,6 +491,7 @@ static const zf_accelerator_ops operations = {
     .launch = launch,
     .move_bits = move_bits,
     .zones = zones,
+    .multiprocessor_facts = multiprocessor_facts,
     .wait = wait_for,
     .stream_open = stream_open,
     .stream_close = stream_close,

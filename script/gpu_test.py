@@ -545,6 +545,7 @@ def sanitizer(tool):
 STEPS = (
     ("devices", devices),
     ("test_cuda", unit("test_cuda")),
+    ("cuda_shared", unit("test_cuda_shared")),
     ("test_runtime", unit("test_runtime")),
     ("test_provider", unit("test_provider")),
     ("sizes", gpu_program("gpu_sizes", (), ("--sizes", "few"))),

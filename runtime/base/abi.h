@@ -312,7 +312,10 @@ typedef struct zf_abi_simt_kernel {
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
     uint32_t warp;         ///< emulated: lanes that converge, 32 or 64: a wave of the device, or half of one
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
-    uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`
+    /// Bytes of shared memory that a launch gives, since the image does not say them: more than code for a GPU may declare. Such
+    /// a kernel has no others. Else 0.
+    uint32_t dynamic_bytes;
+    uint32_t span; ///< tiles of one block that a thread block makes; 0: `tiles`
     /// Kernels with a sink: 1: what it makes holds the column's elements, and it stores those, so `out` is the column and the
     /// work buffer is not there. Then the kernel without a sink has no threads.
     uint32_t to_column;

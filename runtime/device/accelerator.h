@@ -61,13 +61,14 @@ typedef struct zf_kernel_facts {
     uint32_t threads;   ///< of a thread block; 0: code has no such kernel
     uint32_t registers; ///< of a thread
     uint32_t local;     ///< bytes of a thread that registers have no room for
-    uint32_t shared;    ///< bytes of a thread block
+    uint32_t shared;    ///< bytes of a thread block, with those that a launch gives
     uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
 } zf_kernel_facts;
 
 /// The resources of a multiprocessor.
 typedef struct zf_multiprocessor_facts {
     uint32_t count, registers, threads, blocks, shared, warp; ///< `shared`: bytes, for all of its thread blocks
+    uint32_t block_shared; ///< bytes that a launch may give a thread block (zf_abi_simt_kernel.dynamic_bytes); 0: not known
 } zf_multiprocessor_facts;
 
 typedef struct zf_accelerator_ops {

@@ -1,5 +1,6 @@
 #include "tests/support/fake_cuda.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,11 @@ struct zf_cu_module_object {
 };
 struct zf_cu_function_object {
     char name[64];
+    bool wants_shared; // its module declares shared memory that launches give
+    int dynamic_most;  // bytes of it that it asked for; 0: it did not
     zf_cu_function next;
 };
+enum { SHARED_DECLARED = 48 << 10, SHARED_MOST = 227 << 10 }; // of a thread block: without asking, and all
 struct zf_cu_event_object {
     struct timespec at;
 };
@@ -122,7 +126,8 @@ FUNCTION(cuDeviceGetAttribute, false, int *value, int attribute, zf_cu_device de
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_REGISTERS    ? 65536
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_THREADS      ? 2048
              : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS       ? 24
-             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES ? 100 << 10
+             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES ? 228 << 10
+             : attribute == ZF_CU_DEVICE_BLOCK_SHARED_BYTES          ? SHARED_MOST
              : attribute == ZF_CU_DEVICE_MEMORY_POOLS                ? !fake.no_pools
              : fake.multiprocessors != 0                             ? fake.multiprocessors
                                                                      : 132;
@@ -390,6 +395,7 @@ FUNCTION(cuModuleGetFunction, true, zf_cu_function *function, zf_cu_module modul
     (*function)->next = functions;
     functions = *function;
     snprintf((*function)->name, sizeof(*function)->name, "%s", name);
+    (*function)->wants_shared = strstr(module->text, ".extern .shared") != NULL;
     return ZF_CU_SUCCESS;
 }
 
@@ -399,11 +405,24 @@ FUNCTION(cuFuncGetAttribute, true, int *value, int attribute, zf_cu_function fun
     return ZF_CU_SUCCESS;
 }
 
+FUNCTION(cuFuncSetAttribute, true, zf_cu_function function, int attribute, int value) {
+    BEGIN(cuFuncSetAttribute, true);
+    if (attribute != ZF_CU_FUNCTION_DYNAMIC_BYTES || value < 0 || value > SHARED_MOST) return 1;
+    function->dynamic_most = value;
+    return ZF_CU_SUCCESS;
+}
+
+/// Whether a kernel may have so many bytes of shared memory from a launch, and has what its code wants.
+static bool gives(zf_cu_function function, size_t bytes) {
+    size_t most = function->dynamic_most > SHARED_DECLARED ? (size_t)function->dynamic_most : SHARED_DECLARED;
+    return bytes <= most && function->wants_shared == (bytes > 0);
+}
+
 FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, true, int *blocks, zf_cu_function function, int threads,
          size_t shared_bytes) {
     BEGIN(cuOccupancyMaxActiveBlocksPerMultiprocessor, true);
-    (void)function, (void)shared_bytes;
-    *blocks = 2048 / threads;
+    int blocks_of_shared = shared_bytes > 0 ? (int)(SHARED_MOST / shared_bytes) : INT_MAX;
+    *blocks = !gives(function, shared_bytes) ? 0 : 2048 / threads < blocks_of_shared ? 2048 / threads : blocks_of_shared;
     return ZF_CU_SUCCESS;
 }
 
@@ -413,7 +432,9 @@ FUNCTION(cuLaunchKernel, true, zf_cu_function function, unsigned grid_x, unsigne
     BEGIN(cuLaunchKernel, true);
     ON_STREAM(cuLaunchKernel, stream);
     bool moves = strcmp(function->name, "zf_move_bits") == 0;
-    if ((grid_y != 1 && !moves) || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra != NULL) return 1;
+    if ((grid_y != 1 && !moves) || grid_z != 1 || block_y != 1 || block_z != 1 || extra != NULL) return 1;
+    if (!gives(function, shared_bytes)) return 1;
+    fake.shared_bytes = shared_bytes;
     fake.launches++;
     fake.groups_y = grid_y;
     if (fake.kernel != NULL) fake.kernel(function->name, grid_x, block_x, arguments);

@@ -29,9 +29,9 @@ typedef struct zf_fake_cuda {
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, allocations, retained;
     _Atomic unsigned launches;
-    unsigned groups_y;  ///< of the last launch
-    const char *newest; ///< text of the module that was loaded last
-    int pushed;         ///< changed by atomic operations: contexts of this thread's stack, all threads together
+    unsigned groups_y, shared_bytes; ///< of the last launch
+    const char *newest;              ///< text of the module that was loaded last
+    int pushed;                      ///< changed by atomic operations: contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 
 #endif

@@ -262,6 +262,7 @@ static zf_status multiprocessor_facts(zf_accelerator *self, zf_multiprocessor_fa
                  {ZF_CU_DEVICE_MULTIPROCESSOR_THREADS, &out->threads},
                  {ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS, &out->blocks},
                  {ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES, &out->shared},
+                 {ZF_CU_DEVICE_BLOCK_SHARED_BYTES, &out->block_shared},
                  {ZF_CU_DEVICE_WARP, &out->warp}};
     *out = (zf_multiprocessor_facts){0};
     for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {

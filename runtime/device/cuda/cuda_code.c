@@ -1,4 +1,5 @@
 // Code of a GPU: the driver makes machine code of PTX as it loads it, and keeps that in a cache of its own; kernels are launched.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -11,7 +12,7 @@ enum { LOG_BYTES = 8192 };
 
 typedef struct loaded_kernel {
     zf_cu_function function;
-    uint32_t threads;
+    uint32_t threads, dynamic_bytes;
 } loaded_kernel;
 
 struct zf_accelerator_code {
@@ -38,8 +39,10 @@ static XXH128_hash_t link_of(XXH128_hash_t before, const void *bytes, size_t len
 
 static XXH128_hash_t identity_of(const zf_abi_plan *plan, const zf_abi_code *code) {
     XXH128_hash_t identity = link_of((XXH128_hash_t){0}, code->image, code->image_bytes, code->image_kind);
-    for (uint32_t k = 0; k < plan->kernel_count; k++)
-        identity = link_of(identity, code->simt[k].name, strlen(code->simt[k].name), code->simt[k].threads);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_abi_simt_kernel *kernel = &code->simt[k];
+        identity = link_of(identity, kernel->name, strlen(kernel->name), (uint64_t)kernel->dynamic_bytes << 32 | kernel->threads);
+    }
     return identity;
 }
 
@@ -123,14 +126,24 @@ static void free_code(zf_cuda *cuda, zf_accelerator_code *code, bool current) {
     free(code);
 }
 
-static void log_kernel(zf_cuda *cuda, const char *name, zf_cu_function function) {
+static void log_kernel(zf_cuda *cuda, const char *name, const loaded_kernel *kernel) {
     int registers = 0, local = 0, shared = 0;
+    zf_cu_function function = kernel->function;
     const zf_cuda_driver *d = cuda->driver;
     d->function_attribute(&registers, ZF_CU_FUNCTION_REGISTERS, function);
     d->function_attribute(&local, ZF_CU_FUNCTION_LOCAL_BYTES, function);
     d->function_attribute(&shared, ZF_CU_FUNCTION_SHARED_BYTES, function);
     zf_context_log(cuda->owner, ZF_LOG_DEBUG, "cuda:%u: kernel %s: %d registers, %d bytes of local and %d of shared memory",
-                   cuda->index, name, registers, local, shared);
+                   cuda->index, name, registers, local, shared + (int)kernel->dynamic_bytes);
+}
+
+/// Asks for the shared memory that the kernel's launches give. Within the context.
+static zf_status ask_for_shared(zf_cuda *cuda, const loaded_kernel *kernel, zf_error *error) {
+    if (kernel->dynamic_bytes == 0) return ZF_OK;
+    char doing[80];
+    snprintf(doing, sizeof doing, "asking for %u bytes of shared memory a thread block", kernel->dynamic_bytes);
+    int bytes = (int)kernel->dynamic_bytes; // the driver refuses those below 0, too
+    return zf_cuda_check(cuda, cuda->driver->function_set(kernel->function, ZF_CU_FUNCTION_DYNAMIC_BYTES, bytes), doing, error);
 }
 
 /// Within the context.
@@ -147,7 +160,9 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
             return zf_raise(error, ZF_E_INTERNAL, "the code for device `cuda:%u` has no kernel %.128s", cuda->index, name);
         ZF_TRY(zf_cuda_check(cuda, result, "finding a kernel", error));
         out->kernels[k].threads = code->simt[k].threads;
-        log_kernel(cuda, name, out->kernels[k].function);
+        out->kernels[k].dynamic_bytes = code->simt[k].dynamic_bytes;
+        ZF_TRY(ask_for_shared(cuda, &out->kernels[k], error));
+        log_kernel(cuda, name, &out->kernels[k]);
     }
     out->count = plan->kernel_count;
     return ZF_OK;
@@ -247,15 +262,15 @@ zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, 
     *out = (zf_kernel_facts){0};
     if (kernel >= code->count || code->kernels[kernel].threads == 0) return ZF_OK;
     zf_cu_function function = code->kernels[kernel].function;
-    uint32_t threads = code->kernels[kernel].threads;
+    uint32_t threads = code->kernels[kernel].threads, dynamic = code->kernels[kernel].dynamic_bytes;
     int registers = 0, local = 0, shared = 0, blocks = 0;
     ZF_TRY(zf_cuda_enter(cuda, error));
     zf_cu_result result = d->function_attribute(&registers, ZF_CU_FUNCTION_REGISTERS, function);
     if (result == ZF_CU_SUCCESS) result = d->function_attribute(&local, ZF_CU_FUNCTION_LOCAL_BYTES, function);
     if (result == ZF_CU_SUCCESS) result = d->function_attribute(&shared, ZF_CU_FUNCTION_SHARED_BYTES, function);
-    if (result == ZF_CU_SUCCESS) result = d->occupancy(&blocks, function, (int)threads, 0);
+    if (result == ZF_CU_SUCCESS) result = d->occupancy(&blocks, function, (int)threads, dynamic);
     zf_cuda_leave(cuda);
-    *out = (zf_kernel_facts){threads, (uint32_t)registers, (uint32_t)local, (uint32_t)shared, (uint32_t)blocks};
+    *out = (zf_kernel_facts){threads, (uint32_t)registers, (uint32_t)local, (uint32_t)shared + dynamic, (uint32_t)blocks};
     return zf_cuda_check(cuda, result, "asking for a kernel's registers", error);
 }
 
@@ -273,8 +288,9 @@ zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code
     void *arguments[] = {&copy.base,     &copy.blocks,  &copy.first,   &copy.work,        &copy.out,
                          &copy.validity, &copy.offsets, &copy.failure, &copy.block_count, &copy.even};
     ZF_TRY(zf_cuda_enter(cuda, error));
-    zf_cu_result result = cuda->driver->launch(code->kernels[kernel].function, groups, 1, 1, code->kernels[kernel].threads, 1, 1,
-                                               0, stream, arguments, NULL);
+    const loaded_kernel *loaded = &code->kernels[kernel];
+    zf_cu_result result = cuda->driver->launch(loaded->function, groups, 1, 1, loaded->threads, 1, 1, loaded->dynamic_bytes,
+                                               stream, arguments, NULL);
     zf_cuda_leave(cuda);
     return zf_cuda_check(cuda, result, "launching a kernel", error);
 }

@@ -59,6 +59,7 @@ enum { // attributes of a device
     ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES = 81,
     ZF_CU_DEVICE_MULTIPROCESSOR_REGISTERS = 82,
     ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS = 106,
+    ZF_CU_DEVICE_BLOCK_SHARED_BYTES = 97, // where a kernel asks for more than its code may declare
     ZF_CU_DEVICE_COMPUTE_MODE = 20,
     ZF_CU_DEVICE_CAPABILITY_MAJOR = 75,
     ZF_CU_DEVICE_CAPABILITY_MINOR = 76,
@@ -69,6 +70,7 @@ enum { // attributes of a kernel
     ZF_CU_FUNCTION_SHARED_BYTES = 1,
     ZF_CU_FUNCTION_LOCAL_BYTES = 3,
     ZF_CU_FUNCTION_REGISTERS = 4,
+    ZF_CU_FUNCTION_DYNAMIC_BYTES = 8, // of shared memory, that a launch may give
 };
 
 enum { // options of the driver's assembler
@@ -122,6 +124,7 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
       (zf_cu_module * module, const void *image, unsigned count, int *options, void **values))                                   \
     X(module_unload, "cuModuleUnload", (zf_cu_module module))                                                                    \
     X(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, zf_cu_function function))                            \
+    X(function_set, "cuFuncSetAttribute", (zf_cu_function function, int attribute, int value))                                   \
     X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                                  \
       (int *blocks, zf_cu_function function, int threads, size_t shared_bytes))                                                  \
     X(module_function, "cuModuleGetFunction", (zf_cu_function * function, zf_cu_module module, const char *name))                \

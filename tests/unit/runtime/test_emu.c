@@ -598,10 +598,15 @@ static void test_canaries(void) {
     }
 }
 
-/// Loads a kernel that needs so much shared memory.
-static zf_status load_sharing(machine *m, uint32_t bytes, zf_error *error) {
-    zf_abi_simt_kernel simt = {
-        .name = "k", .threads = THREADS, .tiles = 1, .warp = warp_lanes, .emulated = copy, .shared_bytes = bytes};
+/// Loads a kernel that needs so much shared memory, `given` of it by its launches.
+static zf_status load_sharing(machine *m, uint32_t bytes, uint32_t given, zf_error *error) {
+    zf_abi_simt_kernel simt = {.name = "k",
+                               .threads = THREADS,
+                               .tiles = 1,
+                               .warp = warp_lanes,
+                               .emulated = copy,
+                               .shared_bytes = bytes,
+                               .dynamic_bytes = given};
     zf_abi_plan plan = {.kernel_count = 1};
     zf_abi_code code = {.simt = &simt};
     zf_accelerator_code *loaded = NULL;
@@ -620,8 +625,13 @@ static void test_misuse(void) {
     warp_lanes = 32;
     CHECK(run(&m, copy, 2048, &error) == ZF_ERR_INTERNAL, "2048 threads");
     CHECK(run(&m, NULL, 32, &error) == ZF_ERR_INTERNAL && strstr(error.message, "not made for"), "%s", error.message);
-    CHECK(load_sharing(&m, 48 * 1024, &error) == ZF_OK, "%s", error.message);
-    CHECK(load_sharing(&m, 48 * 1024 + 16, &error) == ZF_ERR_INTERNAL, "more shared memory than code for a GPU may declare");
+    CHECK(load_sharing(&m, 48 * 1024, 0, &error) == ZF_OK, "%s", error.message);
+    CHECK(load_sharing(&m, 48 * 1024 + 16, 0, &error) == ZF_ERR_INTERNAL, "more shared memory than code for a GPU may declare");
+    CHECK(load_sharing(&m, 232448, 232448, &error) == ZF_OK, "%s", error.message);
+    CHECK(load_sharing(&m, 232448 + 16, 232448 + 16, &error) == ZF_ERR_INTERNAL, "more than a launch may give");
+    CHECK(load_sharing(&m, 232448, 232448 - 16, &error) == ZF_ERR_INTERNAL, "some declared and some given");
+    zf_multiprocessor_facts facts;
+    CHECK(ops->multiprocessor_facts(m.emu, &facts, &error) == ZF_OK && facts.block_shared == 232448, "%u", facts.block_shared);
     CHECK(ops->allocate(m.emu, UINT64_MAX - 100, &address, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1108") == 0, "%s",
           error.code);
     CHECK(ops->copy_in(m.emu, NULL, m.out + ELEMENTS * 4 - 4, bytes, 8, &error) == ZF_ERR_USAGE, "a copy beyond the end");
