@@ -164,7 +164,8 @@ enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 24 };
 
 /// Bytes of shared memory of a thread block: single numbers take ZF_QUERY_SHARED_WARP of each warp, one result after another,
 /// rows that wait zf_codegen_query_queues, an element of a sum 8, and inputs that are copied there before the first row their
-/// length, each with up to ZF_QUERY_SHARED_EACH more.
+/// length, each with up to ZF_QUERY_SHARED_EACH more. Code declares up to ZF_QUERY_SHARED. Where there is more, launches give all
+/// of it.
 enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_WARP = 8 };
 
 enum {

@@ -35,7 +35,8 @@ struct zf_cg {
     bool same_again;  ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
     unsigned compact; ///< reductions of more terms are loops; 0: of very many (zf_jit_request.build)
     bool unchecked;   ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
-    unsigned wave;    ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
+    bool shared_given; ///< SIMT: launches give the kernel's shared memory (zf_abi_simt_kernel.dynamic_bytes), the code has none
+    unsigned wave;     ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_fault_sites.h); NULL: nothing is
     const char *sites_in;         ///< the part of the kernel that is being built, for the names of sites; NULL: none
     zf_span sites_at;             ///< the statement of a program that is being built, for the same; no source: none

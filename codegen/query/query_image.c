@@ -78,6 +78,7 @@ static zf_status build(building *b, zf_jit *jit, zf_query_kernels *out, zf_error
                                           .tiles = 1,
                                           .warp = ZF_QUERY_LANES,
                                           .shared_bytes = b->shared_bytes,
+                                          .dynamic_bytes = b->shared_bytes > ZF_QUERY_SHARED ? b->shared_bytes : 0,
                                           .files = out->code.files};
     }
     if (b->square_bytes > 0) kernels[b->kernel_count - 1].shared_bytes = b->square_bytes;

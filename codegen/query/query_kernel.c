@@ -363,6 +363,7 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
 
 void zf_cg_query_kernels(zf_cg *cg, const zf_query_kernels_request *request) {
     cg->wave = ZF_QUERY_LANES;
+    cg->shared_given = zf_query_shared_bytes(request) > ZF_QUERY_SHARED;
     for (uint32_t k = 0; k < ZF_QUERY_KERNELS; k++) {
         if (k == ZF_QUERY_KERNEL_COUNT && request->query->selected_count == 0) continue;
         if (k == ZF_QUERY_KERNEL_SQUARES && !request->squares) continue;

@@ -80,11 +80,24 @@ static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigne
 static LLVMValueRef thread(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0); }
 static LLVMValueRef group(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0); }
 
+// Shared memory that launches give. All arrays without a length begin where it does; one for each offset, so that LLVM takes
+// those at different ones for different memory.
+static LLVMValueRef given(zf_cg *cg, const char *name, uint32_t offset) {
+    LLVMValueRef v = LLVMGetNamedGlobal(cg->module, name);
+    if (v == NULL) {
+        v = LLVMAddGlobalInAddressSpace(cg->module, LLVMArrayType2(cg->ty_i8, 0), name, SHARED);
+        LLVMSetLinkage(v, LLVMExternalLinkage);
+        LLVMSetAlignment(v, 16);
+    }
+    return zf_cg_byte_at(cg, v, offset);
+}
+
 // Static shared memory, which the image says itself: one array for calls of the same place and size. (Kernels that share one have
 // each their own.)
 static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
     char name[32];
     snprintf(name, sizeof(name), "shared_%u", offset);
+    if (cg->shared_given) return given(cg, name, offset);
     LLVMTypeRef ty = LLVMArrayType2(cg->ty_i8, bytes);
     LLVMValueRef v = LLVMGetNamedGlobal(cg->module, name);
     if (v != NULL && LLVMGlobalGetValueType(v) == ty) return v;
