@@ -25,6 +25,7 @@ typedef struct zf_query_request {
     uint64_t unit_bytes; ///< stored bytes of a unit that comes with a run; 0: 32 MiB
     unsigned repeat;     ///< on an accelerator: runs whose time is taken, with inputs in its memory, and columns unless they come
     uint64_t thread_blocks; ///< on an accelerator: of a launch, at most; 0: as many as it runs at once
+    uint32_t warps; ///< on an accelerator: of a thread block, if ZF_QUERY_LARGE_WARPS and possible; 0: as many as are good
     uint64_t pairs_at_once; ///< on an accelerator: of a launch that makes squares of pairs, about; 0: as many as are good
     bool no_skip;           ///< run also rows that cannot matter by the zones of the container
 } zf_query_request;
@@ -49,6 +50,8 @@ typedef struct zf_query_device_use {
     uint64_t units;           ///< runs of rows whose columns were brought together
     uint64_t stored_bytes;    ///< of the columns' blocks
     uint64_t squares;         ///< of pairs, whose sums a kernel of theirs made
+    uint32_t warps;           ///< of a thread block
+    uint64_t shared_bytes;    ///< of inputs in its shared memory
     double *seconds;          ///< of each repetition, by the device's clock: all kernels, those of decoded columns included
     unsigned repeated;
 } zf_query_device_use;

@@ -252,7 +252,7 @@ static zf_status launch_part(zf_query_device *d, const zf_query_part *part, uint
     for (size_t s = part->segment; s < part->segment + part->segment_count; s++) {
         const segment *rows = &d->segments[s];
         if (rows->squares > 0 && makes) ZF_TRY(launch(d, s, ZF_QUERY_KERNEL_SQUARES, rows->squares, error));
-        uint64_t groups = (tiles_of(d, rows) + ZF_QUERY_WARPS - 1) / ZF_QUERY_WARPS;
+        uint64_t groups = (tiles_of(d, rows) + d->warps - 1) / d->warps;
         ZF_TRY(launch(d, s, kernel, groups, error));
     }
     return ZF_OK;
@@ -359,6 +359,8 @@ static void describe(zf_query_device *d) {
     }
     use->squares = d->pairs.squares ? d->pairs.square_count : 0;
     use->codes = d->built_count;
+    use->warps = d->warps;
+    use->shared_bytes = zf_query_code_shared(d);
 }
 
 // ---- Preparation ----------------------------------------------------------------------------------------------
@@ -403,6 +405,10 @@ zf_status zf_query_device_open(zf_query_running *running, zf_accelerator *accele
     d->tile = zf_codegen_query_tile(running->query);
     d->first = running->first;
     d->end = running->end;
+    zf_error ignored;
+    bool says = d->ops->multiprocessor_facts != NULL;
+    if (says && d->ops->multiprocessor_facts(accelerator, &d->processor, &ignored) != ZF_OK)
+        d->processor = (zf_multiprocessor_facts){0};
     return prepare_on_stream(d, once ? &running->zones : NULL, error);
 }
 

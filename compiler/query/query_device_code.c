@@ -9,13 +9,25 @@
 
 enum { VECTORS = 8, GROUPS_UNKNOWN = 4 };
 
-// ---- Code -----------------------------------------------------------------------------------------------------
+// ---- Shared memory --------------------------------------------------------------------------------------------
 
-// Small sums go to shared memory, as far as there is room.
-static void choose_shapes(zf_query_device *d, zf_query_shape *shapes) {
+// Facts of a run that code depends on: shapes of results, inputs in shared memory of a thread block, and its warps.
+typedef struct form {
+    zf_query_shape *shapes;
+    uint32_t *inputs;
+    uint32_t warps;
+} form;
+
+// Bytes of `most` that a thread block of so many warps has left for sums and inputs.
+static uint64_t room_of(const zf_query_device *d, uint32_t warps, uint64_t most) {
+    uint64_t used = warps * ZF_QUERY_SHARED_WARP + zf_codegen_query_queues(d->running->query, warps);
+    return used < most ? most - used : 0;
+}
+
+// Small sums go to shared memory, as far as there is room in a thread block of the small form. Returns their bytes.
+static uint64_t choose_shapes(const zf_query_device *d, zf_query_shape *shapes) {
     const zf_query_answers *answers = d->running->holding.answers;
-    uint64_t left =
-        ZF_QUERY_SHARED - ZF_QUERY_WARPS * ZF_QUERY_SHARED_WARP - zf_codegen_query_queues(d->running->query, ZF_QUERY_WARPS);
+    uint64_t all = room_of(d, ZF_QUERY_WARPS, ZF_QUERY_SHARED), left = all;
     for (size_t k = 0; k < answers->count; k++) {
         const zf_query_answer *answer = &answers->items[k];
         memcpy(shapes[k].lengths, answer->lengths, sizeof answer->lengths);
@@ -24,20 +36,63 @@ static void choose_shapes(zf_query_device *d, zf_query_shape *shapes) {
         shapes[k].shared = sum && bytes <= left;
         if (shapes[k].shared) left -= bytes;
     }
-    d->shared_left = left;
+    return all - left;
 }
 
-// Inputs go to shared memory in their order, as far as there is room.
-static void choose_inputs(const zf_query_device *d, uint32_t *shared) {
-    zf_query_running *r = d->running;
-    uint64_t left = d->shared_left;
+static uint64_t bytes_of(const zf_query *query, const uint32_t *shared) {
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < query->input_count; k++) bytes += shared[k];
+    return bytes;
+}
+
+// Inputs go to shared memory in their order, as far as there is room beside those that are there.
+static void choose_inputs(const zf_query_device *d, uint64_t left, uint32_t *shared) {
+    const zf_query_running *r = d->running;
+    for (uint32_t k = 0; k < r->query->input_count; k++)
+        if (shared[k] != 0) left -= shared[k] + ZF_QUERY_SHARED_EACH;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
         uint64_t bytes = zf_query_input_bytes(r, k);
-        if (bytes + ZF_QUERY_SHARED_EACH > left) continue;
+        if (shared[k] != 0 || bytes + ZF_QUERY_SHARED_EACH > left) continue;
         shared[k] = (uint32_t)bytes;
         left -= bytes + ZF_QUERY_SHARED_EACH;
     }
 }
+
+// Lookups of bits are those that shared memory makes faster.
+static bool has_more_bits(const zf_query *query, const uint32_t *large, const uint32_t *small) {
+    for (uint32_t k = 0; k < query->input_count; k++)
+        if (query->inst->streams[k]->type.kind == ZF_K_BOOL && large[k] != 0 && small[k] == 0) return true;
+    return false;
+}
+
+// Whether `bytes` are few beside the rows, if each thread block of each launch copies them. All launches are counted, also those
+// of parts that this run leaves out, so that runs with the same lengths have the same code.
+static bool copies_little(const zf_query_device *d, uint64_t bytes) {
+    uint64_t blocks = d->processor.count, most = d->running->request->thread_blocks, rows = 0;
+    if (most != 0 && blocks > most) blocks = most;
+    for (size_t s = 0; s < d->segment_count; s++) rows += d->segments[s].end - d->segments[s].begin;
+    return blocks > 0 && blocks * bytes * d->segment_count <= rows / 2;
+}
+
+// `large`: room for the inputs of the large form. It has those of the small one, and more.
+static void choose_form(const zf_query_device *d, uint64_t sums, form *out, uint32_t *large) {
+    const zf_query *query = d->running->query;
+    uint64_t most = d->processor.block_shared > ZF_QUERY_SHARED ? d->processor.block_shared : ZF_QUERY_SHARED;
+    uint64_t room = room_of(d, ZF_QUERY_WARPS, ZF_QUERY_SHARED), more = room_of(d, ZF_QUERY_LARGE_WARPS, most);
+    out->warps = ZF_QUERY_WARPS;
+    choose_inputs(d, room - sums, out->inputs);
+    if (!zf_codegen_query_has_large(query) || more < room) return;
+    memcpy(large, out->inputs, query->input_count * sizeof *large);
+    choose_inputs(d, more - sums, large);
+    bool forced = d->running->request->warps == ZF_QUERY_LARGE_WARPS;
+    if (!forced && (!has_more_bits(query, large, out->inputs) || !copies_little(d, bytes_of(query, large)))) return;
+    out->warps = ZF_QUERY_LARGE_WARPS;
+    memcpy(out->inputs, large, query->input_count * sizeof *large);
+}
+
+uint64_t zf_query_code_shared(const zf_query_device *d) { return bytes_of(d->running->query, d->shared_inputs); }
+
+// ---- Code -----------------------------------------------------------------------------------------------------
 
 void zf_query_code_drop(zf_query_device *d) {
     for (size_t k = 0; k < d->built_count; k++) {
@@ -49,35 +104,36 @@ void zf_query_code_drop(zf_query_device *d) {
     d->built_count = 0;
 }
 
-static bool same_shapes(const zf_query_device *d, const zf_query_shape *shapes, const uint32_t *shared) {
+static bool same_form(const zf_query_device *d, const form *now) {
     const zf_query *query = d->running->query;
-    bool same = d->shapes != NULL && memcmp(d->shared_inputs, shared, query->input_count * sizeof *shared) == 0;
+    bool same = d->shapes != NULL && d->warps == now->warps &&
+                memcmp(d->shared_inputs, now->inputs, query->input_count * sizeof *now->inputs) == 0;
     for (uint32_t k = 0; same && k < query->result_count; k++)
-        same = d->shapes[k].shared == shapes[k].shared &&
-               memcmp(d->shapes[k].lengths, shapes[k].lengths, sizeof shapes[k].lengths) == 0;
+        same = d->shapes[k].shared == now->shapes[k].shared &&
+               memcmp(d->shapes[k].lengths, now->shapes[k].lengths, sizeof now->shapes[k].lengths) == 0;
     return same;
 }
 
 zf_status zf_query_code_lengths(zf_query_device *d, zf_error *error) {
     const zf_query *query = d->running->query;
-    zf_query_shape *shapes = calloc(query->result_count + 1, sizeof *shapes);
-    uint32_t *shared = calloc(query->input_count + 1, sizeof *shared);
-    bool room = shapes != NULL && shared != NULL;
-    if (room) {
-        choose_shapes(d, shapes);
-        choose_inputs(d, shared);
-    }
+    uint32_t *large = calloc(query->input_count + 1, sizeof *large);
+    form now = {.shapes = calloc(query->result_count + 1, sizeof *now.shapes),
+                .inputs = calloc(query->input_count + 1, sizeof *now.inputs)};
+    bool room = now.shapes != NULL && now.inputs != NULL && large != NULL;
+    if (room) choose_form(d, choose_shapes(d, now.shapes), &now, large);
+    free(large);
     bool same_kernels = d->built_count == 0 || d->built[0].squares == d->pairs.squares;
-    if (!room || (same_kernels && same_shapes(d, shapes, shared))) {
-        free(shapes);
-        free(shared);
+    if (!room || (same_kernels && same_form(d, &now))) {
+        free(now.shapes);
+        free(now.inputs);
         return room ? ZF_OK : zf_query_device_no_memory(error);
     }
     zf_query_code_drop(d);
     free(d->shapes);
     free(d->shared_inputs);
-    d->shapes = shapes;
-    d->shared_inputs = shared;
+    d->shapes = now.shapes;
+    d->shared_inputs = now.inputs;
+    d->warps = now.warps;
     return ZF_OK;
 }
 
@@ -88,14 +144,12 @@ static bool same_sources(const zf_query_device *d, const zf_query_source *a, con
 }
 
 static uint32_t groups_of(const zf_query_device *d, const zf_query_built *code, uint32_t kernel) {
-    zf_multiprocessor_facts all = {0};
     zf_kernel_facts facts = {0};
     zf_error ignored;
-    bool known = d->ops->kernel_facts != NULL && d->ops->multiprocessor_facts != NULL &&
+    bool known = d->ops->kernel_facts != NULL && d->processor.count > 0 &&
                  d->ops->kernel_facts(d->accelerator, code->loaded, zf_query_kernel_number(d->running->query, kernel), &facts,
-                                      &ignored) == ZF_OK &&
-                 d->ops->multiprocessor_facts(d->accelerator, &all, &ignored) == ZF_OK;
-    return known && facts.blocks > 0 && all.count > 0 ? facts.blocks * all.count : GROUPS_UNKNOWN;
+                                      &ignored) == ZF_OK;
+    return known && facts.blocks > 0 ? facts.blocks * d->processor.count : GROUPS_UNKNOWN;
 }
 
 static bool grow_built(zf_query_device *d) {
@@ -123,7 +177,7 @@ static zf_status build_code(zf_query_device *d, zf_query_source *sources, zf_err
                                         .sources = sources,
                                         .shapes = d->shapes,
                                         .shared_inputs = d->shared_inputs,
-                                        .warps = ZF_QUERY_WARPS,
+                                        .warps = d->warps,
                                         .squares = code->squares};
     pthread_mutex_lock(&r->program->lock);
     zf_status status = zf_codegen_query_kernels(zf_compiler_jit(r->program->compiler), &request, &code->kernels, error);

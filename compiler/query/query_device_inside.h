@@ -44,12 +44,13 @@ struct zf_query_device {
     zf_query_placed *placed;
     zf_query_shape *shapes;
     uint32_t *shared_inputs;
-    uint64_t shared_left;    ///< bytes of shared memory that results leave
-    uint64_t first, end;     ///< rows of the table whose columns are here
-    uint64_t tile;           ///< rows of one
-    uint64_t tiles;          ///< of all launches
-    uint64_t counts, prefix; ///< from the results' start
-    uint64_t *tile_counts;   ///< rows that `select` appends in each tile
+    uint32_t warps;                    ///< of a thread block
+    zf_multiprocessor_facts processor; ///< zeroes: the device does not say
+    uint64_t first, end;               ///< rows of the table whose columns are here
+    uint64_t tile;                     ///< rows of one
+    uint64_t tiles;                    ///< of all launches
+    uint64_t counts, prefix;           ///< from the results' start
+    uint64_t *tile_counts;             ///< rows that `select` appends in each tile
     uint64_t selected;
     uint64_t failures[ZF_QUERY_FAILURES];
     zf_query_finals finals;
@@ -67,10 +68,13 @@ bool zf_query_device_keeps_sums(const zf_query_device *d);
 
 // ---- Code (query_device_code.c) ----
 
-/// Chooses what lies in shared memory. Code knows the run's lengths: where they are others than in the run before, it goes.
+/// Chooses the form of kernels, and what lies in shared memory. Code knows the run's lengths: where they are others than in the
+/// run before, it goes.
 zf_status zf_query_code_lengths(zf_query_device *d, zf_error *error);
 /// Chooses the code of a launch, number `number`, for what its columns are now, and makes it if it is new.
 zf_status zf_query_code_choose(zf_query_device *d, const zf_query_part *part, size_t number, zf_error *error);
+/// Bytes of inputs in the shared memory of a thread block.
+uint64_t zf_query_code_shared(const zf_query_device *d);
 void zf_query_code_drop(zf_query_device *d);
 
 // ---- Results (query_device_results.c) ----

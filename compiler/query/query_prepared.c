@@ -88,6 +88,7 @@ zf_status zf_query_prepare_request(zf_program *program, const char *name, zf_con
                                     .from_host = request->from_host,
                                     .unit_bytes = request->unit_bytes,
                                     .thread_blocks = request->thread_blocks,
+                                    .warps = request->warps,
                                     .pairs_at_once = request->pairs_at_once,
                                     .no_skip = request->no_skip};
     p->running = (zf_query_running){.program = program, .query = query, .container = container, .request = &p->request};

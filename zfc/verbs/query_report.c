@@ -162,10 +162,10 @@ json_t *zf_query_device_json(const zf_query_answers *answers) {
     if (use->fused + use->decoded + use->launches == 0) return NULL;
     json_t *seconds = json_array();
     for (unsigned k = 0; k < use->repeated; k++) json_array_append_new(seconds, json_real(use->seconds[k]));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fused", (json_int_t)use->fused, "decoded",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fused", (json_int_t)use->fused, "decoded",
                      (json_int_t)use->decoded, "units", (json_int_t)use->units, "launches", (json_int_t)use->launches, "codes",
                      (json_int_t)use->codes, "stored_bytes", (json_int_t)use->stored_bytes, "squares", (json_int_t)use->squares,
-                     "seconds", seconds);
+                     "warps", (json_int_t)use->warps, "shared_bytes", (json_int_t)use->shared_bytes, "seconds", seconds);
 }
 
 json_t *zf_answers_json(const zf_query_answers *answers) {
