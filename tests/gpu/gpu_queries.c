@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/codegen_query.h"
 #include "compiler/program.h"
 #include "compiler/query/query.h"
 #include "tests/differential/diff_queries.h"
@@ -26,7 +27,7 @@ typedef struct machine {
 } machine;
 
 typedef struct totals {
-    unsigned run, failed, refused, fused, launches, units;
+    unsigned run, failed, refused, fused, launches, units, large;
     unsigned pairs_run, pairs_failed, squares_run, squares_failed; ///< of them
     unsigned long long pairs, squares;
 } totals;
@@ -116,6 +117,7 @@ static void compare(machine *m, zf_program *program, zf_container *container, zf
     same(&threads, &cpu, more);
     if (same(&device, &cpu, where)) {
         t->fused += device.answers.device.fused;
+        t->large += device.answers.device.warps == ZF_QUERY_LARGE_WARPS;
         t->launches += (unsigned)device.answers.device.launches;
         t->units += (unsigned)(request->from_host ? device.answers.device.units : 0);
         if (container == NULL) t->pairs += device.answers.rows;
@@ -171,6 +173,7 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
         request.thread_blocks = diff_query_below(2); // of one, a warp has chunks of two tiles of a long table
         request.from_host = range == 3 || diff_query_below(3) == 0;
         request.unit_bytes = diff_query_below(2) == 0 ? 1 : diff_query_below(20000); // often a block of each column
+        request.warps = (number + range) % 3 == 0 ? ZF_QUERY_LARGE_WARPS : 0;
         char where[96];
         snprintf(where, sizeof where, "query %u, %llu rows, range %u", number, (ull)count, range);
         compare(m, program, container, &request, where, t);
@@ -324,10 +327,11 @@ int main(int argc, char **argv) {
             if (pairs_alone != 0 || k % (m.briefly ? 30 : 3) == 0) try_squares(&m, (unsigned)(first + k), &t);
         }
     printf("{\"runs\": %u, \"failed_as_on_a_cpu\": %u, \"fused_columns\": %u, \"launches\": %u, \"units_from_host\": %u, "
+           "\"large_runs\": %u, "
            "\"programs_refused\": %u, "
            "\"pair_runs\": %u, \"pair_runs_failed\": %u, \"pairs\": %llu, \"squares\": %llu, \"square_runs\": %u, "
            "\"square_runs_failed\": %u}\n",
-           t.run, t.failed, t.fused, t.launches, t.units, t.refused, t.pairs_run, t.pairs_failed, t.pairs, t.squares,
+           t.run, t.failed, t.fused, t.launches, t.units, t.large, t.refused, t.pairs_run, t.pairs_failed, t.pairs, t.squares,
            t.squares_run, t.squares_failed);
     uint64_t pairs = m.briefly ? count / 10 : count, tables = pairs_alone != 0 ? 0 : m.briefly ? count / 4 : count;
     CHECK(pairs < 10 || (t.pairs_failed > 0 && t.pairs_failed < t.pairs_run && t.pairs > pairs), "%u of %u runs of pairs failed",
@@ -336,6 +340,7 @@ int main(int argc, char **argv) {
           t.squares_run, t.squares_failed);
     CHECK(count < 20 || t.refused < 2 * count / 5 + 1, "%u of %llu programs were refused", t.refused, (ull)count);
     CHECK(tables < 10 || t.fused > 0, "no column was fused");
+    CHECK(tables < 10 || t.large > 0, "no thread block was large");
     CHECK(tables < 10 || t.units > tables / 6, "columns from the host came in %u units", t.units);
     unlink(m.path);
     zf_compiler_free(m.compiler);

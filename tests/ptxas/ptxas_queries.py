@@ -1,5 +1,5 @@
-"""The kernels of queries through ptxas for 9.0: it must assemble them, within the limit of static shared memory, and with few bytes
-of spills. A library that stands for the driver takes the code, and runs nothing: results are not looked at.
+"""The kernels of queries through ptxas for 9.0, and those of large thread blocks also for 8.0: it must assemble them, within the
+limit of static shared memory, and with few bytes of spills. A library that stands for the driver takes the code, and runs nothing: results are not looked at.
 
 Usage: ptxas_queries.py ZFC FAKE_GPU
 
@@ -18,7 +18,7 @@ import tempfile
 ZFC, FAKE_GPU = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 SHARED_MOST = 48 * 1024
 SPILLS_MOST = 256  # bytes of stores a thread: what holds for a tile, and is seldom read
-ROWS = 5000
+ROWS = 130000  # twice the bytes of the inputs of `wide`, and more
 PROGRAM = """
 table t {
     a: i32 = bitpack;
@@ -33,6 +33,13 @@ query look(t) {
     result n: i64[7, 40] = sum;
     result least: i64[9] = min;
     each { if bits[b] && bytes[b] < 9 && bits[a & 7] { n[a & 3, b & 7] += a; least[b & 7] = min(least[b & 7], c); } }
+}
+query wide(t) {
+    input many: bool[];
+    input bytes: u8[];
+    result n: i64[7, 40] = sum;
+    result least: i64 = min;
+    each { if many[a * 97 & 262143] && bytes[b] < 9 && many[c & 262143] { n[a & 3, b & 7] += a; least = min(least, c); } }
 }
 query order(t) {
     result total: f64[5] = sum;
@@ -67,7 +74,7 @@ query wide_squares_of(pairs) {
     }
 }
 """
-QUERIES = {"scan": 1, "look": 1, "order": 2, "large": 1, "pairs_of": 2, "squares_of": 2, "wide_squares_of": 3}  # and their kernels
+QUERIES = {"scan": 1, "look": 1, "wide": 1, "order": 2, "large": 1, "pairs_of": 2, "squares_of": 2, "wide_squares_of": 3}  # and their kernels
 PAIRS = ("pairs_of", "squares_of", "wide_squares_of")
 
 
@@ -83,26 +90,31 @@ def table(folder):
     for name, code, of in (("a", "i", lambda i: i * 7919 % 4001), ("b", "B", lambda i: i % 40), ("c", "q", lambda i: 3 * i), ("d", "d", lambda i: i / 8)):
         (folder / name).write_bytes(array.array(code, map(of, range(ROWS))).tobytes())
     (folder / "bits").write_bytes(b"\xaa" * 32)  # all of one value would exclude all rows
+    (folder / "many").write_bytes(b"\xaa" * 60000)
     (folder / "bytes").write_bytes(bytes(range(256)))
     (folder / "t.zf").write_text(PROGRAM)
     command = [ZFC, "encode", "-q", "-c", "t.zf", "-o", "t.zfd", *(f"{name}={name}" for name in "abcd")]
     subprocess.run(list(map(str, command)), cwd=folder, check=True)
 
 
-def code_of(folder, query):
+def code_of(folder, query, arch):
     """The PTX of a query: that of the code in a cache of its own which is not a column's, as the columns' was there before."""
-    cache = folder / query
-    environment = dict(os.environ, ZIPFLOW_CUDA_LIBRARY=str(FAKE_GPU), ZIPFLOW_CACHE_DIR=str(cache))
-    words = [ZFC, "query", f"t.zf:{query}", *([] if query in PAIRS else ["t.zfd"]), "--device", "cuda"]
+    cache = folder / f"{query}-{arch}"
+    environment = dict(os.environ, ZIPFLOW_CUDA_LIBRARY=str(FAKE_GPU), ZIPFLOW_CACHE_DIR=str(cache), ZF_FAKE_MULTIPROCESSORS="1", ZF_FAKE_CAPABILITY=str(arch))
+    words = [ZFC, "query", f"t.zf:{query}", *([] if query in PAIRS else ["t.zfd"]), "--device", "cuda", "--json", "--no-results"]
     if query == "look":
         words += ["--input", "bits=bits"]
-    if query in ("look", *PAIRS):
+    if query == "wide":
+        words += ["--input", "many=many"]
+    if query in ("look", "wide", *PAIRS):
         words += ["--input", "bytes=bytes"]
     if query == "wide_squares_of":
         words += ["--input", "words=bytes"]
     done = subprocess.run(list(map(str, words)), cwd=folder, env=environment, capture_output=True, text=True)
     if "ZF08" in done.stderr or "ZF19" in done.stderr and "CPU does not find" not in done.stderr:
         raise AssertionError(f"{query}: {done.stderr}")
+    if query == "wide" and '"warps": 24' not in done.stdout:
+        raise AssertionError(f"{query}: no large thread blocks: {done.stderr or done.stdout}")
     found = []
     for file in cache.rglob("*"):
         data = file.read_bytes() if file.is_file() else b""
@@ -120,15 +132,16 @@ def main():
     with tempfile.TemporaryDirectory(prefix="zf-ptxas-") as name:
         folder = pathlib.Path(name)
         table(folder)
-        for query, kernels in QUERIES.items():
-            (folder / f"{query}.ptx").write_bytes(code_of(folder, query))
-            done = subprocess.run([ptxas, "-arch=sm_90", "-v", f"{query}.ptx", "-o", f"{query}.cubin"], cwd=folder, capture_output=True, text=True)
+        for query, arch in [(query, 90) for query in QUERIES] + [("wide", 80)]:
+            kernels = QUERIES[query]
+            (folder / f"{query}.ptx").write_bytes(code_of(folder, query, arch))
+            done = subprocess.run([ptxas, f"-arch=sm_{arch}", "-v", f"{query}.ptx", "-o", f"{query}.cubin"], cwd=folder, capture_output=True, text=True)
             said = done.stdout + done.stderr
             spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", said)]
             shared = [int(n) for n in re.findall(r"(\d+) bytes smem", said)]
             good = done.returncode == 0 and len(spills) == kernels and max(spills) <= SPILLS_MOST and max([0, *shared]) <= SHARED_MOST
             faults += not good
-            print(f"{query}: {'good' if good else 'FAULT'}, spills {spills}, shared {shared}{'' if done.returncode == 0 else said[-2000:]}")
+            print(f"{query}, {arch}: {'good' if good else 'FAULT'}, spills {spills}, shared {shared}{'' if done.returncode == 0 else said[-2000:]}")
     return faults > 0
 
 

@@ -43,11 +43,15 @@ static zf_cu_result fails(const char *symbol, bool within) {
     return fake.result;
 }
 
-#ifdef WITH_DEVICE // for programs that do not know of the state: one device from the start
+#ifdef WITH_DEVICE // for programs that do not know of the state: one device from the start, as the environment says
 __attribute__((constructor)) static void begin(void) {
+    const char *multiprocessors = getenv("ZF_FAKE_MULTIPROCESSORS");
+    if (multiprocessors != NULL) fake.multiprocessors = atoi(multiprocessors);
     fake.version = 13000;
     fake.devices = 1;
     fake.major = 9;
+    const char *capability = getenv("ZF_FAKE_CAPABILITY"); // 80: 8.0
+    if (capability != NULL) fake.major = atoi(capability) / 10, fake.minor = atoi(capability) % 10;
     fake.total = fake.free = (size_t)8 << 30;
 }
 #endif
