@@ -558,6 +558,7 @@ STEPS = (
     ("queries", queries),
     ("prepared_query", unit("test_prepared_query")),
     ("query_stretches", unit("test_query_stretches")),
+    ("query_large", unit("test_query_large")),
     ("ranges", gpu_program("gpu_ranges", ("--own", 1, "--std", 4), ("--own", 4, "--std", 60))),
     ("uneven_words", gpu_program("gpu_uneven", ("--rows", 300000), ())),
     ("chunks", chunks),

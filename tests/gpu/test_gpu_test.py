@@ -17,10 +17,10 @@ sys.path.insert(0, str(ROOT / "script"))
 sys.dont_write_bytecode = True
 import gpu_test  # noqa: E402
 
-PROGRAMS = ("zfc", "test_cuda", "test_cuda_shared", "test_runtime", "test_provider", "test_zones", "test_lists", "gpu_sizes", "gpu_ranges", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_uneven", "gpu_chunks", "gpu_foreign", "gpu_queries", "test_prepared_query", "test_query_stretches", "gpu_pipeline", "gpu_large", "gpu_module",
+PROGRAMS = ("zfc", "test_cuda", "test_cuda_shared", "test_runtime", "test_provider", "test_zones", "test_lists", "gpu_sizes", "gpu_ranges", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_uneven", "gpu_chunks", "gpu_foreign", "gpu_queries", "test_prepared_query", "test_query_stretches", "test_query_large", "gpu_pipeline", "gpu_large", "gpu_module",
             "zf-differential", "differential_kernels", "query", "query.ptx", "tile_kernel", "tpchgen-cli", "compute-sanitizer", "ldd")
 # Steps that believe a program's exit status, and look at nothing else.
-BELIEVING = {"test_cuda", "cuda_shared", "test_runtime", "test_provider", "test_zones", "test_lists", "differential_kernels", "prepared_query", "query_stretches", "tpch"}
+BELIEVING = {"test_cuda", "cuda_shared", "test_runtime", "test_provider", "test_zones", "test_lists", "differential_kernels", "prepared_query", "query_stretches", "query_large", "tpch"}
 # The output of any program, and the steps for which that is good.
 SAYS = (
     ("", set()),
