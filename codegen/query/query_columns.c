@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/simt/memory/simt_memory.h"
 #include "frontend/check/walk.h"
 
 // ---- The frame ------------------------------------------------------------------------------------------------
@@ -44,20 +45,43 @@ void zf_query_columns_begin(zf_query_build *b) {
     for (uint32_t c = 0; c < query->column_count; c++) begin_column(b, c);
 }
 
+typedef struct named {
+    const zf_query_build *build;
+    uint32_t input;
+    bool found;
+} named;
+
+static bool sees_input(zf_visitor *visitor, zf_expr *expr) {
+    named *n = visitor->user;
+    if (expr == n->build->sum) return false;
+    n->found = n->found || (expr->kind == ZF_X_STREAM && expr->port->slot == n->input);
+    return true;
+}
+
+// Whether statements name an input, but for the sum that squares made.
+static bool is_named(const zf_query_build *b, uint32_t input) {
+    named n = {.build = b, .input = input};
+    zf_visitor visitor = {.user = &n, .expr = sees_input};
+    zf_visit_body(&visitor, &b->query->inst->decode);
+    return n.found;
+}
+
 uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset) {
     zf_cg *cg = b->cg;
+    uint32_t begin = offset;
     for (uint32_t k = 0; k < b->query->input_count; k++) {
-        uint32_t words = (b->shared_inputs[k] + 3) / 4;
-        if (words == 0) continue;
-        LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, (words + 3) / 4 * 16);
+        uint32_t pieces = (b->shared_inputs[k] + ZF_SIMT_PIECE - 1) / ZF_SIMT_PIECE;
+        if (pieces == 0 || !is_named(b, k)) continue;
+        LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, pieces * ZF_SIMT_PIECE);
         zf_query_turn turn;
-        zf_query_turn_begin(b, &turn, words);
-        LLVMValueRef v = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, b->inputs[k].v_values, turn.v_at), 4);
-        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i32, v_shared, turn.v_at), 4);
+        zf_query_turn_begin(b, &turn, pieces);
+        LLVMValueRef v_from = zf_simt_piece_at(cg, b->inputs[k].v_values, turn.v_at);
+        zf_simt_copy(cg, zf_simt_piece_at(cg, v_shared, turn.v_at), v_from);
         zf_query_turn_end(b, &turn);
         b->inputs[k].v_values = v_shared;
-        offset += (words + 3) / 4 * 16;
+        offset += pieces * ZF_SIMT_PIECE;
     }
+    if (offset > begin) zf_simt_copy_wait(cg, 0);
     return offset;
 }
 
