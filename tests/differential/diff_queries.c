@@ -24,7 +24,7 @@ static bool chance(unsigned of) { return below(of) == 0; }
 
 // ---- Programs -------------------------------------------------------------------------------------------------
 
-enum { CODECS = 5, STYLE_ROWS = 1500 };
+enum { CODECS = 5, STYLE_ROWS = 1500, LONGEST = 40 };
 
 static const struct {
     const char *name, *declared, *codecs[CODECS]; // the first is the plainest, the last has alternatives
@@ -437,9 +437,10 @@ void diff_query_make(diff_query_stream *stream, zf_type type, uint64_t count) {
     for (uint64_t k = 0; k < count; k++) {
         bool null = type.nullable && chance(4);
         stream->valid[k / 8] |= (uint8_t)(!null << k % 8);
-        if (type.kind == ZF_K_STRING) {
-            uint64_t length = null ? 0 : below(4);
-            for (uint64_t b = 0; b < length; b++) stream->text[bytes + b] = (uint8_t)('a' + below(2));
+        if (type.kind == ZF_K_STRING) { // a few do not fit into a handle, and some of these are equal
+            bool is_long = !null && bytes + LONGEST <= 4 * k && chance(3); // `text` has four bytes a row
+            uint64_t length = null ? 0 : is_long ? LONGEST - below(30) : below(4);
+            for (uint64_t b = 0; b < length; b++) stream->text[bytes + b] = (uint8_t)('a' + (is_long ? b / 2 % 2 : below(2)));
             stream->offsets[k + 1] = (int64_t)(bytes += length);
             continue;
         }

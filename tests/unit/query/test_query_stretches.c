@@ -25,22 +25,24 @@ enum {
 };
 
 // Columns of 10 or 8 bits, 5, 1, 2 and 32, more words of a lane than are loaded one step ahead; `c` is loaded as it is, and `d`
-// is decoded first.
+// is decoded first. Rows of a queue read `b`, `p`, `q` and `s`: more words than are loaded a turn ahead.
 static const char *const text =
     "table t { a: u32 = bitpack; b: u16 = bitpack; c: i64 = plain; d: i64 = delta(bitpack); e: u8 = bitpack; f: u8 = bitpack;\n"
-    "    g: u32 = bitpack; }\n"
+    "    g: u32 = bitpack; p: u16 = plain; q: i64 = plain; s: i64 = plain; }\n"
     "query waits(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
     "    result hit: bool = mask;\n"
-    "    each { if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; } } }\n"
+    "    each { if wanted[a] && bytes[b] < 30 && p > 2000 && q % 11 != 3 && s > 99 && wanted[b] { n += row * 3 + c; by[d & 7] += "
+    "a; hit = true; } } }\n"
     "query scans(t) { input wanted: bool[]; input bytes: u8[]; result n: i64 = sum; result by: i64[8] = sum;\n"
     "    result hit: bool = mask;\n"
     "    each { if a < 250 && b > 3 && e == 1 && f != 2 && g > 99 {\n"
-    "        if wanted[a] && bytes[b] < 30 && wanted[b] { n += row * 3 + c; by[d & 7] += a; hit = true; } } } }\n";
+    "        if wanted[a] && bytes[b] < 30 && p > 2000 && q % 11 != 3 && s > 99 && wanted[b] { n += row * 3 + c; by[d & 7] += a; "
+    "hit = true; } } } }\n";
 
 static uint32_t a[ROWS], g[ROWS];
-static uint16_t b[ROWS];
+static uint16_t b[ROWS], p[ROWS];
 static uint8_t e[ROWS], f[ROWS];
-static int64_t c[ROWS], d[ROWS];
+static int64_t c[ROWS], d[ROWS], q[ROWS], s[ROWS];
 static uint8_t wanted[(VALUES + 7) / 8], bytes[FEW];
 
 static zf_context *context;
@@ -60,6 +62,9 @@ static void make_rows(unsigned values) {
         e[r] = (uint8_t)(state >> 21 & 1);
         f[r] = (uint8_t)(state >> 12 & 3);
         g[r] = state;
+        p[r] = (uint16_t)(state >> 15);
+        q[r] = (int64_t)(state >> 7) - 1000;
+        s[r] = (int64_t)(state >> 18);
         d[r] = (r > 0 ? d[r - 1] : 0) + (int64_t)(state >> 30);
     }
 }
@@ -73,7 +78,7 @@ static void make_inputs(unsigned one_in) {
 
 static bool counts(bool scans, uint64_t row) {
     if (scans && (a[row] >= 250 || b[row] <= 3 || e[row] != 1 || f[row] == 2 || g[row] <= 99)) return false;
-    return is_wanted(a[row]) && bytes[b[row]] < 30 && is_wanted(b[row]);
+    return is_wanted(a[row]) && bytes[b[row]] < 30 && p[row] > 2000 && q[row] % 11 != 3 && s[row] > 99 && is_wanted(b[row]);
 }
 
 static void check(bool scans, uint64_t begin, uint64_t end, const zf_query_answers *answers, const char *where) {
@@ -110,7 +115,7 @@ static void run(zf_container *container, const char *name, uint64_t begin, uint6
     char where[160];
     snprintf(where, sizeof where, "%s, %s, rows %llu to %llu, %llu thread blocks", what, name, (ull)begin, (ull)end, (ull)blocks);
     demand(zf_query_run_once(program, name, container, &request, &answers, &error), &error);
-    CHECK(answers.device.fused == (name[0] == 's' ? 6 : 3), "%s: %u fused columns", where, answers.device.fused);
+    CHECK(answers.device.fused == (name[0] == 's' ? 9 : 6), "%s: %u fused columns", where, answers.device.fused);
     check(name[0] == 's', begin, end, &answers, where);
     zf_query_answers_free(&answers);
 }
@@ -121,9 +126,10 @@ static void try_blocks(unsigned values, uint64_t rows_per_block, const char *wha
     make_rows(values);
     zf_encode_column columns[] = {{.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c},
                                   {.name = "d", .values = d}, {.name = "e", .values = e}, {.name = "f", .values = f},
-                                  {.name = "g", .values = g}};
+                                  {.name = "g", .values = g}, {.name = "p", .values = p}, {.name = "q", .values = q},
+                                  {.name = "s", .values = s}};
     zf_encode_options options = {ZF_INIT(zf_encode_options), .rows_per_block = rows_per_block, .overwrite = true};
-    demand(zf_encode(program, "t", columns, 7, ROWS, &options, place("t.zfd"), NULL, &error), &error);
+    demand(zf_encode(program, "t", columns, 10, ROWS, &options, place("t.zfd"), NULL, &error), &error);
     demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
     static const unsigned one_in[] = {2, 31};
     for (unsigned k = 0; k < 2; k++) {
