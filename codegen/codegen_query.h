@@ -197,8 +197,10 @@ uint32_t zf_codegen_query_tile(const zf_query *query);
 uint32_t zf_codegen_query_queues(const zf_query *query, uint32_t warps);
 /// Whether a query's kernel has a large form.
 bool zf_codegen_query_has_large(const zf_query *query);
+/// Whether the kernels of rows and pairs read an input. `squares`: as the request has it; the kernel of squares reads others.
+bool zf_codegen_query_reads(const zf_query *query, uint32_t input, bool squares);
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values: strings,
-/// too, where they are entries of a dictionary, whose bytes stay where they lie.
+/// too, where they are entries of a dictionary or pieces of a stream, whose bytes stay where they lie.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
 
 typedef struct zf_query_kernels_request {
@@ -206,10 +208,11 @@ typedef struct zf_query_kernels_request {
     zf_abi_target target;
     const zf_query_source *sources; ///< by column
     const zf_query_shape *shapes;   ///< by result
-    const uint32_t *shared_inputs;  ///< by input: its bytes, where it is copied to shared memory; 0: it is not
-    uint32_t warps;                 ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
-    bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
-    zf_compile_budget *budget;      ///< NULL: no limit
+    /// By input: its bytes, where it is copied to shared memory, up to a multiple of 16, which can be read; 0: it is not.
+    const uint32_t *shared_inputs;
+    uint32_t warps;            ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
+    bool squares;              ///< sums of pairs are made in squares, by a kernel that runs before each of the others
+    zf_compile_budget *budget; ///< NULL: no limit
 } zf_query_kernels_request;
 
 /// Code of a query's kernels. `plan` says no more than loading them needs.

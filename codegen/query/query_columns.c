@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/query/query_square.h"
 #include "codegen/simt/memory/simt_memory.h"
 #include "frontend/check/walk.h"
 
@@ -46,23 +47,22 @@ void zf_query_columns_begin(zf_query_build *b) {
 }
 
 typedef struct named {
-    const zf_query_build *build;
+    const zf_expr *but;
     uint32_t input;
     bool found;
 } named;
 
 static bool sees_input(zf_visitor *visitor, zf_expr *expr) {
     named *n = visitor->user;
-    if (expr == n->build->sum) return false;
+    if (expr == n->but) return false;
     n->found = n->found || (expr->kind == ZF_X_STREAM && expr->port->slot == n->input);
     return true;
 }
 
-// Whether statements name an input, but for the sum that squares made.
-static bool is_named(const zf_query_build *b, uint32_t input) {
-    named n = {.build = b, .input = input};
+bool zf_codegen_query_reads(const zf_query *query, uint32_t input, bool squares) {
+    named n = {.but = squares ? zf_query_square_of(query).sum : NULL, .input = input};
     zf_visitor visitor = {.user = &n, .expr = sees_input};
-    zf_visit_body(&visitor, &b->query->inst->decode);
+    zf_visit_body(&visitor, &query->inst->decode);
     return n.found;
 }
 
@@ -71,7 +71,7 @@ uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset) {
     uint32_t begin = offset;
     for (uint32_t k = 0; k < b->query->input_count; k++) {
         uint32_t pieces = (b->shared_inputs[k] + ZF_SIMT_PIECE - 1) / ZF_SIMT_PIECE;
-        if (pieces == 0 || !is_named(b, k)) continue;
+        if (pieces == 0) continue;
         LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, pieces * ZF_SIMT_PIECE);
         zf_query_turn turn;
         zf_query_turn_begin(b, &turn, pieces);

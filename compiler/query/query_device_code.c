@@ -45,24 +45,28 @@ static uint64_t bytes_of(const zf_query *query, const uint32_t *shared) {
     return bytes;
 }
 
-// Inputs go to shared memory in their order, as far as there is room beside those that are there.
-static void choose_inputs(const zf_query_device *d, uint64_t left, uint32_t *shared) {
+static bool is_bits(const zf_query *query, uint32_t input) { return query->inst->streams[input]->type.kind == ZF_K_BOOL; }
+
+// Inputs that rows read go to shared memory in their order, as far as there is room beside those that are there. Lengths that
+// differ by a few bytes have the same code.
+static void choose_inputs(const zf_query_device *d, uint64_t left, bool bits_alone, uint32_t *shared) {
+    enum { TOGETHER = 16 };
     const zf_query_running *r = d->running;
     for (uint32_t k = 0; k < r->query->input_count; k++)
         if (shared[k] != 0) left -= shared[k] + ZF_QUERY_SHARED_EACH;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t bytes = zf_query_input_bytes(r, k);
-        if (shared[k] != 0 || bytes + ZF_QUERY_SHARED_EACH > left) continue;
+        uint64_t bytes = (zf_query_input_bytes(r, k) + TOGETHER - 1) / TOGETHER * TOGETHER;
+        if (shared[k] != 0 || bytes + ZF_QUERY_SHARED_EACH > left || (bits_alone && !is_bits(r->query, k))) continue;
+        if (!zf_codegen_query_reads(r->query, k, d->pairs.squares)) continue;
         shared[k] = (uint32_t)bytes;
         left -= bytes + ZF_QUERY_SHARED_EACH;
     }
 }
 
-// Lookups of bits are those that shared memory makes faster.
-static bool has_more_bits(const zf_query *query, const uint32_t *large, const uint32_t *small) {
-    for (uint32_t k = 0; k < query->input_count; k++)
-        if (query->inst->streams[k]->type.kind == ZF_K_BOOL && large[k] != 0 && small[k] == 0) return true;
-    return false;
+static bool has_more(const zf_query *query, const uint32_t *large, const uint32_t *small) {
+    bool more = false;
+    for (uint32_t k = 0; k < query->input_count; k++) more = more || (large[k] != 0 && small[k] == 0);
+    return more;
 }
 
 // Whether `bytes` are few beside the rows, if each thread block of each launch copies them. All launches are counted, also those
@@ -74,20 +78,24 @@ static bool copies_little(const zf_query_device *d, uint64_t bytes) {
     return blocks > 0 && blocks * bytes * d->segment_count <= rows / 2;
 }
 
-// `large`: room for the inputs of the large form. It has those of the small one, and more.
+// `large`: room for the inputs of the large form. It has those of the small one, and more: lookups of bits, which shared memory
+// makes faster, and then what else there is room for, if copies stay few.
 static void choose_form(const zf_query_device *d, uint64_t sums, form *out, uint32_t *large) {
     const zf_query *query = d->running->query;
     uint64_t most = d->processor.block_shared > ZF_QUERY_SHARED ? d->processor.block_shared : ZF_QUERY_SHARED;
     uint64_t room = room_of(d, ZF_QUERY_WARPS, ZF_QUERY_SHARED), more = room_of(d, ZF_QUERY_LARGE_WARPS, most);
+    size_t bytes = query->input_count * sizeof *large;
     out->warps = ZF_QUERY_WARPS;
-    choose_inputs(d, room - sums, out->inputs);
+    choose_inputs(d, room - sums, false, out->inputs);
     if (!zf_codegen_query_has_large(query) || more < room) return;
-    memcpy(large, out->inputs, query->input_count * sizeof *large);
-    choose_inputs(d, more - sums, large);
+    memcpy(large, out->inputs, bytes);
+    choose_inputs(d, more - sums, true, large);
     bool forced = d->running->request->warps == ZF_QUERY_LARGE_WARPS;
-    if (!forced && (!has_more_bits(query, large, out->inputs) || !copies_little(d, bytes_of(query, large)))) return;
+    if (!forced && (!has_more(query, large, out->inputs) || !copies_little(d, bytes_of(query, large)))) return;
     out->warps = ZF_QUERY_LARGE_WARPS;
-    memcpy(out->inputs, large, query->input_count * sizeof *large);
+    memcpy(out->inputs, large, bytes);
+    choose_inputs(d, more - sums, false, large);
+    if (copies_little(d, bytes_of(query, large))) memcpy(out->inputs, large, bytes);
 }
 
 uint64_t zf_query_code_shared(const zf_query_device *d) { return bytes_of(d->running->query, d->shared_inputs); }
