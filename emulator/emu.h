@@ -15,8 +15,8 @@
 #include "runtime/device/accelerator.h"
 
 enum { ZF_EMU_LEAST_WARP = 32, ZF_EMU_MOST_WARP = 64, ZF_EMU_THREADS_MOST = 1024 };
-/// Bytes of shared memory of a thread block: what code for a GPU may declare, and what a launch may give it on an H100. Thread
-/// blocks of a launch run as on so many multiprocessors.
+/// Bytes of shared memory of a thread block: what code for a GPU may declare, and what a launch may give it on an H100. The
+/// device says that it has so many multiprocessors.
 enum { ZF_EMU_SHARED_DECLARED = 48 * 1024, ZF_EMU_SHARED_MOST = 227 * 1024, ZF_EMU_MULTIPROCESSORS = 4 };
 
 typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_access;

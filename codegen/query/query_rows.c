@@ -245,7 +245,8 @@ static void others_end(zf_query_build *b, const others *o) {
     b->queues = o->build.queues;
 }
 
-// The same as evaluate_group, for rows that were taken a turn before: what all of them read was loaded then.
+// The same as evaluate_group, for rows that were taken a turn before: what the terms read of fused columns was loaded then, as
+// far as there was room.
 static uint32_t group_ahead(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks) {
     enum { AHEAD = 4 * ZF_QUERY_TAKEN };
     zf_simt_ahead ahead = {.bb_before = b->steps->bb_before, .v_begin = zf_cg_i32(b->cg, 0), .room = AHEAD, .elements = true};

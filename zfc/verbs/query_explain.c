@@ -42,7 +42,8 @@ static shown look_at(const explaining *e, const zf_column *column) {
     const zf_explain_form *forms = zf_kernel_forms(plan);
     shown column_of = {.fused = zf_query_fuses(plan)};
     if (!column_of.fused) column_of.why = "a row needs others, which the form makes together";
-    bool copies = column_of.fused && column->type.kind == ZF_K_STRING; // by its form, which a query does not
+    // The form of strings is one that places characters, which a query does not do.
+    bool copies = column_of.fused && column->type.kind == ZF_K_STRING;
     if (forms != NULL && !copies) column_of.form = forms[last_kernel(plan)->index].name;
     return column_of;
 }
