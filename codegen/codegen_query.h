@@ -163,10 +163,10 @@ typedef struct zf_query_shape {
 enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 24 };
 
 /// Bytes of shared memory of a thread block: single numbers take ZF_QUERY_SHARED_WARP of each warp, one result after another,
-/// rows that wait zf_codegen_query_queues, an element of a sum 8, and inputs that are copied there before the first row their
-/// length, each with up to ZF_QUERY_SHARED_EACH more. Code declares up to ZF_QUERY_SHARED. Where there is more, launches give all
-/// of it.
-enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_WARP = 8 };
+/// rows that wait zf_codegen_query_queues, and an element of a sum 8. Inputs are copied there before the first row, in pieces of
+/// ZF_QUERY_SHARED_PIECE, the last of which can be read whole. Each sum and input has up to ZF_QUERY_SHARED_EACH more. Code
+/// declares up to ZF_QUERY_SHARED. Where there is more, launches give all of it.
+enum { ZF_QUERY_SHARED = 49152, ZF_QUERY_SHARED_EACH = 16, ZF_QUERY_SHARED_WARP = 8, ZF_QUERY_SHARED_PIECE = 16 };
 
 enum {
     ZF_QUERY_FAILED_ROW,  ///< first row of tiles that a warp made as one, in which a check failed; UINT64_MAX: none
@@ -208,11 +208,10 @@ typedef struct zf_query_kernels_request {
     zf_abi_target target;
     const zf_query_source *sources; ///< by column
     const zf_query_shape *shapes;   ///< by result
-    /// By input: its bytes, where it is copied to shared memory, up to a multiple of 16, which can be read; 0: it is not.
-    const uint32_t *shared_inputs;
-    uint32_t warps;            ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
-    bool squares;              ///< sums of pairs are made in squares, by a kernel that runs before each of the others
-    zf_compile_budget *budget; ///< NULL: no limit
+    const uint32_t *shared_inputs;  ///< by input: bytes of its pieces that are copied to shared memory; 0: it is not
+    uint32_t warps;                 ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
+    bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
+    zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
 
 /// Code of a query's kernels. `plan` says no more than loading them needs.

@@ -66,20 +66,22 @@ bool zf_codegen_query_reads(const zf_query *query, uint32_t input, bool squares)
     return n.found;
 }
 
+_Static_assert((int)ZF_QUERY_SHARED_PIECE == (int)ZF_SIMT_PIECE, "a thread copies a piece at once");
+
 uint32_t zf_query_inputs_ready(zf_query_build *b, uint32_t offset) {
     zf_cg *cg = b->cg;
     uint32_t begin = offset;
     for (uint32_t k = 0; k < b->query->input_count; k++) {
-        uint32_t pieces = (b->shared_inputs[k] + ZF_SIMT_PIECE - 1) / ZF_SIMT_PIECE;
-        if (pieces == 0) continue;
-        LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, pieces * ZF_SIMT_PIECE);
+        uint32_t bytes = b->shared_inputs[k];
+        if (bytes == 0) continue;
+        LLVMValueRef v_shared = cg->target->simt->shared(cg, offset, bytes);
         zf_query_turn turn;
-        zf_query_turn_begin(b, &turn, pieces);
+        zf_query_turn_begin(b, &turn, bytes / ZF_SIMT_PIECE);
         LLVMValueRef v_from = zf_simt_piece_at(cg, b->inputs[k].v_values, turn.v_at);
         zf_simt_copy(cg, zf_simt_piece_at(cg, v_shared, turn.v_at), v_from);
         zf_query_turn_end(b, &turn);
         b->inputs[k].v_values = v_shared;
-        offset += pieces * ZF_SIMT_PIECE;
+        offset += bytes;
     }
     if (offset > begin) zf_simt_copy_wait(cg, 0);
     return offset;

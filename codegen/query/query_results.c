@@ -281,7 +281,7 @@ uint32_t zf_query_shared_bytes(const zf_query_kernels_request *request) {
         words += count + count % 2; // aligned to 16
     }
     uint64_t bytes = request->warps * (uint64_t)ZF_QUERY_SHARED_WARP + words * WORD;
-    for (uint32_t k = 0; k < request->query->input_count; k++) bytes += (request->shared_inputs[k] + 15) / 16 * 16;
+    for (uint32_t k = 0; k < request->query->input_count; k++) bytes += request->shared_inputs[k];
     return (uint32_t)bytes + zf_codegen_query_queues(request->query, request->warps);
 }
 

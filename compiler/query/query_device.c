@@ -11,7 +11,7 @@
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
-enum { LAUNCHES = 65536, FED_SLOTS = 4, FED_BYTES = 32 << 20, BEHIND_INPUT = 16 };
+enum { LAUNCHES = 65536, FED_SLOTS = 4, FED_BYTES = 32 << 20 };
 
 typedef zf_query_segment segment;
 
@@ -150,7 +150,7 @@ static zf_status copy_inputs(zf_query_device *d, zf_error *error) {
     for (uint32_t k = 0; k < r->query->input_count; k++) {
         uint64_t at = d->given.address + d->input_at[k], bytes = zf_query_input_bytes(r, k), from = r->addresses[k];
         // Element 0 of an empty one, and the rest of the piece with which copies to shared memory end.
-        ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, BEHIND_INPUT, error));
+        ZF_TRY(d->ops->fill(d->accelerator, d->stream, at + bytes, 0, ZF_QUERY_SHARED_PIECE, error));
         if (bytes == 0) continue;
         ZF_TRY(from != 0 ? d->ops->copy_within(d->accelerator, d->stream, at, from, bytes, error)
                          : d->ops->copy_in(d->accelerator, d->stream, at, r->streams[k].values, bytes, error));

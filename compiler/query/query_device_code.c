@@ -50,23 +50,17 @@ static bool is_bits(const zf_query *query, uint32_t input) { return query->inst-
 // Inputs that rows read go to shared memory in their order, as far as there is room beside those that are there. Lengths that
 // differ by a few bytes have the same code.
 static void choose_inputs(const zf_query_device *d, uint64_t left, bool bits_alone, uint32_t *shared) {
-    enum { TOGETHER = 16 };
+    enum { PIECE = ZF_QUERY_SHARED_PIECE };
     const zf_query_running *r = d->running;
     for (uint32_t k = 0; k < r->query->input_count; k++)
         if (shared[k] != 0) left -= shared[k] + ZF_QUERY_SHARED_EACH;
     for (uint32_t k = 0; k < r->query->input_count; k++) {
-        uint64_t bytes = (zf_query_input_bytes(r, k) + TOGETHER - 1) / TOGETHER * TOGETHER;
+        uint64_t bytes = (zf_query_input_bytes(r, k) + PIECE - 1) / PIECE * PIECE;
         if (shared[k] != 0 || bytes + ZF_QUERY_SHARED_EACH > left || (bits_alone && !is_bits(r->query, k))) continue;
         if (!zf_codegen_query_reads(r->query, k, d->pairs.squares)) continue;
         shared[k] = (uint32_t)bytes;
         left -= bytes + ZF_QUERY_SHARED_EACH;
     }
-}
-
-static bool has_more(const zf_query *query, const uint32_t *large, const uint32_t *small) {
-    bool more = false;
-    for (uint32_t k = 0; k < query->input_count; k++) more = more || (large[k] != 0 && small[k] == 0);
-    return more;
 }
 
 // Whether `bytes` are few beside the rows, if each thread block of each launch copies them. All launches are counted, also those
@@ -91,7 +85,8 @@ static void choose_form(const zf_query_device *d, uint64_t sums, form *out, uint
     memcpy(large, out->inputs, bytes);
     choose_inputs(d, more - sums, true, large);
     bool forced = d->running->request->warps == ZF_QUERY_LARGE_WARPS;
-    if (!forced && (!has_more(query, large, out->inputs) || !copies_little(d, bytes_of(query, large)))) return;
+    bool more_bits = bytes_of(query, large) > bytes_of(query, out->inputs);
+    if (!forced && (!more_bits || !copies_little(d, bytes_of(query, large)))) return;
     out->warps = ZF_QUERY_LARGE_WARPS;
     memcpy(out->inputs, large, bytes);
     choose_inputs(d, more - sums, false, large);

@@ -1,5 +1,6 @@
 """The kernels of queries through ptxas for 9.0, and those of large thread blocks also for 8.0: it must assemble them, within the
-limit of static shared memory, and with few bytes of spills. A library that stands for the driver takes the code, and runs nothing: results are not looked at.
+limit of static shared memory, and with few bytes of spills. A library that stands for the driver takes the code, and runs nothing:
+results are not looked at.
 
 Usage: ptxas_queries.py ZFC FAKE_GPU
 
