@@ -163,11 +163,9 @@ static void pull(zf_query_build *b, uint32_t c) {
     zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
     if (column->fused && b->rows[0].v_near != NULL) { // as all of them have, or none
         unsigned together = b->v_near != NULL ? b->count : 1;
-        zf_simt_ahead *ahead = b->depth == b->ahead_depth ? b->ahead : NULL; // each step, or each turn of a queue, comes here
-        for (unsigned k = 0; k < b->count; k += together) {
-            if (ahead != NULL) ahead->v_next = b->rows[k].v_next;
+        zf_simt_ahead *ahead = b->depth == 1 ? b->ahead : NULL; // each step comes here
+        for (unsigned k = 0; k < b->count; k += together)
             zf_query_fused_lanes(&column->of, b->rows[k].v_near, together, ahead, &column->values[k]);
-        }
     } else {
         for (unsigned k = 0; k < b->count; k++) {
             column->values[k] = make_one(b, column, type, b->rows[k].v_row);

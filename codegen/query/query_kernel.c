@@ -132,13 +132,10 @@ static void rows_together(zf_query_build *b) {
     LLVMValueRef v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
     LLVMValueRef v_next = zf_cg_umin(cg, zf_cg_add(cg, loop.v_i, zf_cg_i64(cg, 1)), v_last);
     v_next = zf_cg_add(cg, zf_cg_mul(cg, v_next, zf_cg_i64(cg, STEP)), v_mine);
+    ahead.v_next = zf_cg_low_half(cg, v_next);
     LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-    zf_query_step step = {.v_near = v_near,
-                          .v_next = zf_cg_low_half(cg, v_next),
-                          .v_last = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, v_last),
-                          .ahead = &ahead};
-    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, &step);
+    zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, v_last), &ahead);
     zf_cg_loop_end(cg, &loop);
     LLVMBasicBlockRef bb_done = zf_cg_here(cg);
     zf_cg_enter(cg, ahead.bb_before);
@@ -153,7 +150,7 @@ static void row_alone(zf_query_build *b, LLVMValueRef v_row, LLVMValueRef v_coun
     zf_cg_cond_br(cg, v_counts, bb_row, bb_end);
     zf_cg_enter(cg, bb_row);
     b->pass = pass;
-    zf_query_rows(b, &v_row, 1, NULL);
+    zf_query_rows(b, &v_row, 1, NULL, NULL, NULL);
     zf_cg_br(cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
     zf_cg_enter(cg, bb_end);

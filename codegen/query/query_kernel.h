@@ -52,7 +52,6 @@ typedef struct zf_query_row_build {
     unsigned k;          ///< among the rows that are built together
     LLVMValueRef v_row;  ///< in the table
     LLVMValueRef v_near; ///< i64: the same, counted from the stretch's first, where the row exists; else NULL
-    LLVMValueRef v_next; ///< i32: the row that is built in its place next, counted so, which exists; NULL: not known
     LLVMValueRef v_mask; ///< i1: the row counts here; NULL: it does
 } zf_query_row_build;
 
@@ -95,9 +94,7 @@ struct zf_query_build {
     zf_cg_frame frames[ZF_QUERY_TOGETHER];
     unsigned count;
     LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
-    zf_simt_ahead *ahead; ///< what is pulled at ahead_depth is loaded for the rows that are built next; NULL: nothing is
-    uint32_t ahead_depth;
-    zf_simt_ahead *steps; ///< that of the stretch's steps: loads before the first step are put in its bb_before
+    zf_simt_ahead *ahead; ///< packed bits of their step are loaded one step ahead; NULL: they are not
     LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
     bool queues;          ///< rows that conditions leave may wait for others
     uint32_t depth;
@@ -129,14 +126,9 @@ void zf_query_scope_end(zf_query_build *b);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----
-/// Rows of a step, which follow each other and exist.
-typedef struct zf_query_step {
-    LLVMValueRef v_near, v_next; ///< i64 and i32: the first one, and that of the step behind, counted from the stretch's first
-    LLVMValueRef v_last;         ///< i1: the step is the stretch's last
-    zf_simt_ahead *ahead;
-} zf_query_step;
-/// Builds the statements of `each` for rows v_rows[0..count]. `step`: NULL: they are of none.
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const zf_query_step *step);
+/// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`, `ahead`: as zf_query_build has them.
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
+                   zf_simt_ahead *ahead);
 /// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
 void zf_query_row_begin(zf_query_build *b);
 /// Whether rows may be built together: nothing that they do depends on their order.
@@ -159,21 +151,18 @@ LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMVa
 /// Rows of a warp. All of its lanes come to these functions, at any place.
 typedef struct zf_query_queue {
     LLVMValueRef v_rows, v_length; ///< shared memory; slot
-    /// Slots (i32, i1): rows are taken a turn before they are built, so that what is loaded of them is there; NULL: they are not.
-    LLVMValueRef v_near_slots[ZF_QUERY_TAKEN], v_mask_slots[ZF_QUERY_TAKEN];
     LLVMBasicBlockRef bb_head, bb_end;
-    /// The rows that the lane builds, counted from the stretch's first, where their mask holds; and those of the next turn.
-    LLVMValueRef v_nears[ZF_QUERY_TAKEN], v_masks[ZF_QUERY_TAKEN], v_nexts[ZF_QUERY_TAKEN];
+    /// The rows that the lane took, counted from the stretch's first, where their mask holds.
+    LLVMValueRef v_nears[ZF_QUERY_TAKEN], v_masks[ZF_QUERY_TAKEN];
     LLVMValueRef v_last; ///< i1: no others follow in the stretch
 } zf_query_queue;
 /// Bytes of shared memory of a thread block's queue, to which each lane of its warps adds up to `rows` at once.
 uint32_t zf_query_queue_bytes(uint32_t warps, unsigned rows);
-/// Opens a queue for the rows that are being built. `early`: rows are taken a turn before they are built. False: there is no room
-/// for it.
-bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue, bool early);
+/// Opens a queue for the rows that are being built. False: there is no room for it.
+bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue);
 /// Appends the rows that are being built and have their bit in v_masks.
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks);
-/// Around a turn, in which rows are built: those of all lanes, and at the stretch's end (v_last, i1) all.
+/// Around what is done with the rows that are taken: those of all lanes, and at the stretch's end (v_last, i1) all.
 void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last);
 void zf_query_queue_end(zf_query_build *b, const zf_query_queue *queue);
 

@@ -8,24 +8,16 @@ static uint32_t bytes_of_warp(unsigned rows) { return ZF_QUERY_LANES * (ZF_QUERY
 
 uint32_t zf_query_queue_bytes(uint32_t warps, unsigned rows) { return warps * bytes_of_warp(rows); }
 
-bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue, bool early) {
+bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
     zf_cg *cg = b->cg;
     uint32_t offset = b->queues_at, bytes = zf_query_queue_bytes(b->warps, b->count);
     if (b->queues_end - offset < bytes) return false;
     b->queues_at += bytes;
-    *queue = (zf_query_queue){.v_length = zf_cg_alloca(cg, cg->ty_i32, "queued")};
-    for (unsigned k = 0; early && k < ZF_QUERY_TAKEN; k++) {
-        queue->v_near_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "near_taken");
-        queue->v_mask_slots[k] = zf_cg_alloca(cg, cg->ty_i1, "is_taken");
-    }
+    queue->v_length = zf_cg_alloca(cg, cg->ty_i32, "queued");
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, b->bb_entry);
     LLVMValueRef v_all = cg->target->simt->shared(cg, offset, bytes);
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), queue->v_length);
-    for (unsigned k = 0; early && k < ZF_QUERY_TAKEN; k++) { // a stretch ends with a turn that takes none
-        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), queue->v_near_slots[k]);
-        LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), queue->v_mask_slots[k]);
-    }
     zf_cg_enter(cg, bb_before);
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_warp), zf_cg_i64(cg, bytes_of_warp(b->count)));
     queue->v_rows = zf_cg_at(cg, cg->ty_i8, v_all, v_mine);
@@ -54,25 +46,8 @@ void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const L
     zf_simt_barrier_warp(&b->lower, "rows that wait");
 }
 
-// The rows that were taken are built in this turn, or in the next one, if they are taken early.
-static void build_taken(zf_query_build *b, zf_query_queue *queue, unsigned k, LLVMValueRef v_near, LLVMValueRef v_mask) {
-    zf_cg *cg = b->cg;
-    queue->v_nexts[k] = NULL;
-    if (queue->v_near_slots[k] != NULL) {
-        queue->v_nexts[k] = v_near;
-        v_near = zf_cg_get(cg, queue->v_near_slots[k]);
-        LLVMBuildStore(cg->builder, queue->v_nexts[k], queue->v_near_slots[k]);
-        LLVMValueRef v_next_mask = v_mask;
-        v_mask = zf_cg_get(cg, queue->v_mask_slots[k]);
-        LLVMBuildStore(cg->builder, v_next_mask, queue->v_mask_slots[k]);
-    }
-    queue->v_nears[k] = zf_cg_wide(cg, v_near);
-    queue->v_masks[k] = v_mask;
-}
-
 // Takes rows for all lanes, the last ones first, while there are as many. Where v_last (i1) holds it takes all, and ends with a
-// turn behind which none are left, also if there were none: queues that this one's rows go to end with it. Rows that are taken
-// early need a turn more, which takes none.
+// turn behind which none are left, also if there were none: queues that this one's rows go to end with it.
 void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef v_last) {
     zf_cg *cg = b->cg;
     queue->bb_head = zf_cg_block(cg, "queue_head");
@@ -87,18 +62,16 @@ void zf_query_queue_begin(zf_query_build *b, zf_query_queue *queue, LLVMValueRef
     zf_cg_cond_br(cg, zf_cg_or(cg, v_full, zf_cg_get(cg, v_ends)), bb_take, queue->bb_end);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_count = zf_cg_umin(cg, v_length, v_all), v_rest = zf_cg_sub(cg, v_length, v_count);
-    bool early = queue->v_near_slots[0] != NULL;
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, early ? v_length : v_rest, v_none);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_rest, v_none);
     LLVMBuildStore(cg->builder, v_rest, queue->v_length);
     LLVMBuildStore(cg->builder, zf_cg_and(cg, v_last, v_some), v_ends);
     queue->v_last = zf_cg_and(cg, v_last, zf_cg_not(cg, v_some));
     for (unsigned k = 0; k < ZF_QUERY_TAKEN; k++) {
         LLVMValueRef v_number = zf_cg_add(cg, b->v_lane, zf_cg_i32(cg, k * ZF_QUERY_LANES));
-        LLVMValueRef v_mask = zf_cg_icmp(cg, LLVMIntULT, v_number, v_count);
+        LLVMValueRef v_mask = queue->v_masks[k] = zf_cg_icmp(cg, LLVMIntULT, v_number, v_count);
         LLVMValueRef v_at = zf_cg_select(cg, v_mask, zf_cg_add(cg, v_rest, v_number), v_none);
         LLVMValueRef v_row = zf_cg_load(cg, cg->ty_i16, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
-        v_row = zf_cg_resize(cg, zf_cg_select(cg, v_mask, v_row, LLVMConstNull(cg->ty_i16)), cg->ty_i32, false);
-        build_taken(b, queue, k, v_row, v_mask);
+        queue->v_nears[k] = zf_cg_wide(cg, zf_cg_select(cg, v_mask, v_row, LLVMConstNull(cg->ty_i16)));
     }
     zf_simt_barrier_warp(&b->lower, "rows that were taken");
 }

@@ -215,8 +215,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     zf_cg_enter(b->cg, bb_end);
 }
 
-static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears,
-                       const LLVMValueRef *v_nexts);
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears);
 
 // The parts of a build that are kept while other rows are built.
 typedef struct others {
@@ -224,12 +223,12 @@ typedef struct others {
     zf_query_saved columns;
 } others;
 
-static void others_begin(zf_query_build *b, others *o, const zf_query_queue *queue) {
-    LLVMValueRef v_rows[ZF_QUERY_TAKEN];
-    for (unsigned k = 0; k < ZF_QUERY_TAKEN; k++) v_rows[k] = zf_cg_add(b->cg, b->v_row0, queue->v_nears[k]);
+static void others_begin(zf_query_build *b, others *o, const LLVMValueRef *v_nears, unsigned count) {
+    LLVMValueRef v_rows[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < count; k++) v_rows[k] = zf_cg_add(b->cg, b->v_row0, v_nears[k]);
     o->build = *b;
     zf_query_columns_save(b, &o->columns);
-    rows_begin(b, v_rows, ZF_QUERY_TAKEN, queue->v_nears, queue->v_nexts);
+    rows_begin(b, v_rows, count, v_nears);
     zf_query_scope_begin(b);
 }
 
@@ -241,21 +240,7 @@ static void others_end(zf_query_build *b, const others *o) {
     b->count = o->build.count;
     b->v_near = o->build.v_near;
     b->ahead = o->build.ahead;
-    b->ahead_depth = o->build.ahead_depth;
     b->queues = o->build.queues;
-}
-
-// The same as evaluate_group, for rows that were taken a turn before: what the terms read of fused columns was loaded then, as
-// far as there was room.
-static uint32_t group_ahead(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks) {
-    enum { AHEAD = 4 * ZF_QUERY_TAKEN };
-    zf_simt_ahead ahead = {.bb_before = b->steps->bb_before, .v_begin = zf_cg_i32(b->cg, 0), .room = AHEAD, .elements = true};
-    b->ahead = &ahead;
-    b->ahead_depth = b->depth;
-    from = evaluate_group(b, terms, from, count, v_masks);
-    b->ahead = NULL;
-    b->steps->bb_before = ahead.bb_before;
-    return from;
 }
 
 // The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have some. They make
@@ -263,17 +248,17 @@ static uint32_t group_ahead(zf_query_build *b, zf_expr **terms, uint32_t from, u
 static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks,
                           LLVMValueRef v_last) {
     zf_query_queue queue;
-    bool ends = from == count;
-    if (!zf_query_queue_open(b, &queue, !ends)) {
+    if (!zf_query_queue_open(b, &queue)) {
         rest_together(b, stmt, terms, from, count, v_masks);
         return;
     }
     others saved;
     zf_query_queue_push(b, &queue, v_masks);
     zf_query_queue_begin(b, &queue, v_last);
-    others_begin(b, &saved, &queue);
+    others_begin(b, &saved, queue.v_nears, ZF_QUERY_TAKEN);
+    bool ends = from == count;
     if (!ends) {
-        from = group_ahead(b, terms, from, count, queue.v_masks);
+        from = evaluate_group(b, terms, from, count, queue.v_masks);
         rest_of_queue(b, stmt, terms, from, count, queue.v_masks, queue.v_last);
     } else {
         masked(b, queue.v_masks, stmt->body);
@@ -347,10 +332,8 @@ static void statements(zf_query_build *b, zf_stmt *stmts) {
     }
 }
 
-// `v_nears`: the rows, counted from the stretch's first; NULL: some may not exist. `v_nexts`: those that are built next; NULL:
-// they are not known.
-static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears,
-                       const LLVMValueRef *v_nexts) {
+// `v_nears`: the rows, counted from the stretch's first; NULL: some may not exist.
+static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears) {
     zf_inst *inst = b->query->inst;
     b->count = count;
     b->v_near = NULL;
@@ -374,15 +357,14 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
                                           .build = b,
                                           .k = k,
                                           .v_row = v_rows[k],
-                                          .v_near = v_nears != NULL ? v_nears[k] : NULL,
-                                          .v_next = v_nexts != NULL ? v_nexts[k] : NULL};
+                                          .v_near = v_nears != NULL ? v_nears[k] : NULL};
         b->frames[k] = zf_cg_frame_make(b->cg, &b->rows[k].env, &inst->decode);
     }
 }
 
 void zf_query_row_begin(zf_query_build *b) {
     LLVMValueRef v_row = zf_cg_i64(b->cg, 0);
-    rows_begin(b, &v_row, 1, NULL, NULL);
+    rows_begin(b, &v_row, 1, NULL);
 }
 
 // Whether a row has variables, or a `let` with effects: it cannot be left and begun anew.
@@ -453,25 +435,16 @@ uint32_t zf_codegen_query_queues(const zf_query *query, uint32_t warps) {
     return bytes;
 }
 
-// The rows of a step, which are made together.
-static void step_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const zf_query_step *step) {
+void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
+                   zf_simt_ahead *ahead) {
     LLVMValueRef v_nears[ZF_QUERY_TOGETHER];
-    for (unsigned k = 0; k < count; k++) v_nears[k] = zf_cg_add(b->cg, step->v_near, zf_cg_i64(b->cg, k));
-    rows_begin(b, v_rows, count, v_nears, NULL);
-    b->rows[0].v_next = step->v_next;
-    b->v_near = step->v_near;
-    b->v_last = step->v_last;
-    b->ahead = b->steps = step->ahead;
-    b->ahead_depth = b->depth + 1;
-    b->queues = may_wait(b->query);
-}
-
-void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const zf_query_step *step) {
     zf_cg_arrays_begin(b->cg);
-    if (step != NULL)
-        step_begin(b, v_rows, count, step);
-    else
-        rows_begin(b, v_rows, count, NULL, NULL);
+    for (unsigned k = 0; v_near != NULL && k < count; k++) v_nears[k] = zf_cg_add(b->cg, v_near, zf_cg_i64(b->cg, k));
+    rows_begin(b, v_rows, count, v_near != NULL ? v_nears : NULL);
+    b->v_near = v_near;
+    b->ahead = ahead;
+    b->v_last = v_last;
+    b->queues = v_near != NULL && may_wait(b->query);
     if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);

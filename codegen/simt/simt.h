@@ -294,7 +294,6 @@ typedef struct zf_simt_ahead {
     LLVMBasicBlockRef bb_before;  ///< before the loop: open
     LLVMValueRef v_begin, v_next; ///< i32: zf_simt_lanes' v_near in the first step, and in the one behind that at hand
     unsigned room;                ///< words of 32 bits that a thread may still hold
-    bool elements;                ///< elements in memory, too
 } zf_simt_ahead;
 
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.

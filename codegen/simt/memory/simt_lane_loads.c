@@ -137,57 +137,46 @@ static LLVMValueRef lane_word(zf_kernel_build *lower, const zf_simt_lanes *lanes
     return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
 }
 
-// Values that hold a lane's bits, from bit `from` of its first element on, where lane_word says: words of 32 bits, or elements.
-typedef struct lane_values {
-    LLVMTypeRef ty;
-    unsigned size;
+// Words that hold a lane's bits, from bit `from` of its first element on: as lane_word has them.
+typedef struct bit_words {
     LLVMValueRef v_pointer;
     uint64_t stride, from;
     bool aligned;
     unsigned count, align;
-} lane_values;
+} bit_words;
 
-static LLVMValueRef place_of(zf_kernel_build *lower, const zf_simt_lanes *lanes, const lane_values *values,
-                             LLVMValueRef *v_shift) {
-    return lane_word(lower, lanes, values->v_pointer, values->stride, values->from, values->aligned, v_shift);
-}
-
-// Loads the values of another step's lanes into slots.
-static void load_step(zf_kernel_build *lower, const zf_simt_lanes *lanes, const lane_values *values, LLVMValueRef v_near,
+// Loads the words of another step's lanes into slots.
+static void load_step(zf_kernel_build *lower, const zf_simt_lanes *lanes, const bit_words *words, LLVMValueRef v_near,
                       const LLVMValueRef *v_slots) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_shift, v_loaded[MOST_WORDS + 4];
     zf_simt_lanes there = *lanes;
     there.v_near = v_near;
-    load_vectors(cg, values->ty, values->size, place_of(lower, &there, values, &v_shift), values->count, values->align, v_loaded);
-    for (unsigned k = 0; k < values->count; k++) LLVMBuildStore(cg->builder, v_loaded[k], v_slots[k]);
+    LLVMValueRef v_from = lane_word(lower, &there, words->v_pointer, words->stride, words->from, words->aligned, &v_shift);
+    load_vectors(cg, cg->ty_i32, 4, v_from, words->count, words->align, v_loaded);
+    for (unsigned k = 0; k < words->count; k++) LLVMBuildStore(cg->builder, v_loaded[k], v_slots[k]);
 }
 
-// Takes the values that the step before loaded, and loads the next step's. False: there is no step, or no room for them.
-static bool load_ahead(zf_kernel_build *lower, const zf_simt_lanes *lanes, const lane_values *values, LLVMValueRef *out) {
+// Loads the words, or takes those that the step before loaded and loads the next step's. *v_shift as lane_word has it.
+static void load_bit_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, const bit_words *words, LLVMValueRef *out,
+                           LLVMValueRef *v_shift) {
     zf_cg *cg = lower->cg;
     zf_simt_ahead *ahead = lanes->ahead;
-    unsigned words = (values->count * values->size + 3) / 4;
-    if (ahead == NULL || words > ahead->room) return false;
-    ahead->room -= words;
+    LLVMValueRef v_from = lane_word(lower, lanes, words->v_pointer, words->stride, words->from, words->aligned, v_shift);
+    if (ahead == NULL || words->count > ahead->room) {
+        load_vectors(cg, cg->ty_i32, 4, v_from, words->count, words->align, out);
+        return;
+    }
+    ahead->room -= words->count;
     LLVMValueRef v_slots[MOST_WORDS + 4];
-    for (unsigned k = 0; k < values->count; k++) v_slots[k] = zf_cg_alloca(cg, values->ty, "ahead");
+    for (unsigned k = 0; k < words->count; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "ahead");
     LLVMBasicBlockRef bb_here = zf_cg_here(cg);
     zf_cg_enter(cg, ahead->bb_before);
-    load_step(lower, lanes, values, ahead->v_begin, v_slots);
+    load_step(lower, lanes, words, ahead->v_begin, v_slots);
     ahead->bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, bb_here);
-    for (unsigned k = 0; k < values->count; k++) out[k] = zf_cg_get(cg, v_slots[k]);
-    load_step(lower, lanes, values, ahead->v_next, v_slots);
-    return true;
-}
-
-// Words of a lane's bits. *v_shift as lane_word has it.
-static void load_bit_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, const lane_values *words, LLVMValueRef *out,
-                           LLVMValueRef *v_shift) {
-    LLVMValueRef v_from = place_of(lower, lanes, words, v_shift);
-    if (load_ahead(lower, lanes, words, out)) return;
-    load_vectors(lower->cg, words->ty, words->size, v_from, words->count, words->align, out);
+    for (unsigned k = 0; k < words->count; k++) out[k] = zf_cg_get(cg, v_slots[k]);
+    load_step(lower, lanes, words, ahead->v_next, v_slots);
 }
 
 // Loads the bits that w describes, at v_pointer, from lane 0's number v_first on.
@@ -201,12 +190,12 @@ static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, windo
         uint64_t common = lanes->count * w->stride / 8;
         unsigned align = power_of_two_in(common == 0 ? 16 : common, 16), other = power_of_two_in(w->from / 32 * 4, 16);
         if (w->from / 32 != 0 && other < align) align = other;
-        lane_values all = {cg->ty_i32, 4, v_pointer, w->stride, w->from / 32 * 32, true, words, align};
+        bit_words all = {v_pointer, w->stride, w->from / 32 * 32, true, words, align};
         load_bit_words(lower, lanes, &all, w->v_words, &v_shift);
         w->v_words[words] = zf_cg_i32(cg, 0);
     } else if (w->stride > 0 && 32 % (lanes->count * w->stride) == 0 && w->from == 0 && w->count <= w->stride) {
         // all of them lie in one word
-        lane_values one = {cg->ty_i32, 4, v_pointer, w->stride, 0, false, 1, 4};
+        bit_words one = {v_pointer, w->stride, 0, false, 1, 4};
         LLVMValueRef v_word;
         load_bit_words(lower, lanes, &one, &v_word, &v_shift);
         v_shift = zf_cg_and(cg, v_shift, zf_cg_i32(cg, 31));
@@ -215,7 +204,7 @@ static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, windo
     } else {
         unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
         LLVMValueRef v_loaded[MOST_WORDS + 4];
-        lane_values all = {cg->ty_i32, 4, v_pointer, w->stride, w->from, false, loads, 4};
+        bit_words all = {v_pointer, w->stride, w->from, false, loads, 4};
         load_bit_words(lower, lanes, &all, v_loaded, &v_shift);
         for (unsigned k = 0; k < words; k++) {
             LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
@@ -354,9 +343,7 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
                 w->v_words[e] = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_words[e * size / 4], v_shift, ""), ty, false);
             }
         } else {
-            lane_values all = {ty, size, v_pointer, 8 * (uint64_t)size, 0, true, lanes->count, align};
-            bool ahead = lanes->ahead != NULL && lanes->ahead->elements && load_ahead(lower, lanes, &all, w->v_words);
-            if (!ahead) load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
+            load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
         }
         from_loads(cg, &lanes->stage, bb_before);
     }
