@@ -24,25 +24,31 @@ bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
     return true;
 }
 
-// Row k of the lane goes behind those of the lanes before, and behind the rows before it that wait.
+static LLVMValueRef ones(zf_cg *cg, LLVMValueRef v_set) {
+    LLVMTypeRef ty = LLVMTypeOf(v_set);
+    return zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_set, 1), cg->ty_i32, false);
+}
+
+// The k-th rows of all lanes go behind those before them, in the lanes' order. Ballots wait for each other less than a scan does.
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks) {
     zf_cg *cg = b->cg;
-    LLVMValueRef v_mine = zf_cg_i32(cg, 0), v_length = zf_cg_get(cg, queue->v_length);
-    for (unsigned k = 0; k < b->count; k++) v_mine = zf_cg_add(cg, v_mine, zf_cg_resize(cg, v_masks[k], cg->ty_i32, false));
-    LLVMValueRef v_up = zf_simt_scan_warp(&b->lower, v_mine, b->v_lane);
-    LLVMValueRef v_all = zf_simt_shuffle(&b->lower, v_up, zf_cg_i32(cg, ZF_QUERY_LANES - 1));
-    LLVMValueRef v_at = zf_cg_add(cg, v_length, zf_cg_sub(cg, v_up, v_mine));
+    LLVMTypeRef ty = zf_simt_set_type(cg);
+    LLVMValueRef v_one = LLVMConstInt(ty, 1, 0), v_lane = zf_cg_resize(cg, b->v_lane, ty, false);
+    LLVMValueRef v_before = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, v_lane, ""), v_one);
+    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length), v_sets[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < b->count; k++) v_sets[k] = zf_simt_ballot(&b->lower, v_masks[k]);
     for (unsigned k = 0; k < b->count; k++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "push"), bb_next = zf_cg_block(cg, "pushed");
         LLVMValueRef v_row = zf_cg_resize(cg, b->rows[k].v_near, cg->ty_i16, false);
+        LLVMValueRef v_at = zf_cg_add(cg, v_length, ones(cg, zf_cg_and(cg, v_sets[k], v_before)));
         zf_cg_cond_br(cg, v_masks[k], bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
         zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
-        v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, v_masks[k], cg->ty_i32, false));
+        v_length = zf_cg_add(cg, v_length, ones(cg, v_sets[k]));
     }
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_length, v_all), queue->v_length);
+    LLVMBuildStore(cg->builder, v_length, queue->v_length);
     zf_simt_barrier_warp(&b->lower, "rows that wait");
 }
 
