@@ -119,20 +119,19 @@ static LLVMValueRef stretch(zf_query_build *b) {
 static void rows_together(zf_query_build *b) {
     enum { STEP = ZF_QUERY_LANES * ZF_QUERY_TOGETHER, AHEAD = 16 };
     zf_cg *cg = b->cg;
-    LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, zf_cg_wide(cg, b->v_lane), zf_cg_i64(cg, ZF_QUERY_TOGETHER));
-    LLVMValueRef v_steps = zf_cg_mul(cg, stretch(b), zf_cg_i64(cg, zf_codegen_query_tile(b->query) / STEP));
-    LLVMValueRef v_last = zf_cg_sub(cg, v_steps, zf_cg_i64(cg, 1));
-    zf_simt_ahead ahead = {.bb_before = zf_cg_block(cg, "steps_ahead"), .room = AHEAD};
-    ahead.v_begin = zf_cg_low_half(cg, v_mine);
+    LLVMValueRef v_rows[ZF_QUERY_TOGETHER], v_mine = zf_cg_mul(cg, b->v_lane, zf_cg_i32(cg, ZF_QUERY_TOGETHER));
+    LLVMValueRef v_step = zf_cg_i32(cg, STEP), v_each = zf_cg_i32(cg, (uint32_t)zf_codegen_query_tile(b->query) / STEP);
+    LLVMValueRef v_steps = zf_cg_mul(cg, zf_cg_low_half(cg, stretch(b)), v_each),
+                 v_last = zf_cg_sub(cg, v_steps, zf_cg_i32(cg, 1));
+    zf_simt_ahead ahead = {.bb_before = zf_cg_block(cg, "steps_ahead"), .v_begin = v_mine, .room = AHEAD};
     LLVMBasicBlockRef bb_steps = zf_cg_block(cg, "steps");
     zf_cg_br(cg, ahead.bb_before);
     zf_cg_enter(cg, bb_steps);
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_steps, "step");
-    LLVMValueRef v_near = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, STEP)), v_mine);
-    LLVMValueRef v_next = zf_cg_umin(cg, zf_cg_add(cg, loop.v_i, zf_cg_i64(cg, 1)), v_last);
-    v_next = zf_cg_add(cg, zf_cg_mul(cg, v_next, zf_cg_i64(cg, STEP)), v_mine);
-    ahead.v_next = zf_cg_low_half(cg, v_next);
+    zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_steps, "step");
+    LLVMValueRef v_near = zf_cg_wide(cg, zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_step), v_mine));
+    LLVMValueRef v_next = zf_cg_umin(cg, zf_cg_add(cg, loop.v_i, zf_cg_i32(cg, 1)), v_last);
+    ahead.v_next = zf_cg_add(cg, zf_cg_mul(cg, v_next, v_step), v_mine);
     LLVMValueRef v_first = zf_cg_add(cg, b->v_row0, v_near);
     for (unsigned k = 0; k < ZF_QUERY_TOGETHER; k++) v_rows[k] = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
     zf_query_rows(b, v_rows, ZF_QUERY_TOGETHER, v_near, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, v_last), &ahead);
@@ -284,26 +283,29 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-// A chunk has up to four tiles that follow each other, but each warp gets at least three chunks if there are so many tiles.
-static LLVMValueRef chunk_of(zf_query_build *b, LLVMValueRef v_warps) {
-    enum { TURNS = 3, MOST = 4 };
+// All warps make chunks of several tiles in turn. What is left for a last round is divided evenly among them.
+static LLVMValueRef chunks_begin(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps, zf_cg_loop *loop) {
+    enum { MOST = 8 };
     _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");
     zf_cg *cg = b->cg;
-    LLVMValueRef v_turns = zf_cg_mul(cg, v_warps, zf_cg_i64(cg, TURNS)), v_one = zf_cg_i64(cg, 1);
-    LLVMValueRef v_chunk = LLVMBuildUDiv(cg->builder, b->v_tiles, v_turns, "");
-    v_chunk = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, v_chunk, v_one), v_one, v_chunk);
-    return zf_cg_umin(cg, v_chunk, zf_cg_i64(cg, MOST));
+    LLVMValueRef v_most = zf_cg_i64(cg, MOST), v_one = zf_cg_i64(cg, 1), v_round = zf_cg_mul(cg, v_warps, v_most);
+    LLVMValueRef v_rounds = LLVMBuildUDiv(cg->builder, b->v_tiles, v_round, "");
+    LLVMValueRef v_rest = zf_cg_sub(cg, b->v_tiles, zf_cg_mul(cg, v_rounds, v_round));
+    LLVMValueRef v_each = zf_cg_add(cg, v_rest, zf_cg_sub(cg, v_warps, v_one));
+    v_each = LLVMBuildUDiv(cg->builder, v_each, v_warps, "");
+    zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), zf_cg_add(cg, v_rounds, v_one), "chunk");
+    LLVMValueRef v_chunk = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, loop->v_i, v_rounds), v_most, v_each);
+    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop->v_i, v_round), zf_cg_mul(cg, v_warp, v_chunk));
+    b->v_tiles_end = zf_cg_umin(cg, zf_cg_add(cg, v_from, v_chunk), b->v_tiles);
+    return v_from;
 }
 
 static void run_stretches(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps) {
     zf_cg *cg = b->cg;
     LLVMBasicBlockRef bb_head = zf_cg_block(cg, "stretch_head"), bb_stretch = zf_cg_block(cg, "stretch"),
                       bb_end = zf_cg_block(cg, "stretches_end");
-    LLVMValueRef v_chunk = chunk_of(b, v_warps);
     zf_cg_loop loop;
-    LLVMValueRef v_from =
-        zf_query_steps_begin(cg, &loop, zf_cg_mul(cg, v_warp, v_chunk), zf_cg_mul(cg, v_warps, v_chunk), b->v_tiles, "chunk");
-    b->v_tiles_end = zf_cg_umin(cg, zf_cg_add(cg, v_from, v_chunk), b->v_tiles);
+    LLVMValueRef v_from = chunks_begin(b, v_warp, v_warps, &loop);
     b->v_next_tile = zf_cg_alloca(cg, cg->ty_i64, "next_tile");
     LLVMBuildStore(cg->builder, v_from, b->v_next_tile);
     zf_cg_br(cg, bb_head);
