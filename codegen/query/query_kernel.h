@@ -178,8 +178,17 @@ typedef struct zf_query_turn {
 } zf_query_turn;
 void zf_query_turn_begin(zf_query_build *b, zf_query_turn *turn, uint64_t count);
 void zf_query_turn_end(zf_query_build *b, zf_query_turn *turn);
-/// A RESULT or SELECT statement of row k, which counts under cg->v_guard.
-void zf_query_give(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt);
+/// What a row gives to a result by a statement.
+typedef struct zf_query_gift {
+    LLVMValueRef v_do;    ///< i1: it gives something; NULL: it does
+    LLVMValueRef v_at, v; ///< i64: number of the element, from 0; the value, of the result's type
+} zf_query_gift;
+/// Evaluates a RESULT statement for the row of `frame`, which counts under cg->v_guard, and gives what came of it to the result.
+/// Those of several rows are evaluated first, so that what they load is under way together.
+zf_query_gift zf_query_gift_of(zf_query_build *b, zf_cg_frame *frame, const zf_stmt *stmt);
+void zf_query_give(zf_query_build *b, const zf_query_row_build *row, const zf_query_result *result, const zf_query_gift *gift);
+/// The whole of a RESULT or SELECT statement of a row.
+void zf_query_give_row(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Around a tile: sums of floats.
 void zf_query_held_tile(zf_query_build *b);
 void zf_query_held_tile_end(zf_query_build *b);

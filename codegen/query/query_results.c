@@ -345,7 +345,13 @@ static void give_mask(zf_query_build *b, const zf_query_row_build *row, const zf
     end_if(cg, bb_end);
 }
 
-static void give_result(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt) {
+static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v) {
+    LLVMTypeRef ty = LLVMTypeOf(v);
+    bool can = cg->target->simt->hold != NULL && !LLVMIsConstant(v) && (ty == cg->ty_i32 || ty == cg->ty_i64);
+    return can ? cg->target->simt->hold(cg, v) : v;
+}
+
+zf_query_gift zf_query_gift_of(zf_query_build *b, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg *cg = b->cg;
     const zf_query_result *result = stmt->result;
     LLVMValueRef v_at = zf_cg_i64(cg, 0), v_saved = cg->v_guard;
@@ -357,16 +363,20 @@ static void give_result(zf_query_build *b, zf_query_row_build *row, zf_cg_frame 
         v_at = d == 0 ? v_index : zf_cg_add(cg, zf_cg_mul(cg, v_at, v_length), v_index);
     }
     zf_cg_value value = zf_cg_expr(cg, frame, stmt->value);
-    LLVMValueRef v_do = cg->v_guard;
-    if (result->kind == ZF_Q_MASK)
-        give_mask(b, row, result, v_do, value.v);
-    else if (zf_query_sums_floats(result))
-        give_lane(b, result, v_do, v_at, value.v);
-    else if (is_single(result))
-        give_single(b, result, v_do, value.v);
-    else
-        give_element(b, result, v_do, v_at, value.v);
+    zf_query_gift gift = {.v_do = cg->v_guard, .v_at = hold(cg, v_at), .v = hold(cg, value.v)};
     cg->v_guard = v_saved;
+    return gift;
+}
+
+void zf_query_give(zf_query_build *b, const zf_query_row_build *row, const zf_query_result *result, const zf_query_gift *gift) {
+    if (result->kind == ZF_Q_MASK)
+        give_mask(b, row, result, gift->v_do, gift->v);
+    else if (zf_query_sums_floats(result))
+        give_lane(b, result, gift->v_do, gift->v_at, gift->v);
+    else if (is_single(result))
+        give_single(b, result, gift->v_do, gift->v);
+    else
+        give_element(b, result, gift->v_do, gift->v_at, gift->v);
 }
 
 static void append_row(zf_query_build *b, zf_cg_frame *frame, const zf_stmt *stmt) {
@@ -391,9 +401,11 @@ static void append_row(zf_query_build *b, zf_cg_frame *frame, const zf_stmt *stm
     end_if(cg, bb_end);
 }
 
-void zf_query_give(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt) {
-    if (stmt->kind == ZF_S_SELECT)
+void zf_query_give_row(zf_query_build *b, zf_query_row_build *row, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_SELECT) {
         append_row(b, frame, stmt);
-    else if (b->pass == ZF_QUERY_GIVE)
-        give_result(b, row, frame, stmt);
+    } else if (b->pass == ZF_QUERY_GIVE) {
+        zf_query_gift gift = zf_query_gift_of(b, frame, stmt);
+        zf_query_give(b, row, stmt->result, &gift);
+    }
 }

@@ -95,7 +95,7 @@ static bool gives(const zf_stmt *stmt) { return stmt->kind == ZF_S_RESULT || stm
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     (void)cg;
     if (!gives(stmt)) return false;
-    zf_query_give(row_of(frame->env)->build, row_of(frame->env), frame, stmt);
+    zf_query_give_row(row_of(frame->env)->build, row_of(frame->env), frame, stmt);
     return true;
 }
 
@@ -316,9 +316,23 @@ static void each_alone(zf_query_build *b, zf_stmt *stmt) {
     b->cg->v_guard = NULL;
 }
 
+static void give_all(zf_query_build *b, zf_stmt *stmt) {
+    zf_query_gift gifts[ZF_QUERY_TOGETHER];
+    zf_query_pull_stmt(b, stmt);
+    for (unsigned k = 0; k < b->count; k++) {
+        b->cg->v_guard = b->rows[k].v_mask;
+        gifts[k] = zf_query_gift_of(b, &b->frames[k], stmt);
+    }
+    b->cg->v_guard = NULL;
+    for (unsigned k = 0; k < b->count; k++) zf_query_give(b, &b->rows[k], stmt->result, &gifts[k]);
+}
+
 static void statements(zf_query_build *b, zf_stmt *stmts) {
     for (zf_stmt *stmt = stmts; stmt != NULL && !b->cg->failed; stmt = stmt->next) {
-        if (b->pass == ZF_QUERY_COUNT && stmt->kind == ZF_S_RESULT) continue;
+        if (stmt->kind == ZF_S_RESULT) {
+            if (b->pass == ZF_QUERY_GIVE) give_all(b, stmt);
+            continue;
+        }
         if (stmt->kind != ZF_S_IF || assigns(stmt->body) || assigns(stmt->else_part)) {
             each_alone(b, stmt);
             continue;

@@ -177,6 +177,13 @@ static void await_copies(zf_cg *cg, uint32_t pending) {
     assembly(cg, text, "~{memory}", NULL, NULL, 0);
 }
 
+static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v) {
+    LLVMTypeRef ty = LLVMTypeOf(v), ty_function = LLVMFunctionType(ty, &ty, 1, 0);
+    const char *constraints = ty == cg->ty_i64 ? "=l,0" : "=r,0";
+    LLVMValueRef v_asm = LLVMGetInlineAsm(ty_function, "", 0, constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(cg->builder, ty_function, v_asm, &v, 1, "");
+}
+
 static void prefetch(zf_cg *cg, LLVMValueRef v_from) {
     LLVMTypeRef type = cg->ty_i64;
     LLVMValueRef v_arg = LLVMBuildPtrToInt(cg->builder, v_from, cg->ty_i64, "");
@@ -248,6 +255,7 @@ static const zf_simt_ops operations = {
     .ballot = ballot,
     .join = join,
     .permute = permute,
+    .hold = hold,
     .copy_ahead = copy_ahead,
     .await_copies = await_copies,
     .prefetch = prefetch,
