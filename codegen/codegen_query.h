@@ -158,9 +158,9 @@ typedef struct zf_query_shape {
 } zf_query_shape;
 
 /// Warps of a thread block, each of which makes a tile at a time. Thread blocks of the small form share a multiprocessor. One of
-/// the large form has it for itself, with as many registers a thread: only queries whose rows are made together have this form,
+/// the large form has it for itself: only queries whose rows are made together have this form,
 /// without pairs (zf_codegen_query_has_large).
-enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 24 };
+enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 28 };
 
 /// Bytes of shared memory of a thread block: single numbers take ZF_QUERY_SHARED_WARP of each warp, one result after another,
 /// rows that wait zf_codegen_query_queues, and an element of a sum 8. Inputs are copied there before the first row, in pieces of

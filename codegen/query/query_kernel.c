@@ -13,10 +13,12 @@ static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, con
     LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
 }
 
-// Scans were fastest on an H200 with four thread blocks at once, queries that look into inputs with three: they spill else, and
-// so do those that read strings.
-static unsigned registers(const zf_query *query) {
-    enum { SCANS = 64, OTHERS = 80 };
+// Scans were fastest on an H200 with four thread blocks of the small form at once, queries that look into inputs with three: they
+// spill else, and so do those that read strings. A block of the large form has all registers for itself.
+static unsigned registers(const zf_query *query, uint32_t warps) {
+    enum { SCANS = 64, OTHERS = 80, LARGE = 72 };
+    _Static_assert(LARGE * ZF_QUERY_LARGE_WARPS * ZF_QUERY_LANES <= 65536, "registers of a multiprocessor");
+    if (warps == ZF_QUERY_LARGE_WARPS) return LARGE;
     bool looks = query->input_count > 0;
     for (uint32_t c = 0; c < query->column_count; c++) looks = looks || query->columns[c]->type.kind == ZF_K_STRING;
     return looks ? OTHERS : SCANS;
@@ -344,7 +346,7 @@ static void build_kernel(zf_query_build *b, uint32_t kernel) {
     char name[24];
     bool squares = kernel == ZF_QUERY_KERNEL_SQUARES;
     zf_lower_kernel_name(zf_query_kernel_number(b->query, kernel), name);
-    open_function(b, name, squares ? OF_SQUARES : registers(b->query));
+    open_function(b, name, squares ? OF_SQUARES : registers(b->query, b->warps));
     unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
     LLVMValueRef v_groups = LLVMGetParam(cg->function, ZF_QUERY_ARG_GROUPS + shift);
     if (squares)

@@ -17,7 +17,15 @@
 
 typedef unsigned long long ull;
 
-enum { ROWS = 500000, GROUPS = 40, BYTES_MOST = ZF_EMU_SHARED_MOST, TINY = 16, FEW = 112, MANY = 60000 };
+enum {
+    LARGE = ZF_QUERY_LARGE_WARPS,
+    ROWS = 500000,
+    GROUPS = 40,
+    BYTES_MOST = ZF_EMU_SHARED_MOST,
+    TINY = 16,
+    FEW = 112,
+    MANY = 60000
+};
 
 static const char *const text =
     "table t { a: u32 = bitpack; b: u32 = bitpack; g: u8 = bitpack; v: i64 = bitpack; }\n"
@@ -160,21 +168,22 @@ static uint32_t longest(uint32_t most, uint32_t warps) {
 }
 
 static void try_lengths(void) {
-    uint32_t s = longest(48 << 10, 8), l = longest(facts.block_shared, 24), none = l + TINY + 16 + 1, stays = FEW - TINY;
+    uint32_t s = longest(48 << 10, ZF_QUERY_WARPS), l = longest(facts.block_shared, LARGE), none = l + TINY + 16 + 1,
+             stays = FEW - TINY;
     const trial trials[] = {
         {"both fit", "looks", {s, TINY}, 8, s + TINY, .blocks = 1},
-        {"the second does not", "looks", {s + 1, TINY}, 24, s + 16 + TINY, .blocks = 1},
-        {"both fit a large block", "looks", {l, TINY}, 24, l + TINY, .blocks = 1},
-        {"the first alone", "looks", {l, MANY}, 24, l, .blocks = 1},
+        {"the second does not", "looks", {s + 1, TINY}, LARGE, s + 16 + TINY, .blocks = 1},
+        {"both fit a large block", "looks", {l, TINY}, LARGE, l + TINY, .blocks = 1},
+        {"the first alone", "looks", {l, MANY}, LARGE, l, .blocks = 1},
         {"the first does not", "looks", {l + 1, TINY}, 8, TINY, .blocks = 1},
-        {"the second alone", "looks", {none, MANY}, 24, MANY, .blocks = 1},
-        {"beside a small one", "looks", {l - stays, FEW}, 24, l - stays + FEW, .blocks = 1},
+        {"the second alone", "looks", {none, MANY}, LARGE, MANY, .blocks = 1},
+        {"beside a small one", "looks", {l - stays, FEW}, LARGE, l - stays + FEW, .blocks = 1},
         {"a small one stays", "looks", {l - stays + 1, FEW}, 8, FEW, .blocks = 1},
         {"bytes, not bits", "bytes", {MANY, TINY}, 8, TINY, .blocks = 1},
-        {"bytes and bits", "bytes", {MANY, MANY}, 24, 2 * MANY, .blocks = 1},
-        {"bits before bytes", "bytes", {l, MANY}, 24, MANY, .blocks = 1},
+        {"bytes and bits", "bytes", {MANY, MANY}, LARGE, 2 * MANY, .blocks = 1},
+        {"bits before bytes", "bytes", {l, MANY}, LARGE, MANY, .blocks = 1},
         {"bits alone that no statement reads", "unread", {MANY, TINY}, 8, TINY, .blocks = 1},
-        {"bits beside some that no statement reads", "unread", {MANY, MANY}, 24, MANY, .blocks = 1},
+        {"bits beside some that no statement reads", "unread", {MANY, MANY}, LARGE, MANY, .blocks = 1},
         {"rows that are selected", "chosen", {MANY, FEW}, 8, FEW, .blocks = 1},
     };
     for (size_t k = 0; k < sizeof trials / sizeof *trials; k++) try_one(&trials[k]);
@@ -185,17 +194,17 @@ static void try_rows(void) {
     enum { BOTH = MANY + FEW };
     uint32_t all = most_copied();
     const trial trials[] = {
-        {"as many rows as must be", "looks", {MANY, FEW}, 24, BOTH, .begin = 12345, .end = 12345 + 2 * BOTH, .blocks = 1},
+        {"as many rows as must be", "looks", {MANY, FEW}, LARGE, BOTH, .begin = 12345, .end = 12345 + 2 * BOTH, .blocks = 1},
         {"a row less", "looks", {MANY, FEW}, 8, FEW, .begin = 12345, .end = 12345 + 2 * BOTH - 1, .blocks = 1},
-        {"two blocks", "looks", {MANY, FEW}, 24, BOTH, .begin = 7, .end = ROWS - 4001, .blocks = 2},
-        {"one block, blocks decoded", "looks", {MANY, FEW}, 24, BOTH, .blocks = 1, .decoded = true},
-        {"as many blocks as there are", "looks", {all - FEW, FEW}, 24, all, .blocks = 0},
+        {"two blocks", "looks", {MANY, FEW}, LARGE, BOTH, .begin = 7, .end = ROWS - 4001, .blocks = 2},
+        {"one block, blocks decoded", "looks", {MANY, FEW}, LARGE, BOTH, .blocks = 1, .decoded = true},
+        {"as many blocks as there are", "looks", {all - FEW, FEW}, LARGE, all, .blocks = 0},
         {"a byte more", "looks", {all - FEW + 1, FEW}, 8, FEW, .blocks = 0},
-        {"one unit", "looks", {MANY, FEW}, 24, BOTH, .blocks = 1, .unit = 64 << 20},
+        {"one unit", "looks", {MANY, FEW}, LARGE, BOTH, .blocks = 1, .unit = 64 << 20},
         {"many units", "looks", {MANY, FEW}, 8, FEW, .blocks = 1, .unit = 1},
-        {"few rows", "looks", {FEW, TINY}, 24, FEW + TINY, .begin = 2000, .end = 70000, .forced = 24},
-        {"bytes that would be many", "bytes", {MANY, MANY}, 24, MANY, .begin = 3, .end = 3 + 4 * MANY - 1, .blocks = 1},
-        {"no lookup", "scans", {FEW, TINY}, 24, 0, .begin = 100, .end = 300000, .forced = 24},
+        {"few rows", "looks", {FEW, TINY}, LARGE, FEW + TINY, .begin = 2000, .end = 70000, .forced = LARGE},
+        {"bytes that would be many", "bytes", {MANY, MANY}, LARGE, MANY, .begin = 3, .end = 3 + 4 * MANY - 1, .blocks = 1},
+        {"no lookup", "scans", {FEW, TINY}, LARGE, 0, .begin = 100, .end = 300000, .forced = LARGE},
     };
     for (size_t k = 0; k < sizeof trials / sizeof *trials; k++)
         if (trials[k].blocks != 0 || trials[k].forced != 0 || is_some(all)) try_one(&trials[k]);
@@ -229,7 +238,8 @@ static void take(zf_prepared_query *query, size_t result, void *values, void *va
 
 // Inputs grow and shrink, and with them the form changes, and goes back.
 static void prepare(void) {
-    const uint32_t all = most_copied() - FEW, lengths[] = {FEW, all, MANY, all + 1, FEW, all}, warps[] = {8, 24, 24, 8, 8, 24};
+    const uint32_t all = most_copied() - FEW, lengths[] = {FEW, all, MANY, all + 1, FEW, all},
+                   warps[] = {8, LARGE, LARGE, 8, 8, LARGE};
     static _Alignas(8) uint8_t values[2][ROWS], validity[2][64];
     zf_prepared_query *queries[2];
     zf_error error = {0};
