@@ -13,8 +13,8 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def of_scale(records, scale):
-    return records.newest("h200", lambda r: r.get("bench") == "ssb" and r.get("scale") == scale)
+def of_scale(records, scale, having_crystal=False):
+    return records.newest("h200", lambda r: r.get("bench") == "ssb" and r.get("scale") == scale and (not having_crystal or r.get("crystal")))
 
 
 def right(rows):
@@ -52,12 +52,15 @@ def ssb(records):
     if not found:
         return None
     path, record = found
+    peer = of_scale(records, 20, having_crystal=True)
     mine = times(record, "fused")
-    others = [times(record, "plain"), times(record, "decoded"), *(of_crystal(record, v) for v in ("plain", "plain_pred", "for", "best"))]
+    others = [times(record, "plain"), times(record, "decoded"), *(of_crystal(peer[1] if peer else {}, v) for v in ("plain", "plain_pred", "for", "best"))]
     heads = ["query", "fused", "4-byte columns", "decoded first", "Crystal, plain", "Crystal, predicated loads", "Crystal, GPU-FOR", "Crystal, best"]
     rows = [[query, *(f"{each[query]:.3f}" if query in each else "" for each in (mine, *others))] for query in mine]
     rows.append(["times as long: geometric mean (least)", "1", *(summary(mine, each) for each in others)])
     text = [table(heads, rows)]
+    if peer and peer[0] != path:
+        text.append(f"Crystal's columns are of `{peer[0].stem}`, an earlier run on a card of the same model.")
     if large := of_scale(records, 100):
         many = large[1]
         found = ratios(times(many, "fused"), times(many, "plain")).values()
@@ -81,15 +84,21 @@ def ssb_host(records):
 
 
 def sets(records):
-    found = records.newest("h200", lambda r: r.get("bench") == "sets")
-    if not found:
+    points, layouts = {}, ["batmap", "bitmap", "sorted"]
+    while found := records.newest("h200", lambda r: r.get("bench") == "sets" and not {row["point"] for row in r["results"]} <= set(points)):
+        for row in right(found[1]["results"]):
+            points.setdefault(row["point"], found)
+    if not points:
         return None
-    path, record = found
-    layouts = ["batmap", "bitmap", "sorted"]
-    by = {(r["point"], r["layout"]): r for r in right(record["results"])}
-    points = list(dict.fromkeys(r["point"] for r in record["results"]))
-    rows = [[point, f"{next(r['sets'] for r in record['results'] if r['point'] == point):,}", *(f"{by[point, k]['milliseconds']:.1f}" if (point, k) in by else "not run" for k in layouts)] for point in points]
-    return path, record, table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], rows)
+    path, record = max(points.values(), key=lambda pair: len(pair[1]["results"]))
+    rows = []
+    for point, (_, its) in points.items():
+        by = {r["layout"]: r for r in its["results"] if r["point"] == point}
+        rows.append([point, f"{next(iter(by.values()))['sets']:,}", *(f"{by[k]['milliseconds']:.1f}" if k in by else "not run" for k in layouts)])
+    others = {its[0].stem: point for point, its in points.items() if its[0] != path}
+    text = [table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], sorted(rows, key=lambda row: row[0] != "headline"))]
+    text += [f"{point}: `{stem}`." for stem, point in others.items()]
+    return path, record, "\n\n".join(text)
 
 
 def tile_kernel(records):

@@ -285,7 +285,7 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-// All warps make chunks of several tiles in turn. What is left for a last round is divided evenly among them.
+// All warps make chunks of several tiles in turn. The tiles of a last round are divided evenly among them.
 static LLVMValueRef chunks_begin(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps, zf_cg_loop *loop) {
     enum { MOST = 8 };
     _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");

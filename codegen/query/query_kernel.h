@@ -178,7 +178,7 @@ typedef struct zf_query_turn {
 } zf_query_turn;
 void zf_query_turn_begin(zf_query_build *b, zf_query_turn *turn, uint64_t count);
 void zf_query_turn_end(zf_query_build *b, zf_query_turn *turn);
-/// What a row gives to a result by a statement.
+/// A row's value for a result, by a statement.
 typedef struct zf_query_gift {
     LLVMValueRef v_do;    ///< i1: it gives something; NULL: it does
     LLVMValueRef v_at, v; ///< i64: number of the element, from 0; the value, of the result's type
