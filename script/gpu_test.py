@@ -327,8 +327,8 @@ def gpu_program(name, gpu, emulated):
 
 
 def queries(s):
-    """Random queries, whose maps are fused, and random pairs: on a GPU an eighth of them in each of eight processes."""
-    turns, count = s.pick(8, 1), s.pick(s.options.queries, 20)
+    """Random queries, whose maps are fused, and random pairs: on a GPU side by side, in a process for each processor."""
+    turns, count = s.pick(os.cpu_count() or 8, 1), s.pick(s.options.queries, 20)
     brief = s.pick(("--briefly", 1), ())
     runs = [("gpu_queries", "--device", s.device, "--seed", 1 + turn * count, "--count", -(-count // turns), *brief) for turn in range(turns)]
     found = side_by_side(s, runs, limit=900)

@@ -170,7 +170,7 @@ static void try_table(machine *m, zf_program *program, uint64_t count, unsigned 
         request.row_begin = range > 0 ? diff_query_next() % (count + 1) : 0;
         request.row_count = range > 0 ? diff_query_next() % (count - request.row_begin + 1) : 0;
         request.decode_first = range == 2;
-        request.thread_blocks = diff_query_below(2); // of one, a warp has chunks of two tiles of a long table
+        request.thread_blocks = diff_query_below(2); // of one, a warp has several tiles of a long table
         request.from_host = range == 3 || diff_query_below(3) == 0;
         request.unit_bytes = diff_query_below(2) == 0 ? 1 : diff_query_below(20000); // often a block of each column
         request.warps = (number + range) % 3 == 0 ? ZF_QUERY_LARGE_WARPS : 0;

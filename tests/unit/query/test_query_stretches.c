@@ -18,7 +18,7 @@ typedef unsigned long long ull;
 enum {
     TILE = 2048,
     WARPS = 8,                          // of a thread block
-    ROWS = (17 * WARPS + 3) * TILE + 7, // chunks of four tiles, and a rest
+    ROWS = (17 * WARPS + 3) * TILE + 7, // two rounds in which each warp has eight tiles, and a rest
     VALUES = 1000,
     FEW = 32,
     GROUPS = 8,
