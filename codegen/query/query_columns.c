@@ -42,6 +42,9 @@ void zf_query_columns_begin(zf_query_build *b) {
         uint32_t at = zf_query_frame_places_of(query).inputs + INPUT * k;
         b->inputs[k].v_values = place(b, zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, values) / WORD)));
         b->inputs[k].v_length = zf_query_word(b, at + (uint32_t)(offsetof(zf_query_device_input, length) / WORD));
+        LLVMValueRef v_length = zf_cg_low_half(b->cg, b->inputs[k].v_length), v_one = zf_cg_i32(b->cg, 1);
+        LLVMValueRef v_is_empty = zf_cg_icmp(b->cg, LLVMIntEQ, v_length, zf_cg_i32(b->cg, 0));
+        b->inputs[k].v_most = zf_cg_sub(b->cg, zf_cg_select(b->cg, v_is_empty, v_one, v_length), v_one);
     }
     for (uint32_t c = 0; c < query->column_count; c++) begin_column(b, c);
 }
@@ -131,6 +134,16 @@ static LLVMValueRef number_at(zf_cg *cg, zf_type type, LLVMValueRef v_values, LL
     return zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_values, v_index), zf_kind_size(type.kind));
 }
 
+// ptxas tests a bit by one instruction where it is compared with 0, but LLVM compares with 1, unless it does not know the value.
+static LLVMValueRef input_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
+    if (cg->target->simt->hold == NULL) return zf_cg_bit_at(cg, v_bits, v_index);
+    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
+    LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, v_at, 1), cg->ty_i32, false);
+    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_low_half(cg, v_index), zf_cg_i32(cg, 7));
+    LLVMValueRef v_bit = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), zf_cg_i32(cg, 1));
+    return zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->hold(cg, v_bit, false), zf_cg_i32(cg, 0));
+}
+
 static zf_cg_value load_decoded(zf_query_build *b, const zf_query_column_build *column, zf_type type, LLVMValueRef v_index) {
     zf_cg *cg = b->cg;
     zf_cg_value value = {.type = type};
@@ -218,9 +231,15 @@ void zf_query_columns_restore(zf_query_build *b, const zf_query_saved *saved) {
     }
 }
 
+static zf_cg_value input_element(zf_query_build *b, const zf_port *port, LLVMValueRef v_index) {
+    LLVMValueRef v_values = b->inputs[port->slot].v_values;
+    bool is_bit = port->type.kind == ZF_K_BOOL;
+    return zf_cg_scalar(port->type,
+                        is_bit ? input_bit(b->cg, v_values, v_index) : number_at(b->cg, port->type, v_values, v_index));
+}
+
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index) {
-    if (port->slot < b->query->input_count)
-        return zf_cg_scalar(port->type, number_at(b->cg, port->type, b->inputs[port->slot].v_values, v_index));
+    if (port->slot < b->query->input_count) return input_element(b, port, v_index);
     zf_query_column_build *column = &b->columns[port->slot - b->query->input_count];
     return column->depth != 0 ? column->values[k] : make_one(b, column, port->type, b->rows[k].v_row);
 }

@@ -34,7 +34,8 @@ typedef struct zf_query_column_build {
 } zf_query_column_build;
 
 typedef struct zf_query_input_build {
-    LLVMValueRef v_values, v_length;
+    LLVMValueRef v_values, v_length; ///< pointer; i64
+    LLVMValueRef v_most;             ///< i32: the largest index; 0 where there is none, which can be read
 } zf_query_input_build;
 
 typedef struct zf_query_held_build {

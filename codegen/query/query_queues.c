@@ -33,22 +33,23 @@ static LLVMValueRef ones(zf_cg *cg, LLVMValueRef v_set) {
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks) {
     zf_cg *cg = b->cg;
     LLVMTypeRef ty = zf_simt_set_type(cg);
-    LLVMValueRef v_one = LLVMConstInt(ty, 1, 0), v_lane = zf_cg_resize(cg, b->v_lane, ty, false);
+    LLVMValueRef v_one = LLVMConstInt(ty, 1, 0), v_lane = zf_cg_resize(cg, b->v_lane, ty, false), v_entry = zf_cg_i32(cg, 1);
     LLVMValueRef v_before = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, v_lane, ""), v_one);
-    LLVMValueRef v_length = zf_cg_get(cg, queue->v_length), v_sets[ZF_QUERY_TOGETHER];
-    for (unsigned k = 0; k < b->count; k++) v_sets[k] = zf_simt_ballot(&b->lower, v_masks[k]);
+    LLVMValueRef v_begin = zf_cg_get(cg, queue->v_length), v_end = LLVMBuildShl(cg->builder, v_begin, v_entry, ""); // bytes
     for (unsigned k = 0; k < b->count; k++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "push"), bb_next = zf_cg_block(cg, "pushed");
-        LLVMValueRef v_row = zf_cg_resize(cg, b->rows[k].v_near, cg->ty_i16, false);
-        LLVMValueRef v_at = zf_cg_add(cg, v_length, ones(cg, zf_cg_and(cg, v_sets[k], v_before)));
+        LLVMValueRef v_row = zf_cg_resize(cg, b->rows[k].v_near, cg->ty_i16, false),
+                     v_set = zf_simt_ballot(&b->lower, v_masks[k]);
+        LLVMValueRef v_mine = LLVMBuildShl(cg->builder, ones(cg, zf_cg_and(cg, v_set, v_before)), v_entry, "");
+        LLVMValueRef v_at = zf_cg_add(cg, v_end, v_mine);
         zf_cg_cond_br(cg, v_masks[k], bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
-        zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i16, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
+        zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i8, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
-        v_length = zf_cg_add(cg, v_length, ones(cg, v_sets[k]));
+        v_end = zf_cg_add(cg, v_end, LLVMBuildShl(cg->builder, ones(cg, v_set), v_entry, ""));
     }
-    LLVMBuildStore(cg->builder, v_length, queue->v_length);
+    LLVMBuildStore(cg->builder, LLVMBuildLShr(cg->builder, v_end, v_entry, ""), queue->v_length);
     zf_simt_barrier_warp(&b->lower, "rows that wait");
 }
 

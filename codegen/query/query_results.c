@@ -348,7 +348,7 @@ static void give_mask(zf_query_build *b, const zf_query_row_build *row, const zf
 static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v) {
     LLVMTypeRef ty = LLVMTypeOf(v);
     bool can = cg->target->simt->hold != NULL && !LLVMIsConstant(v) && (ty == cg->ty_i32 || ty == cg->ty_i64);
-    return can ? cg->target->simt->hold(cg, v) : v;
+    return can ? cg->target->simt->hold(cg, v, true) : v;
 }
 
 zf_query_gift zf_query_gift_of(zf_query_build *b, zf_cg_frame *frame, const zf_stmt *stmt) {

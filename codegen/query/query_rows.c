@@ -49,8 +49,10 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
         v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
         v_small = zf_cg_low_half(cg, v_index);
     }
-    LLVMValueRef v_held = zf_cg_check(cg, env, v_ok, 1, access->span, access);
-    if (v_held != NULL) v_small = zf_cg_select(cg, v_held, v_small, zf_cg_i32(cg, 0));
+    LLVMValueRef v_counts = cg->v_guard;
+    zf_cg_check(cg, env, v_ok, 1, access->span, access);
+    if (v_counts != NULL) v_small = zf_cg_select(cg, v_counts, v_small, zf_cg_i32(cg, 0));
+    v_small = zf_cg_umin(cg, v_small, b->inputs[port->slot].v_most); // a row that failed reads some element
     *out = zf_query_element(b, row_of(env)->k, port, zf_cg_wide(cg, v_small));
     return true;
 }

@@ -49,9 +49,9 @@ typedef struct zf_simt_ops {
     /// `pending` copies of the thread are in flight. Both may be NULL: then a load and a store copy.
     void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
     void (*await_copies)(zf_cg *cg, uint32_t pending);
-    /// A value (i32 or i64) that is computed before what follows: what wants it in a branch alone cannot take it, and the loads
-    /// that it is made of, there. May be NULL.
-    LLVMValueRef (*hold)(zf_cg *cg, LLVMValueRef v);
+    /// The value (i32 or i64), of which the optimizer knows no longer what it is made of. `stays`: it is computed where this
+    /// stands, and so are the loads that it is made of: what wants it in a branch alone cannot take them there. May be NULL.
+    LLVMValueRef (*hold)(zf_cg *cg, LLVMValueRef v, bool stays);
     /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
     void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
     /// The same of an address that must lie in the launch's memory: the emulator reads it, so that it is checked.

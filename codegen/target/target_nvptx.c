@@ -177,10 +177,11 @@ static void await_copies(zf_cg *cg, uint32_t pending) {
     assembly(cg, text, "~{memory}", NULL, NULL, 0);
 }
 
-static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v) {
+static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v, bool stays) {
     LLVMTypeRef ty = LLVMTypeOf(v), ty_function = LLVMFunctionType(ty, &ty, 1, 0);
     const char *constraints = ty == cg->ty_i64 ? "=l,0" : "=r,0";
-    LLVMValueRef v_asm = LLVMGetInlineAsm(ty_function, "", 0, constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef v_asm =
+        LLVMGetInlineAsm(ty_function, "", 0, constraints, strlen(constraints), stays, 0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(cg->builder, ty_function, v_asm, &v, 1, "");
 }
 
