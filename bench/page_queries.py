@@ -54,13 +54,15 @@ def ssb(records):
     path, record = found
     peer = of_scale(records, 20, having_crystal=True)
     mine = times(record, "fused")
-    others = [times(record, "plain"), times(record, "decoded"), *(of_crystal(peer[1] if peer else {}, v) for v in ("plain", "plain_pred", "for", "best"))]
+    ours = [times(record, way) for way in ("plain", "decoded")]
+    theirs = [of_crystal(peer[1] if peer else {}, variant) for variant in ("plain", "plain_pred", "for", "best")]
+    then = times(peer[1], "fused") if peer else {}
     heads = ["query", "fused", "4-byte columns", "decoded first", "Crystal, plain", "Crystal, predicated loads", "Crystal, GPU-FOR", "Crystal, best"]
-    rows = [[query, *(f"{each[query]:.3f}" if query in each else "" for each in (mine, *others))] for query in mine]
-    rows.append(["times as long: geometric mean (least)", "1", *(summary(mine, each) for each in others)])
+    rows = [[query, *(f"{each[query]:.3f}" if query in each else "" for each in (mine, *ours, *theirs))] for query in mine]
+    rows.append(["times as long: geometric mean (least)", "1", *(summary(mine, each) for each in ours), *(summary(then, each) for each in theirs)])
     text = [table(heads, rows)]
     if peer and peer[0] != path:
-        text.append(f"Crystal's columns are of `{peer[0].stem}`, an earlier run on a card of the same model.")
+        text.append(f"Crystal's columns are of `{peer[0].stem}`, an earlier run, and their means are beside the fused queries of that run.")
     if large := of_scale(records, 100):
         many = large[1]
         found = ratios(times(many, "fused"), times(many, "plain")).values()
@@ -95,9 +97,8 @@ def sets(records):
     for point, (_, its) in points.items():
         by = {r["layout"]: r for r in its["results"] if r["point"] == point}
         rows.append([point, f"{next(iter(by.values()))['sets']:,}", *(f"{by[k]['milliseconds']:.1f}" if k in by else "not run" for k in layouts)])
-    others = {its[0].stem: point for point, its in points.items() if its[0] != path}
     text = [table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], sorted(rows, key=lambda row: row[0] != "headline"))]
-    text += [f"{point}: `{stem}`." for stem, point in others.items()]
+    text += [f"{point}: `{its[0].stem}`." for point, its in points.items() if its[0] != path]
     return path, record, "\n\n".join(text)
 
 

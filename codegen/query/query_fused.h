@@ -31,7 +31,7 @@ void zf_query_fused_open(zf_query_fused *fused, zf_cg *cg, const zf_query_source
 /// Makes the element of index v_index (i64) of the block, which exists.
 zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index);
 /// Makes `count` elements that follow each other, all of which exist: from v_near (i64), a multiple of `count`, behind the
-/// first row. `ahead`: they are those of a step, or of a queue's turn, which are loaded one step ahead; NULL: they are not.
+/// first row. `ahead`: they are those of a step, which are loaded one step ahead; NULL: they are not.
 void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values);
 /// The type of the column's elements.
 zf_type zf_query_fused_type(const zf_plan *plan);

@@ -24,30 +24,23 @@ bool zf_query_queue_open(zf_query_build *b, zf_query_queue *queue) {
     return true;
 }
 
-static LLVMValueRef ones(zf_cg *cg, LLVMValueRef v_set) {
-    LLVMTypeRef ty = LLVMTypeOf(v_set);
-    return zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_set, 1), cg->ty_i32, false);
-}
-
 // The k-th rows of all lanes go behind those before them, in the lanes' order. Ballots wait for each other less than a scan does.
 void zf_query_queue_push(zf_query_build *b, const zf_query_queue *queue, const LLVMValueRef *v_masks) {
     zf_cg *cg = b->cg;
-    LLVMTypeRef ty = zf_simt_set_type(cg);
-    LLVMValueRef v_one = LLVMConstInt(ty, 1, 0), v_lane = zf_cg_resize(cg, b->v_lane, ty, false), v_entry = zf_cg_i32(cg, 1);
-    LLVMValueRef v_before = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, v_lane, ""), v_one);
+    LLVMValueRef v_before = zf_simt_lanes_below(cg, b->v_lane), v_entry = zf_cg_i32(cg, 1);
     LLVMValueRef v_begin = zf_cg_get(cg, queue->v_length), v_end = LLVMBuildShl(cg->builder, v_begin, v_entry, ""); // bytes
     for (unsigned k = 0; k < b->count; k++) {
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "push"), bb_next = zf_cg_block(cg, "pushed");
         LLVMValueRef v_row = zf_cg_resize(cg, b->rows[k].v_near, cg->ty_i16, false),
                      v_set = zf_simt_ballot(&b->lower, v_masks[k]);
-        LLVMValueRef v_mine = LLVMBuildShl(cg->builder, ones(cg, zf_cg_and(cg, v_set, v_before)), v_entry, "");
+        LLVMValueRef v_mine = LLVMBuildShl(cg->builder, zf_simt_count_lanes(cg, zf_cg_and(cg, v_set, v_before)), v_entry, "");
         LLVMValueRef v_at = zf_cg_add(cg, v_end, v_mine);
         zf_cg_cond_br(cg, v_masks[k], bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
         zf_cg_store(cg, v_row, zf_cg_at(cg, cg->ty_i8, queue->v_rows, zf_cg_wide(cg, v_at)), ENTRY);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
-        v_end = zf_cg_add(cg, v_end, LLVMBuildShl(cg->builder, ones(cg, v_set), v_entry, ""));
+        v_end = zf_cg_add(cg, v_end, LLVMBuildShl(cg->builder, zf_simt_count_lanes(cg, v_set), v_entry, ""));
     }
     LLVMBuildStore(cg->builder, LLVMBuildLShr(cg->builder, v_end, v_entry, ""), queue->v_length);
     zf_simt_barrier_warp(&b->lower, "rows that wait");

@@ -345,6 +345,7 @@ static void give_mask(zf_query_build *b, const zf_query_row_build *row, const zf
     end_if(cg, bb_end);
 }
 
+// Numbers of 32 and 64 bits; LLVM may still take the loads of floats, bools and narrow values into a branch.
 static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v) {
     LLVMTypeRef ty = LLVMTypeOf(v);
     bool can = cg->target->simt->hold != NULL && !LLVMIsConstant(v) && (ty == cg->ty_i32 || ty == cg->ty_i64);

@@ -288,8 +288,7 @@ zf_cg_value zf_simt_counted_element(zf_kernel_env *env, const zf_simt_counted *c
 
 // ---- Lanes (simt_lane_loads.c) ----
 
-/// Packed bits of a loop's steps, loaded one step ahead: the loads of a step are issued before the step ahead of it goes on. A
-/// step may also be a turn that takes rows from a queue (codegen/query/query_rows.c).
+/// Packed bits of a loop's steps, loaded one step ahead: the loads of a step are issued before the step ahead of it goes on.
 typedef struct zf_simt_ahead {
     LLVMBasicBlockRef bb_before;  ///< before the loop: open
     LLVMValueRef v_begin, v_next; ///< i32: zf_simt_lanes' v_near in the first step, and in the one behind that at hand
