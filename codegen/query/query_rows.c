@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/query/query_square.h"
+#include "frontend/check/checker.h"
 #include "frontend/check/walk.h"
 
 static zf_query_row_build *row_of(zf_cg_env *env) { return (zf_query_row_build *)env; }
@@ -166,10 +167,73 @@ static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_mask
     b->cg->v_guard = NULL;
 }
 
+static bool is_fixed(const zf_expr *expr) {
+    while (expr->kind == ZF_X_CAST) expr = expr->a;
+    return expr->kind == ZF_X_CONST || expr->kind == ZF_X_PARAM;
+}
+
+// Whether two terms are `x >= low` and `x <= high` of integers, where bounds are the same for all rows.
+static bool is_within(const zf_expr *low, const zf_expr *high) {
+    bool compares = low->kind == ZF_X_BINARY && low->op == ZF_OP_GE && high->kind == ZF_X_BINARY && high->op == ZF_OP_LE;
+    if (!compares || !zf_kind_is_integer(low->a->type.kind) || low->a->type.nullable) return false;
+    return zf_expr_same(low->a, high->a) && is_fixed(low->b) && is_fixed(high->b);
+}
+
+// Takes away what extends all three numbers in the same way, if there is such a thing.
+static void narrow(LLVMValueRef *v) {
+    LLVMOpcode op = LLVMIsAInstruction(v[0]) != NULL ? LLVMGetInstructionOpcode(v[0]) : LLVMPHI;
+    if (op != LLVMSExt && op != LLVMZExt) return;
+    LLVMTypeRef ty = LLVMTypeOf(LLVMGetOperand(v[0], 0));
+    for (unsigned k = 1; k < 3; k++) {
+        if (LLVMIsAInstruction(v[k]) == NULL || LLVMGetInstructionOpcode(v[k]) != op) return;
+        if (LLVMTypeOf(LLVMGetOperand(v[k], 0)) != ty) return;
+    }
+    for (unsigned k = 0; k < 3; k++) v[k] = LLVMGetOperand(v[k], 0);
+}
+
+// Both at once: x - low is at most high - low, as numbers without a sign, if low is not above high.
+static void evaluate_within(zf_query_build *b, zf_expr *low, zf_expr *high, LLVMValueRef *v_masks) {
+    zf_cg *cg = b->cg;
+    zf_query_pull_expr(b, low);
+    for (unsigned k = 0; k < b->count; k++) {
+        cg->v_guard = v_masks[k];
+        zf_cg_frame *frame = &b->frames[k];
+        LLVMValueRef v[3] = {zf_cg_expr(cg, frame, low->a).v, zf_cg_expr(cg, frame, low->b).v, zf_cg_expr(cg, frame, high->b).v};
+        narrow(v);
+        LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v[0], v[1]), zf_cg_sub(cg, v[2], v[1]));
+        v_masks[k] = both(cg, v_masks[k], v_in);
+    }
+    cg->v_guard = NULL;
+}
+
+// Whether there are numbers (i1) in the ranges among the terms.
+static LLVMValueRef are_ranges(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t end) {
+    LLVMValueRef v_are = NULL;
+    for (; from + 1 < end; from++) {
+        const zf_expr *low = terms[from], *high = terms[from + 1];
+        if (!is_within(low, high)) continue;
+        LLVMIntPredicate at_most = zf_kind_is_signed(low->a->type.kind) ? LLVMIntSLE : LLVMIntULE;
+        LLVMValueRef v_low = zf_cg_expr(b->cg, &b->frames[0], low->b).v, v_high = zf_cg_expr(b->cg, &b->frames[0], high->b).v;
+        v_are = both(b->cg, v_are, zf_cg_icmp(b->cg, at_most, v_low, v_high));
+    }
+    return v_are;
+}
+
 // Returns the number of the term behind those that were evaluated.
 static uint32_t evaluate_group(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks) {
     uint32_t end = group_end(b->query, terms, from, count);
-    while (from < end) evaluate_term(b, terms[from++], v_masks);
+    bool ranges = false;
+    while (from < end) {
+        if (from + 1 == end || !is_within(terms[from], terms[from + 1])) {
+            evaluate_term(b, terms[from++], v_masks);
+            continue;
+        }
+        LLVMValueRef v_are = ranges ? NULL : are_ranges(b, terms, from, end);
+        for (unsigned k = 0; k < b->count && v_are != NULL; k++) v_masks[k] = both(b->cg, v_masks[k], v_are);
+        ranges = true;
+        evaluate_within(b, terms[from], terms[from + 1], v_masks);
+        from += 2;
+    }
     return end;
 }
 
