@@ -8,6 +8,7 @@ ptxas is $PTXAS, or the one in PATH, or in /usr/local/cuda/bin. Exit status 77 w
 """
 
 import array
+import itertools
 import os
 import pathlib
 import re
@@ -26,6 +27,8 @@ table t {
     b: u8 = dictionary(bitpack);
     c: i64 = delta(bitpack);
     d: f64 = plain;
+    s: string = dictionary(bitpack, strings(bitpack));
+    u: string = strings(bitpack);
 }
 query scan(t) { result n: i64 = sum; each { if a > 3 && b < 9 { n += a * b; } } }
 query look(t) {
@@ -41,6 +44,16 @@ query wide(t) {
     result n: i64[7, 40] = sum;
     result least: i64 = min;
     each { if many[a * 97 & 262143] && bytes[b] < 9 && many[c & 262143] { n[a & 3, b & 7] += a; least = min(least, c); } }
+}
+query texts(t) {
+    input bytes: u8[];
+    result n: i64[7] = sum;
+    each { if contains(s, "red") && bytes[b] < 9 && u != "blue" && ends(s, "x") { n[a & 3] += 1; } }
+}
+query wide_texts(t) {
+    input many: bool[];
+    result n: i64 = sum;
+    each { if starts(s, "red") && many[a * 97 & 262143] && u != "b" && many[c & 262143] { n += c; } }
 }
 query order(t) {
     result total: f64[5] = sum;
@@ -75,7 +88,8 @@ query wide_squares_of(pairs) {
     }
 }
 """
-QUERIES = {"scan": 1, "look": 1, "wide": 1, "order": 2, "large": 1, "pairs_of": 2, "squares_of": 2, "wide_squares_of": 3}  # and their kernels
+LARGE = ("wide", "wide_texts")
+QUERIES = {"scan": 1, "look": 1, "wide": 1, "texts": 1, "wide_texts": 1, "order": 2, "large": 1, "pairs_of": 2, "squares_of": 2, "wide_squares_of": 3}  # and their kernels
 PAIRS = ("pairs_of", "squares_of", "wide_squares_of")
 
 
@@ -90,11 +104,16 @@ def find_ptxas():
 def table(folder):
     for name, code, of in (("a", "i", lambda i: i * 7919 % 4001), ("b", "B", lambda i: i % 40), ("c", "q", lambda i: 3 * i), ("d", "d", lambda i: i / 8)):
         (folder / name).write_bytes(array.array(code, map(of, range(ROWS))).tobytes())
+    texts = [("a red box", "blue", "red x", "")[i * 7 % 4] for i in range(ROWS)]
+    ends = array.array("q", [0, *itertools.accumulate(map(len, texts))])
+    for name in "su":
+        (folder / f"{name}.bytes").write_text("".join(texts))
+        (folder / f"{name}.offsets").write_bytes(ends.tobytes())
     (folder / "bits").write_bytes(b"\xaa" * 32)  # all of one value would exclude all rows
     (folder / "many").write_bytes(b"\xaa" * 60000)
     (folder / "bytes").write_bytes(bytes(range(256)))
     (folder / "t.zf").write_text(PROGRAM)
-    command = [ZFC, "encode", "-q", "-c", "t.zf", "-o", "t.zfd", *(f"{name}={name}" for name in "abcd")]
+    command = [ZFC, "encode", "-q", "-c", "t.zf", "-o", "t.zfd", *(f"{name}={name}" for name in "abcd"), *(f"{name}.{part}={name}.{part}" for name in "su" for part in ("offsets", "bytes"))]
     subprocess.run(list(map(str, command)), cwd=folder, check=True)
 
 
@@ -105,16 +124,16 @@ def code_of(folder, query, arch):
     words = [ZFC, "query", f"t.zf:{query}", *([] if query in PAIRS else ["t.zfd"]), "--device", "cuda", "--json", "--no-results"]
     if query == "look":
         words += ["--input", "bits=bits"]
-    if query == "wide":
+    if query in LARGE:
         words += ["--input", "many=many"]
-    if query in ("look", "wide", *PAIRS):
+    if query in ("look", "wide", "texts", *PAIRS):
         words += ["--input", "bytes=bytes"]
     if query == "wide_squares_of":
         words += ["--input", "words=bytes"]
     done = subprocess.run(list(map(str, words)), cwd=folder, env=environment, capture_output=True, text=True)
     if "ZF08" in done.stderr or "ZF19" in done.stderr and "CPU does not find" not in done.stderr:
         raise AssertionError(f"{query}: {done.stderr}")
-    if query == "wide" and '"warps": 28' not in done.stdout:
+    if query in LARGE and '"warps": 28' not in done.stdout:
         raise AssertionError(f"{query}: no large thread blocks: {done.stderr or done.stdout}")
     found = []
     for file in cache.rglob("*"):
