@@ -7,7 +7,7 @@
 /// Rows of a table, and of a long one; elements of an input; columns of the table; results of a query.
 enum {
     DIFF_QUERY_ROWS = 9000,
-    DIFF_QUERY_LONG = 100000,
+    DIFF_QUERY_LONG = 140000,
     DIFF_QUERY_INPUT = 16,
     DIFF_QUERY_COLUMNS = 12,
     DIFF_QUERY_RESULTS = 14
