@@ -172,9 +172,10 @@ static bool is_fixed(const zf_expr *expr) {
     return expr->kind == ZF_X_CONST || expr->kind == ZF_X_PARAM;
 }
 
-// Whether two terms are `x >= low` and `x <= high` of integers, where bounds are the same for all rows.
+// Whether two terms are `x >= low`, and `x <= high` or `x < high`, of integers, where bounds are the same for all rows.
 static bool is_within(const zf_expr *low, const zf_expr *high) {
-    bool compares = low->kind == ZF_X_BINARY && low->op == ZF_OP_GE && high->kind == ZF_X_BINARY && high->op == ZF_OP_LE;
+    bool compares = low->kind == ZF_X_BINARY && low->op == ZF_OP_GE && high->kind == ZF_X_BINARY;
+    compares = compares && (high->op == ZF_OP_LE || high->op == ZF_OP_LT);
     if (!compares || !zf_kind_is_integer(low->a->type.kind) || low->a->type.nullable) return false;
     return zf_expr_same(low->a, high->a) && is_fixed(low->b) && is_fixed(high->b);
 }
@@ -191,7 +192,7 @@ static void narrow(LLVMValueRef *v) {
     for (unsigned k = 0; k < 3; k++) v[k] = LLVMGetOperand(v[k], 0);
 }
 
-// Both at once: x - low is at most high - low, as numbers without a sign, if low is not above high.
+// Both at once: x - low is at most high - low, or below it, as numbers without a sign, if low is not above high.
 static void evaluate_within(zf_query_build *b, zf_expr *low, zf_expr *high, LLVMValueRef *v_masks) {
     zf_cg *cg = b->cg;
     zf_query_pull_expr(b, low);
@@ -200,13 +201,14 @@ static void evaluate_within(zf_query_build *b, zf_expr *low, zf_expr *high, LLVM
         zf_cg_frame *frame = &b->frames[k];
         LLVMValueRef v[3] = {zf_cg_expr(cg, frame, low->a).v, zf_cg_expr(cg, frame, low->b).v, zf_cg_expr(cg, frame, high->b).v};
         narrow(v);
-        LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v[0], v[1]), zf_cg_sub(cg, v[2], v[1]));
+        LLVMIntPredicate in = high->op == ZF_OP_LT ? LLVMIntULT : LLVMIntULE;
+        LLVMValueRef v_in = zf_cg_icmp(cg, in, zf_cg_sub(cg, v[0], v[1]), zf_cg_sub(cg, v[2], v[1]));
         v_masks[k] = both(cg, v_masks[k], v_in);
     }
     cg->v_guard = NULL;
 }
 
-// Whether there are numbers (i1) in the ranges among the terms.
+// Whether no range among the terms has its bounds the wrong way round (i1).
 static LLVMValueRef are_ranges(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t end) {
     LLVMValueRef v_are = NULL;
     for (; from + 1 < end; from++) {

@@ -13,7 +13,7 @@ import zfc_case  # noqa: E402
 
 
 class Ranges(zfc_case.Case):
-    """`x >= low && x <= high` is one comparison on a GPU, whatever the bounds are."""
+    """`x >= low && x <= high` is one comparison on a GPU, whatever the bounds are, and so is `x < high` there."""
 
     TYPES = {"a": ("i8", "b"), "b": ("i32", "i"), "c": ("u64", "Q"), "d": ("i64", "q")}
     ROWS = 9000
@@ -21,8 +21,9 @@ class Ranges(zfc_case.Case):
     def setUp(self):
         super().setUp()
         columns = "".join(f"{name}: {of} = plain;" for name, (of, _) in self.TYPES.items())
-        params = "".join(f"param low_{name}: {of}; param high_{name}: {of}; result n_{name}: i64 = sum;" for name, (of, _) in self.TYPES.items())
-        terms = "".join(f"if {name} >= low_{name} && {name} <= high_{name} && w >= 2 && w <= 250 && w != 9 {{ n_{name} += 1; }}" for name in self.TYPES)
+        params = "".join(f"param low_{name}: {of}; param high_{name}: {of}; result n_{name}: i64 = sum; result m_{name}: i64 = sum;" for name, (of, _) in self.TYPES.items())
+        terms = "".join(f"if {name} >= low_{name} && {name} {op} high_{name} && w >= 2 && w <= 250 && w != 9 {{ {result}_{name} += 1; }}"
+                        for name in self.TYPES for result, op in (("n", "<="), ("m", "<")))
         self.program = self.file("r.zf", f"table t {{ {columns} w: u8 = bitpack; }} query q(t) {{ {params} each {{ {terms} }} }}")
 
     def test_bounds(self):
@@ -40,7 +41,8 @@ class Ranges(zfc_case.Case):
             for name, (least, most) in ends.items():
                 low, high = of(least, most)
                 given += ["--param", f"low_{name}={low}", "--param", f"high_{name}={high}"]
-                wanted[f"n_{name}"] = sum(low <= value <= high and 2 <= w[k] <= 250 and w[k] != 9 for k, value in enumerate(values[name]))
+                rows = [value for k, value in enumerate(values[name]) if 2 <= w[k] <= 250 and w[k] != 9]
+                wanted |= {f"n_{name}": sum(low <= value <= high for value in rows), f"m_{name}": sum(low <= value < high for value in rows)}
             for device in ("emu", "emu64" if number % 4 == 0 else "cpu"):
                 report = json.loads(self.good("query", "--json", f"{self.program}:q", self.dir / "r.zfd", "--device", device, *given))
                 self.assertEqual(report["results"], wanted, (number, device))
