@@ -19,8 +19,8 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def run(*words):
-    result = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def run(*words, environment=None):
+    result = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment)
     if result.returncode != 0:
         raise ValueError(f"{words[0]} {words[1]}: {result.stderr}{result.stdout}")
     return result.stdout

@@ -2,19 +2,22 @@
 """Makes the tables, encodes them, runs the 13 queries by `zfc query`, and compares each answer with DuckDB's.
 
     ssb_run.py OUT ZFC [--scale 1] [--codecs ssb,ssb_fused,ssb_plain] [--ways fused,decoded,host] [--only q1.1,q2.3] [--device D]
-               [--repeat 7] [--option=--threads=8] [--seed 1] [--jobs 1] [--answers FILE] [--json FILE]
+               [--repeat 7] [--beside OTHER_ZFC,...] [--option=--threads=8] [--seed 1] [--jobs 1] [--answers FILE] [--json FILE]
 
 OUT keeps tables (data/), containers (CODECS/TABLE.zfd), the arrays that queries look up (CODECS/arrays/) and answers.json for
 later calls with the same scale factor and seed. `milliseconds` is the median of the --repeat runs on a device, with the columns
 in its memory; without --repeat it is the one run, reading the file included. `first` is a whole command with its start and
 compilation. `decoded` is --decode-first. `host` is
 --from-host: each run brings its columns over the link, which alone would take `link_milliseconds`, by the rate of copies of 1 GiB
-of pinned memory (torch, on `cuda`). The exit status is 1 if an answer differs.
+of pinned memory (torch, on `cuda`). `--beside` has other builds of zfc run each query behind the first one, on its tables, with a
+cache of code in OUT for each: `zfc` is the build, and `times_as_long` its time divided by the first one's. The exit status is 1
+if an answer differs.
 """
 
 import argparse
 import itertools
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -168,13 +171,13 @@ def encode(zfc, data, out, codecs, again):
     return report, seconds
 
 
-def query(zfc, name, file, params, inputs, options, out=None):
+def query(zfc, name, file, params, inputs, options, out=None, environment=None):
     """Runs a query. Returns what zfc printed, with the seconds of the whole command as `first`."""
     words = [f"{PROGRAM}:{name}", file, "--json", *options]
     words += [word for name, value in params.items() for word in ("--param", f"{name}={value}")]
     words += [word for name, value in inputs.items() for word in ("--input", f"{name}={value}")]
     begin = time.perf_counter()
-    text = roundtrip.run(zfc, "query", *words, *(["-f", "-o", out] if out else []))
+    text = roundtrip.run(zfc, "query", *words, *(["-f", "-o", out] if out else []), environment=environment)
     return {**(json.loads(text) if text.strip() else {}), "first": time.perf_counter() - begin}
 
 
@@ -194,9 +197,9 @@ class Container:
             self.built[array.folder] = query(self.zfc, array.query, self.folder / f"{array.table}.zfd", params, {}, options, folder)
         return folder / array.result
 
-    def answer(self, plan, more):
+    def answer(self, zfc, plan, more, environment):
         inputs = {array.result.split(".")[0]: self.array(array) for array in plan.arrays}
-        return query(self.zfc, plan.query, self.folder / "lineorder.zfd", plan.params, inputs, [*self.options, *more])
+        return query(zfc, plan.query, self.folder / "lineorder.zfd", plan.params, inputs, [*self.options, *more], environment=environment)
 
 
 def groups(plan, result):
@@ -250,15 +253,15 @@ def link_rate(device):
     return len(host) / statistics.median(seconds)
 
 
-def measured(container, name, codecs, way, more, stored, wanted, link):
+def measured(container, zfc, environment, name, codecs, way, more, stored, wanted, link):
     """A row of the report."""
     plan = PLANS[name]
-    found = container.answer(plan, more)
+    found = container.answer(zfc, plan, more, environment)
     (result,) = found.pop("results").values()
     right = groups(plan, result) == expected(wanted[name]["answer"])
     if way == "host" and link:
         found["link_milliseconds"] = 1e3 * found["device"]["stored_bytes"] / link
-    return {"query": name, "codecs": codecs, "way": way, "right": right, "groups": len(groups(plan, result)), "lines": wanted[name]["rows"],
+    return {"query": name, "codecs": codecs, "way": way, "zfc": str(zfc), "right": right, "groups": len(groups(plan, result)), "lines": wanted[name]["rows"],
             "milliseconds": milliseconds(found), "stored_bytes": sum(stored[column] for column in read_by(plan.query)), **found}
 
 
@@ -266,7 +269,8 @@ def shown(row):
     rate = row["stored_bytes"] / row["milliseconds"] / 1e6
     print(f"{row['query']:5} {row['codecs']:10} {row['way']:8} {'right' if row['right'] else 'WRONG':5} {row['groups']:5} groups {row['lines']:9} lines "
           f"{row['stored_bytes'] / 1e6:9.2f} MB {row['milliseconds']:11.4f} ms {rate:9.2f} GB/s"
-          + (f", link alone {row['link_milliseconds']:.4f} ms" if "link_milliseconds" in row else ""), flush=True)
+          + (f", link alone {row['link_milliseconds']:.4f} ms" if "link_milliseconds" in row else "")
+          + (f", {row['times_as_long']:.3f} times as long: {row['zfc']}" if "times_as_long" in row else ""), flush=True)
 
 
 def options_of(arguments):
@@ -286,9 +290,16 @@ def run(options):
         stored = {column["name"]: column["stored_bytes"] for column in tables["lineorder"]["columns"]}
         container = Container(options.zfc, options.out / codecs, rows, options_of(options))
         more = ["--repeat", str(options.repeat)] if options.repeat else []
+        builds = [(options.zfc, None)]
+        builds += [(zfc, {**os.environ, "ZIPFLOW_CACHE_DIR": str(options.out / f"cache{number}")}) for number, zfc in enumerate(options.beside)]
         for way, name in itertools.product(options.ways, options.only):
-            report["queries"].append(measured(container, name, codecs, way, [*WAYS[way], *more], stored, wanted, link))
-            shown(report["queries"][-1])
+            found = []
+            for zfc, environment in builds:
+                found.append(measured(container, zfc, environment, name, codecs, way, [*WAYS[way], *more], stored, wanted, link))
+                if len(found) > 1:
+                    found[-1]["times_as_long"] = found[-1]["milliseconds"] / found[0]["milliseconds"]
+                shown(found[-1])
+            report["queries"] += found
         report["arrays"][codecs] = container.built
     if options.json:
         options.json.write_text(json.dumps(report) + "\n")
@@ -310,6 +321,7 @@ def main(words=None):
     parser.add_argument("--only", type=names, default=list(PLANS))
     parser.add_argument("--device", help="as `zfc query --device` has it")
     parser.add_argument("--repeat", type=int, default=0, help="more runs of each query on a device")
+    parser.add_argument("--beside", type=names, default=[], help="other builds of zfc, which run each query, too")
     parser.add_argument("--option", action="append", default=[], help="another option of `zfc query`, as --option=--NAME=VALUE")
     parser.add_argument("--answers", type=pathlib.Path, help="answers of ssb_queries.py, where there is no DuckDB")
     parser.add_argument("--json", type=pathlib.Path, help="write the report")

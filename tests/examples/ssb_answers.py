@@ -63,6 +63,15 @@ def emulated(tree):
         check(all(alone), "a column of ssb_fused.zf is decoded before a query")
 
 
+def beside(tree):
+    """Another build runs each query on the first one's tables, with a cache of its own."""
+    status, report = ran(tree, "--device", "emu", "--codecs", "ssb_fused", "--only", "q1.1,q2.1", "--beside", str(ZFC))
+    rows = report["queries"]
+    check(status == 0 and [row["query"] for row in rows] == ["q1.1", "q1.1", "q2.1", "q2.1"], "builds beside each other")
+    check(["times_as_long" in row for row in rows] == [False, True] * 2 and all(row["right"] for row in rows), "times beside each other")
+    check(any((tree / "run/cache0").rglob("*.zfo")), "the other build has no cache of its own")
+
+
 def wrong_answer(tree):
     """A sum that differs by one, and a group too many."""
     file = tree / "run/answers.json"
@@ -84,6 +93,6 @@ def decoded(tree):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    for step in (answered, emulated, wrong_answer, decoded):
+    for step in (answered, emulated, beside, wrong_answer, decoded):
         step(pathlib.Path(scratch))
 verdict.end()
