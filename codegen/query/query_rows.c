@@ -172,12 +172,19 @@ static bool is_fixed(const zf_expr *expr) {
     return expr->kind == ZF_X_CONST || expr->kind == ZF_X_PARAM;
 }
 
-// Whether two terms are `x >= low`, and `x <= high` or `x < high`, of integers, where bounds are the same for all rows.
-static bool is_within(const zf_expr *low, const zf_expr *high) {
+// Whether an expression is an element of a column, whose evaluation cannot fail under a row's condition.
+static bool is_element(const zf_query *query, const zf_expr *expr) {
+    while (expr->kind == ZF_X_CAST) expr = expr->a;
+    return expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM && expr->a->port->slot >= query->input_count;
+}
+
+// Whether two terms are `x >= low`, and `x <= high` or `x < high`, of an integer of a column, where bounds are the same for all
+// rows.
+static bool is_within(const zf_query *query, const zf_expr *low, const zf_expr *high) {
     bool compares = low->kind == ZF_X_BINARY && low->op == ZF_OP_GE && high->kind == ZF_X_BINARY;
     compares = compares && (high->op == ZF_OP_LE || high->op == ZF_OP_LT);
     if (!compares || !zf_kind_is_integer(low->a->type.kind) || low->a->type.nullable) return false;
-    return zf_expr_same(low->a, high->a) && is_fixed(low->b) && is_fixed(high->b);
+    return is_element(query, low->a) && zf_expr_same(low->a, high->a) && is_fixed(low->b) && is_fixed(high->b);
 }
 
 // Takes away what extends all three numbers in the same way, if there is such a thing.
@@ -208,33 +215,29 @@ static void evaluate_within(zf_query_build *b, zf_expr *low, zf_expr *high, LLVM
     cg->v_guard = NULL;
 }
 
-// Whether no range among the terms has its bounds the wrong way round (i1).
-static LLVMValueRef are_ranges(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t end) {
+// Ranges that follow each other. Those with bounds the wrong way round exclude all rows before the first, since none of them
+// fails. Returns the number of the term behind them.
+static uint32_t evaluate_ranges(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t end, LLVMValueRef *v_masks) {
     LLVMValueRef v_are = NULL;
-    for (; from + 1 < end; from++) {
+    uint32_t begin = from;
+    for (; from + 1 < end && is_within(b->query, terms[from], terms[from + 1]); from += 2) {
         const zf_expr *low = terms[from], *high = terms[from + 1];
-        if (!is_within(low, high)) continue;
         LLVMIntPredicate at_most = zf_kind_is_signed(low->a->type.kind) ? LLVMIntSLE : LLVMIntULE;
         LLVMValueRef v_low = zf_cg_expr(b->cg, &b->frames[0], low->b).v, v_high = zf_cg_expr(b->cg, &b->frames[0], high->b).v;
         v_are = both(b->cg, v_are, zf_cg_icmp(b->cg, at_most, v_low, v_high));
     }
-    return v_are;
+    for (unsigned k = 0; k < b->count && v_are != NULL; k++) v_masks[k] = both(b->cg, v_masks[k], v_are);
+    for (; begin < from; begin += 2) evaluate_within(b, terms[begin], terms[begin + 1], v_masks);
+    return from;
 }
 
 // Returns the number of the term behind those that were evaluated.
 static uint32_t evaluate_group(zf_query_build *b, zf_expr **terms, uint32_t from, uint32_t count, LLVMValueRef *v_masks) {
     uint32_t end = group_end(b->query, terms, from, count);
-    bool ranges = false;
     while (from < end) {
-        if (from + 1 == end || !is_within(terms[from], terms[from + 1])) {
-            evaluate_term(b, terms[from++], v_masks);
-            continue;
-        }
-        LLVMValueRef v_are = ranges ? NULL : are_ranges(b, terms, from, end);
-        for (unsigned k = 0; k < b->count && v_are != NULL; k++) v_masks[k] = both(b->cg, v_masks[k], v_are);
-        ranges = true;
-        evaluate_within(b, terms[from], terms[from + 1], v_masks);
-        from += 2;
+        uint32_t behind = evaluate_ranges(b, terms, from, end, v_masks);
+        if (behind == from) evaluate_term(b, terms[behind++], v_masks);
+        from = behind;
     }
     return end;
 }

@@ -49,6 +49,24 @@ class Ranges(zfc_case.Case):
             found |= set(wanted.values())
         self.assertGreater(len(found), 15, "the bounds exclude the same rows")
 
+    def test_failures(self):
+        """A range that excludes all rows comes too late for a failure before it."""
+        program = self.file("f.zf", """
+table t { a: i32 = bitpack; b: i32 = bitpack; w: u8 = bitpack; }
+query between(t) { param low: i32; param high: i32; result n: i64 = sum; each { if a >= 1 && a <= 9 && 10 / w > 1 && b >= low && b <= high { n += 1; } } }
+query within(t) { param low: i32; param high: i32; result n: i64 = sum; each { if a >= 1 && a <= 9 && 10 / w >= low && 10 / w <= high { n += 1; } } }
+query behind(t) { param low: i32; param high: i32; result n: i64 = sum; each { if a >= 1 && a <= 9 && b >= low && b <= high && 10 / w > 1 { n += 1; } } }
+""")
+        rows = range(self.ROWS)
+        files = [f"{name}={self.file(f'f.{name}', array.array(code, map(of, rows)).tobytes())}"
+                 for name, code, of in (("a", "i", lambda k: k % 11), ("b", "i", lambda k: k % 13), ("w", "B", lambda k: k % 7))]
+        self.good("encode", *files, "-c", program, "-o", self.dir / "f.zfd")
+        for device in ("cpu", "emu"):
+            words = [self.dir / "f.zfd", "--device", device, "--param", "low=5", "--param", "high=4"]
+            for query in ("between", "within"):
+                self.bad(1, "query", f"{program}:{query}", *words, says=["row 7"])
+            self.assertEqual(json.loads(self.good("query", "--json", f"{program}:behind", *words))["results"], {"n": 0})
+
 
 def setUpModule():
     zfc_case.cache_of_module()
