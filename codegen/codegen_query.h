@@ -158,8 +158,8 @@ typedef struct zf_query_shape {
 } zf_query_shape;
 
 /// Warps of a thread block, each of which makes a tile at a time. Thread blocks of the small form share a multiprocessor. One of
-/// the large form has it for itself: only queries whose rows are made together have this form,
-/// without pairs (zf_codegen_query_has_large).
+/// the large form has it for itself: only queries whose rows are made together have this form, without pairs
+/// (zf_codegen_query_has_large).
 enum { ZF_QUERY_WARPS = 8, ZF_QUERY_LARGE_WARPS = 28 };
 
 /// Bytes of shared memory of a thread block: single numbers take ZF_QUERY_SHARED_WARP of each warp, one result after another,

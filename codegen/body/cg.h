@@ -235,6 +235,8 @@ LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v);
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v);
 /// Bit `v_index` (i64) of bits in memory, as an i1.
 LLVMValueRef zf_cg_bit_at(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index);
+/// The byte that holds it (i32), shifted so that the bit is the lowest.
+LLVMValueRef zf_cg_byte_of_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index);
 /// The i64 of two i32.
 LLVMValueRef zf_cg_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high);
 /// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.

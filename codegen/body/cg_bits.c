@@ -31,11 +31,15 @@ LLVMValueRef zf_cg_narrow(zf_cg *cg, LLVMValueRef v, LLVMValueRef *v_fits) {
 LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
 
 // By 32 bits: a narrower shift takes more instructions on a GPU.
-LLVMValueRef zf_cg_bit_at(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
+LLVMValueRef zf_cg_byte_of_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
     LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, v_at, 1), cg->ty_i32, false);
     LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_low_half(cg, v_index), zf_cg_i32(cg, 7));
-    return LLVMBuildTrunc(cg->builder, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), cg->ty_i1, "");
+    return LLVMBuildLShr(cg->builder, v_byte, v_shift, "");
+}
+
+LLVMValueRef zf_cg_bit_at(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
+    return LLVMBuildTrunc(cg->builder, zf_cg_byte_of_bit(cg, v_bits, v_index), cg->ty_i1, "");
 }
 
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v) {

@@ -137,10 +137,7 @@ static LLVMValueRef number_at(zf_cg *cg, zf_type type, LLVMValueRef v_values, LL
 // ptxas tests a bit by one instruction where it is compared with 0, but LLVM compares with 1, unless it does not know the value.
 static LLVMValueRef input_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_index) {
     if (cg->target->simt->hold == NULL) return zf_cg_bit_at(cg, v_bits, v_index);
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i8, v_bits, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), ""));
-    LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_load(cg, cg->ty_i8, v_at, 1), cg->ty_i32, false);
-    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_low_half(cg, v_index), zf_cg_i32(cg, 7));
-    LLVMValueRef v_bit = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_byte, v_shift, ""), zf_cg_i32(cg, 1));
+    LLVMValueRef v_bit = zf_cg_and(cg, zf_cg_byte_of_bit(cg, v_bits, v_index), zf_cg_i32(cg, 1));
     return zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->hold(cg, v_bit, false), zf_cg_i32(cg, 0));
 }
 
