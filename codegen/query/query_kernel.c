@@ -285,23 +285,22 @@ LLVMValueRef zf_query_steps_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_fr
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, loop->v_i, v_step));
 }
 
-// All warps make chunks of several tiles in turn. In the last round each has as many of the tiles that are left, or one more.
+// All warps make chunks of several tiles in turn, as many as 16 bits count the rows of: behind each chunk its queues are emptied,
+// with few rows a turn. A last round is divided into chunks of one size: if some had a tile more, most of them would begin at
+// places where blocks cut them in two.
 static LLVMValueRef chunks_begin(zf_query_build *b, LLVMValueRef v_warp, LLVMValueRef v_warps, zf_cg_loop *loop) {
-    enum { MOST = 8 };
+    enum { MOST = 32 };
     _Static_assert(MOST * 2 * ZF_QUERY_TILE <= UINT16_MAX + 1, "rows that wait are numbers of 16 bits");
     zf_cg *cg = b->cg;
-    LLVMValueRef v_most = zf_cg_i64(cg, MOST), v_one = zf_cg_i64(cg, 1), v_none = zf_cg_i64(cg, 0);
-    LLVMValueRef v_round = zf_cg_mul(cg, v_warps, v_most), v_rounds = LLVMBuildUDiv(cg->builder, b->v_tiles, v_round, "");
+    LLVMValueRef v_most = zf_cg_i64(cg, MOST), v_one = zf_cg_i64(cg, 1), v_round = zf_cg_mul(cg, v_warps, v_most);
+    LLVMValueRef v_rounds = LLVMBuildUDiv(cg->builder, b->v_tiles, v_round, "");
     LLVMValueRef v_rest = zf_cg_sub(cg, b->v_tiles, zf_cg_mul(cg, v_rounds, v_round));
-    LLVMValueRef v_each = LLVMBuildUDiv(cg->builder, v_rest, v_warps, "");
-    LLVMValueRef v_more = zf_cg_sub(cg, v_rest, zf_cg_mul(cg, v_each, v_warps)); // warps that have one more
-    LLVMValueRef v_mine = zf_cg_add(cg, v_each, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, v_warp, v_more), v_one, v_none));
-    LLVMValueRef v_before = zf_cg_add(cg, zf_cg_mul(cg, v_each, v_warp), zf_cg_umin(cg, v_warp, v_more));
-    zf_cg_loop_begin(cg, loop, v_none, zf_cg_add(cg, v_rounds, v_one), "chunk");
-    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULT, loop->v_i, v_rounds);
-    LLVMValueRef v_from = zf_cg_select(cg, v_whole, zf_cg_mul(cg, v_warp, v_most), v_before);
-    v_from = zf_cg_add(cg, zf_cg_mul(cg, loop->v_i, v_round), v_from);
-    b->v_tiles_end = zf_cg_add(cg, v_from, zf_cg_select(cg, v_whole, v_most, v_mine));
+    LLVMValueRef v_each = zf_cg_add(cg, v_rest, zf_cg_sub(cg, v_warps, v_one));
+    v_each = LLVMBuildUDiv(cg->builder, v_each, v_warps, "");
+    zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), zf_cg_add(cg, v_rounds, v_one), "chunk");
+    LLVMValueRef v_chunk = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, loop->v_i, v_rounds), v_most, v_each);
+    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop->v_i, v_round), zf_cg_mul(cg, v_warp, v_chunk));
+    b->v_tiles_end = zf_cg_umin(cg, zf_cg_add(cg, v_from, v_chunk), b->v_tiles);
     return v_from;
 }
 

@@ -17,8 +17,10 @@ typedef unsigned long long ull;
 
 enum {
     TILE = 2048,
-    WARPS = 8,                          // of a thread block
-    ROWS = (17 * WARPS + 3) * TILE + 7, // two rounds in which each warp has eight tiles, and a rest
+    WARPS = 8,                           // of a thread block
+    ROUND = 32 * WARPS,                  // tiles: each warp has as many as it can
+    ROWS = (ROUND + 3) * TILE + 7,       // a round, and a rest
+    SOME = (9 * WARPS + 3) * TILE + 777, // less than one, which is divided
     VALUES = 1000,
     FEW = 32,
     GROUPS = 8,
@@ -134,14 +136,16 @@ static void try_blocks(unsigned values, uint64_t rows_per_block, const char *wha
     static const unsigned one_in[] = {2, 31};
     for (unsigned k = 0; k < 2; k++) {
         make_inputs(one_in[k]);
-        run(container, "waits", 0, ROWS, 1, what);
-        run(container, "scans", 0, ROWS, 1, what);
+        run(container, "waits", 0, SOME, 1, what);
+        run(container, "scans", 0, SOME, 1, what);
     }
-    run(container, "waits", 1000, ROWS - 5000, 2, what);
+    run(container, "waits", 0, ROWS, 1, what);
+    run(container, "waits", 1000, SOME - 5000, 2, what);
     run(container, "waits", 3 * TILE, 5 * TILE, 0, what);
-    enum { ROUND = 8 * WARPS }; // tiles: none is left for a last round, or some warps have one, or one more
-    static const unsigned tiles[] = {ROUND, ROUND + 1, ROUND + WARPS - 1, ROUND + WARPS, ROUND + WARPS + 1, 2 * ROUND - 1};
+    static const unsigned tiles[] = {1, WARPS - 1, WARPS, WARPS + 1, 2 * WARPS - 1, 2 * WARPS + 1};
     for (unsigned k = 0; k < sizeof tiles / sizeof *tiles; k++) run(container, "waits", 0, (uint64_t)tiles[k] * TILE, 1, what);
+    if (rows_per_block > ROUND * TILE / 2) // none is left for a last round, or a warp's only
+        for (unsigned more = 0; more < 2; more++) run(container, "waits", 0, (uint64_t)(ROUND + more) * TILE, 1, what);
     zf_container_close(container);
 }
 
