@@ -330,7 +330,7 @@ def queries(s):
     """Random queries, whose maps are fused, and random pairs: on a GPU side by side, in a process for each processor."""
     turns, count = s.pick(os.cpu_count() or 8, 1), s.pick(s.options.queries, 20)
     brief = s.pick(("--briefly", 1), ())
-    runs = [("gpu_queries", "--device", s.device, "--seed", 1 + turn * count, "--count", -(-count // turns), *brief) for turn in range(turns)]
+    runs = [("gpu_queries", "--device", s.device, "--seed", s.options.seed + turn * count, "--count", -(-count // turns), *brief) for turn in range(turns)]
     found = side_by_side(s, runs, limit=900)
     total = {name: sum(each.get(name, 0) for each in found) for name in found[0]}
     if not all(total.get(name) for name in ("runs", "fused_columns", "launches", "pair_runs", "pairs")):
@@ -639,6 +639,7 @@ def main():
     parser.add_argument("--lines", default="20", help="scale factor of SSB, for `tile_kernel` (default: 20)")
     parser.add_argument("--programs", default=200, type=int, help="random programs of the differential test (default: 200)")
     parser.add_argument("--queries", default=1600, type=int, help="random queries (default: 1600)")
+    parser.add_argument("--seed", default=1, type=int, help="of the random queries (default: 1)")
     parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data a measurement decodes (default: 1 GiB)")
     parser.add_argument("--large", default=(1 << 32) + (1 << 20) + 80, type=int, help="bytes of a large column (default: 4 GiB and 1 MiB)")
     parser.add_argument("--hostile", default=10000, type=int,
