@@ -333,7 +333,7 @@ def queries(s):
     runs = [("gpu_queries", "--device", s.device, "--seed", s.options.seed + turn * count, "--count", -(-count // turns), *brief) for turn in range(turns)]
     found = side_by_side(s, runs, limit=900)
     total = {name: sum(each.get(name, 0) for each in found) for name in found[0]}
-    if not all(total.get(name) for name in ("runs", "fused_columns", "launches", "pair_runs", "pairs")):
+    if not all(total.get(name) for name in ("runs", "fused_columns", "launches", "pair_runs", "pairs", "squares")):
         raise Failed(f"no queries were tried: {total}")
     return total
 
