@@ -202,7 +202,9 @@ static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, windo
         w->v_words[0] = LLVMBuildLShr(cg->builder, v_word, v_shift, "");
         w->v_words[1] = zf_cg_i32(cg, 0);
     } else {
-        unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
+        unsigned step = power_of_two_in(lanes->count * w->stride, 32);
+        unsigned most = 32 - step + (unsigned)(w->from % step); // bit of a word where lane 0 begins
+        unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((most + span + 31) / 32);
         LLVMValueRef v_loaded[MOST_WORDS + 4];
         bit_words all = {v_pointer, w->stride, w->from, false, loads, 4};
         load_bit_words(lower, lanes, &all, v_loaded, &v_shift);
