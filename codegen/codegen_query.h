@@ -202,6 +202,9 @@ bool zf_codegen_query_reads(const zf_query *query, uint32_t input, bool squares)
 /// Whether a query's kernel can make the elements of a column itself, for which a plan has code of these shaping values: strings,
 /// too, where they are entries of a dictionary or pieces of a stream, whose bytes stay where they lie.
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping);
+/// Whether a query has conditions on strings of a fused column alone that its kernel can evaluate once for each of a block's
+/// entries, if these are no more than 1,024.
+bool zf_codegen_query_by_entries(const zf_query *query, uint32_t column, const zf_plan *plan);
 
 typedef struct zf_query_kernels_request {
     const zf_query *query;

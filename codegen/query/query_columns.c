@@ -162,6 +162,26 @@ static zf_cg_value make_one(zf_query_build *b, zf_query_column_build *column, zf
     return column->fused ? zf_query_fused_one(&column->of, v_index) : load_decoded(b, column, type, v_index);
 }
 
+// Makes numbers of entries, or elements, of a fused column, for all rows that are being built.
+static void make_lanes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes) {
+    unsigned together = b->v_near != NULL ? b->count : 1;
+    zf_simt_ahead *ahead = b->depth == 1 ? b->ahead : NULL; // each step comes here
+    for (unsigned k = 0; k < b->count; k += together) {
+        LLVMValueRef v_near = b->rows[k].v_near;
+        if (v_codes != NULL)
+            zf_query_fused_codes(&column->of, v_near, together, ahead, &v_codes[k]);
+        else
+            zf_query_fused_lanes(&column->of, v_near, together, ahead, &column->values[k]);
+    }
+}
+
+void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes) {
+    LLVMValueRef v_saved = b->cg->v_guard;
+    b->cg->v_guard = NULL;
+    make_lanes(b, column, v_codes);
+    b->cg->v_guard = v_saved;
+}
+
 // All rows that are being built exist, so their elements do. One that cannot be decoded fails also where its own row does not ask
 // for it, but another that is built with it does.
 static void pull(zf_query_build *b, uint32_t c) {
@@ -172,10 +192,7 @@ static void pull(zf_query_build *b, uint32_t c) {
     column->depth = b->depth;
     zf_type type = b->query->inst->streams[b->query->input_count + c]->type;
     if (column->fused && b->rows[0].v_near != NULL) { // as all of them have, or none
-        unsigned together = b->v_near != NULL ? b->count : 1;
-        zf_simt_ahead *ahead = b->depth == 1 ? b->ahead : NULL; // each step comes here
-        for (unsigned k = 0; k < b->count; k += together)
-            zf_query_fused_lanes(&column->of, b->rows[k].v_near, together, ahead, &column->values[k]);
+        make_lanes(b, column, NULL);
     } else {
         for (unsigned k = 0; k < b->count; k++) {
             column->values[k] = make_one(b, column, type, b->rows[k].v_row);

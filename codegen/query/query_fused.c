@@ -1,6 +1,8 @@
 // Elements of a fused column: the block of a tile by its descriptor, and the body of the column's last kernel at an index.
 #include "codegen/query/query_fused.h"
 
+#include "codegen/body/cg_frame.h"
+
 enum { WORD = sizeof(uint64_t) };
 
 static const zf_kernel *last_kernel(const zf_plan *plan) {
@@ -52,20 +54,76 @@ zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index) {
     return zf_cg_eval_body(fused->lower.cg, &env.env, &env.env.inst->decode);
 }
 
-void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values) {
-    zf_kernel_build *lower = &fused->lower;
-    zf_cg *cg = lower->cg;
+static zf_simt_lanes lanes_begin(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead) {
+    zf_cg *cg = fused->lower.cg;
     LLVMValueRef v_small = zf_cg_low_half(cg, v_near), v_first = zf_cg_add(cg, fused->v_begin, v_near);
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(&fused->lower, v_first, count);
     lanes.v_base = fused->v_begin;
     lanes.v_near = v_small;
     lanes.ahead = ahead;
+    return lanes;
+}
+
+void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values) {
+    zf_kernel_build *lower = &fused->lower;
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, ahead);
     for (unsigned k = 0; k < count; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
         cg->v_guard = NULL;
     }
     zf_simt_lanes_end(lower, &lanes);
+}
+
+// ---- Entries --------------------------------------------------------------------------------------------------
+
+// The column's last step as `entries[codes[i]]`, of which it makes one.
+static zf_kernel_env entry_env(zf_query_fused *fused) { return zf_lower_env_make(&fused->lower, fused->lower.kernel->root); }
+
+bool zf_query_fused_has_entries(const zf_plan *plan) {
+    const zf_graph_node *node = &plan->graph->nodes[last_kernel(plan)->root];
+    const zf_expr *of = node->inst->decode.stmts == NULL ? node->inst->decode.value : NULL;
+    if (of == NULL || of->kind != ZF_X_INDEX || of->a->kind != ZF_X_STREAM) return false;
+    uint32_t edge = node->inputs[of->a->port->slot];
+    bool in_memory = plan->graph->edges[edge].stored >= 0 || plan->edge_work[edge] >= 0;
+    return in_memory && of->type.kind == ZF_K_STRING && !of->type.nullable;
+}
+
+static zf_cg_seq entries_of(zf_cg *cg, zf_kernel_env *env) {
+    zf_cg_frame frame = zf_cg_frame_make(cg, &env->env, &env->env.inst->decode);
+    return zf_cg_expr(cg, &frame, env->env.inst->decode.value->a).seq;
+}
+
+void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead,
+                          LLVMValueRef *v_codes) {
+    zf_kernel_build *lower = &fused->lower;
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, ahead);
+    for (unsigned k = 0; k < count; k++) {
+        zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        const zf_expr *of = env.env.inst->decode.value;
+        zf_cg_frame frame = zf_cg_frame_make(cg, &env.env, &env.env.inst->decode);
+        LLVMValueRef v = zf_cg_resize(cg, zf_cg_expr(cg, &frame, of->b).v, cg->ty_i64, zf_kind_is_signed(of->b->type.kind));
+        zf_cg_seq entries = entries_of(cg, &env);
+        LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULT, v, zf_cg_seq_length(cg, &env.env, &entries));
+        zf_cg_check(cg, &env.env, v_ok, 1, of->span, of);
+        cg->v_guard = NULL;
+        v_codes[k] = zf_cg_select(cg, v_ok, v, zf_cg_i64(cg, 0));
+    }
+    zf_simt_lanes_end(lower, &lanes);
+}
+
+LLVMValueRef zf_query_fused_entries(zf_query_fused *fused) {
+    zf_kernel_env env = entry_env(fused);
+    zf_cg_seq entries = entries_of(fused->lower.cg, &env);
+    return zf_cg_seq_length(fused->lower.cg, &env.env, &entries);
+}
+
+zf_cg_value zf_query_fused_entry(zf_query_fused *fused, LLVMValueRef v_code) {
+    zf_kernel_env env = entry_env(fused);
+    zf_cg_seq entries = entries_of(fused->lower.cg, &env);
+    return zf_cg_seq_element(fused->lower.cg, &env.env, &entries, v_code, env.env.inst->decode.value);
 }
 
 zf_type zf_query_fused_type(const zf_plan *plan) { return zf_simt_type_of(plan, last_kernel(plan)); }

@@ -33,6 +33,14 @@ zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index);
 /// Makes `count` elements that follow each other, all of which exist: from v_near (i64), a multiple of `count`, behind the
 /// first row. `ahead`: they are those of a step, which are loaded one step ahead; NULL: they are not.
 void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values);
+/// Whether an element is an entry of a stream of strings, which a number says: then it can be made in two steps.
+bool zf_query_fused_has_entries(const zf_plan *plan);
+/// Makes the numbers (i64) of `count` elements, as zf_query_fused_lanes makes elements. Those of no entry fail, and are 0.
+void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead,
+                          LLVMValueRef *v_codes);
+/// How many entries the block has (i64), and the one of number v_code (i64), which there is.
+LLVMValueRef zf_query_fused_entries(zf_query_fused *fused);
+zf_cg_value zf_query_fused_entry(zf_query_fused *fused, LLVMValueRef v_code);
 /// The type of the column's elements.
 zf_type zf_query_fused_type(const zf_plan *plan);
 

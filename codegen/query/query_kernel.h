@@ -96,6 +96,7 @@ struct zf_query_build {
     unsigned count;
     LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
     zf_simt_ahead *ahead; ///< packed bits of their step are loaded one step ahead; NULL: they are not
+    zf_simt_ahead *steps; ///< that of the stretch's steps, if all lanes of the warp are here; else NULL
     LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
     bool queues;          ///< rows that conditions leave may wait for others
     uint32_t depth;
@@ -124,12 +125,21 @@ void zf_query_columns_save(zf_query_build *b, zf_query_saved *saved);
 void zf_query_columns_restore(zf_query_build *b, const zf_query_saved *saved);
 void zf_query_scope_begin(zf_query_build *b);
 void zf_query_scope_end(zf_query_build *b);
+/// The numbers (i64) of entries of a fused column that has them, for all rows that are being built, which exist.
+void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----
 /// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`, `ahead`: as zf_query_build has them.
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
                    zf_simt_ahead *ahead);
+/// Between them `count` other rows are built, at v_nears of the stretch.
+typedef struct zf_query_others {
+    zf_query_build build;
+    zf_query_saved columns;
+} zf_query_others;
+void zf_query_others_begin(zf_query_build *b, zf_query_others *others, const LLVMValueRef *v_nears, unsigned count);
+void zf_query_others_end(zf_query_build *b, const zf_query_others *others);
 /// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
 void zf_query_row_begin(zf_query_build *b);
 /// Whether rows may be built together: nothing that they do depends on their order.
@@ -147,6 +157,11 @@ LLVMValueRef zf_query_pair_sum(zf_query_build *b, LLVMValueRef v_row);
 LLVMValueRef zf_query_list_word(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_place, size_t offset);
 LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMValueRef v_number, LLVMValueRef v_low,
                                   LLVMValueRef v_high);
+
+// ---- Entries of dictionaries (query_entries.c) ----
+/// Evaluates a term for the rows that are being built, under their conditions, by bits of a column's entries, where all lanes of
+/// the warp are here (`steps`). False: it is not such a term, and nothing was built.
+bool zf_query_entries_term(zf_query_build *b, zf_expr *term, const LLVMValueRef *v_masks, LLVMValueRef *v);
 
 // ---- Rows that wait (query_queues.c) ----
 /// Rows of a warp. All of its lanes come to these functions, at any place.

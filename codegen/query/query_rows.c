@@ -146,18 +146,25 @@ static LLVMValueRef both(zf_cg *cg, LLVMValueRef v_mask, LLVMValueRef v) {
     return v_mask == NULL ? v : zf_cg_select(cg, v_mask, v, zf_cg_i1(cg, false));
 }
 
-// Goes on where a row has its condition, and to bb_none else.
+// Goes on where a row has its condition, and to bb_none else. Then not all lanes need be here, which whoever ends the scope
+// takes back.
 static void branch_if_any(zf_query_build *b, LLVMValueRef *v_masks, LLVMBasicBlockRef bb_none) {
     LLVMValueRef v_any = zf_cg_i1(b->cg, false);
     for (unsigned k = 0; k < b->count; k++)
         v_any = zf_cg_or(b->cg, v_any, v_masks[k] != NULL ? v_masks[k] : zf_cg_i1(b->cg, true));
     zf_query_scope_begin(b);
+    b->steps = NULL;
     LLVMBasicBlockRef bb_some = zf_cg_block(b->cg, "some_rows");
     zf_cg_cond_br(b->cg, v_any, bb_some, bb_none);
     zf_cg_enter(b->cg, bb_some);
 }
 
 static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_masks) {
+    LLVMValueRef v_terms[ZF_QUERY_TOGETHER];
+    if (zf_query_entries_term(b, term, v_masks, v_terms)) {
+        for (unsigned k = 0; k < b->count; k++) v_masks[k] = both(b->cg, v_masks[k], v_terms[k]);
+        return;
+    }
     zf_query_pull_expr(b, term);
     for (unsigned k = 0; k < b->count; k++) {
         b->cg->v_guard = v_masks[k];
@@ -259,9 +266,11 @@ static void under(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
 static void masked(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
     if (stmts == NULL) return;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "rows_end");
+    zf_simt_ahead *steps = b->steps;
     branch_if_any(b, v_masks, bb_end);
     under(b, v_masks, stmts);
     zf_query_scope_end(b);
+    b->steps = steps;
     zf_cg_br(b->cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
     zf_cg_enter(b->cg, bb_end);
@@ -272,6 +281,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
                           LLVMValueRef *v_masks) {
     uint32_t scopes = 0;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "if_end");
+    zf_simt_ahead *steps = b->steps;
     for (uint32_t t = from; t < count; t++) {
         if (wants_branch(b->query, terms[t])) {
             branch_if_any(b, v_masks, bb_end);
@@ -281,6 +291,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     }
     masked(b, v_masks, stmt->body);
     while (scopes-- > 0) zf_query_scope_end(b);
+    b->steps = steps;
     zf_cg_br(b->cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
     zf_cg_enter(b->cg, bb_end);
@@ -288,13 +299,7 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
 
 static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, const LLVMValueRef *v_nears);
 
-// The parts of a build that are kept while other rows are built.
-typedef struct others {
-    zf_query_build build;
-    zf_query_saved columns;
-} others;
-
-static void others_begin(zf_query_build *b, others *o, const LLVMValueRef *v_nears, unsigned count) {
+void zf_query_others_begin(zf_query_build *b, zf_query_others *o, const LLVMValueRef *v_nears, unsigned count) {
     LLVMValueRef v_rows[ZF_QUERY_TOGETHER];
     for (unsigned k = 0; k < count; k++) v_rows[k] = zf_cg_add(b->cg, b->v_row0, v_nears[k]);
     o->build = *b;
@@ -303,7 +308,7 @@ static void others_begin(zf_query_build *b, others *o, const LLVMValueRef *v_nea
     zf_query_scope_begin(b);
 }
 
-static void others_end(zf_query_build *b, const others *o) {
+void zf_query_others_end(zf_query_build *b, const zf_query_others *o) {
     zf_query_scope_end(b);
     zf_query_columns_restore(b, &o->columns);
     memcpy(b->rows, o->build.rows, sizeof b->rows);
@@ -323,10 +328,10 @@ static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
         rest_together(b, stmt, terms, from, count, v_masks);
         return;
     }
-    others saved;
+    zf_query_others saved;
     zf_query_queue_push(b, &queue, v_masks);
     zf_query_queue_begin(b, &queue, v_last);
-    others_begin(b, &saved, queue.v_nears, ZF_QUERY_TAKEN);
+    zf_query_others_begin(b, &saved, queue.v_nears, ZF_QUERY_TAKEN);
     bool ends = from == count;
     if (!ends) {
         from = evaluate_group(b, terms, from, count, queue.v_masks);
@@ -334,7 +339,7 @@ static void rest_of_queue(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
     } else {
         masked(b, queue.v_masks, stmt->body);
     }
-    others_end(b, &saved);
+    zf_query_others_end(b, &saved);
     zf_query_queue_end(b, &queue);
 }
 
@@ -527,7 +532,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     for (unsigned k = 0; v_near != NULL && k < count; k++) v_nears[k] = zf_cg_add(b->cg, v_near, zf_cg_i64(b->cg, k));
     rows_begin(b, v_rows, count, v_near != NULL ? v_nears : NULL);
     b->v_near = v_near;
-    b->ahead = ahead;
+    b->ahead = b->steps = ahead;
     b->v_last = v_last;
     b->queues = v_near != NULL && may_wait(b->query);
     if (b->query->pairs != NULL) zf_query_pair_bind(b, &b->frames[0], v_rows[0]);

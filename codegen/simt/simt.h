@@ -295,7 +295,8 @@ typedef struct zf_simt_ahead {
     unsigned room;                ///< words of 32 bits that a thread may still hold
 } zf_simt_ahead;
 
-/// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
+/// `count` contiguous elements of one thread from v_first, a multiple of `count`, on which the words that are loaded depend. All
+/// of them exist.
 typedef struct zf_simt_lanes {
     LLVMValueRef v_first;
     LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of

@@ -82,6 +82,8 @@ ZF_PRIVATE_API void zf_query_answers_free(zf_query_answers *answers);
 
 /// Whether an accelerator's kernel of a query makes the elements of a column with this plan, in its general form.
 ZF_PRIVATE_API bool zf_query_fuses(const zf_plan *plan);
+/// Whether they can evaluate conditions on strings of column number `column` once for each entry.
+ZF_PRIVATE_API bool zf_query_by_entries(const zf_query *query, uint32_t column, const zf_plan *plan);
 /// Rows of a tile of a query over a table, which a warp has at a time.
 ZF_PRIVATE_API uint32_t zf_query_tile(const zf_query *query);
 /// Whether a lane has one row at a time, since results depend on the order of rows.

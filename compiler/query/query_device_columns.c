@@ -35,6 +35,10 @@ static bool units_fuse(zf_query_device_state *state) {
 
 bool zf_query_fuses(const zf_plan *plan) { return zf_codegen_query_fuses(plan, NULL); }
 
+bool zf_query_by_entries(const zf_query *query, uint32_t column, const zf_plan *plan) {
+    return zf_query_fuses(plan) && zf_codegen_query_by_entries(query, column, plan);
+}
+
 uint32_t zf_query_tile(const zf_query *query) { return zf_codegen_query_tile(query); }
 
 bool zf_query_keeps_order(const zf_query *query) { return zf_codegen_query_tile(query) == ZF_QUERY_TILE; }

@@ -288,11 +288,12 @@ static void put_result(writer *w) {
 
 // A condition of several terms, some of which read inputs, and which few rows or none of many fulfil.
 static void put_terms(writer *w) {
-    static const char *const terms[] = {"row % 700 == 3", "bits[b & 7]", "bytes[a & 15] < 9", "bits[(b + 3) & 7]",
-                                        "a != 5",         "row % 7 < 5", "bytes[b & 15] > 2", "w < 9000000000"};
+    static const char *const terms[] = {
+        "row % 700 == 3", "bits[b & 7]",       "bytes[a & 15] < 9", "bits[(b + 3) & 7]", "a != 5",
+        "row % 7 < 5",    "bytes[b & 15] > 2", "w < 9000000000",    "s != \"a\"",        "(starts(s, \"b\") || s == \"\")"};
     for (unsigned count = 2 + below(4), k = 0; k < count; k++) {
         if (k > 0) put(w, " && ");
-        put(w, terms[below(8)]);
+        put(w, terms[below(10)]);
     }
 }
 

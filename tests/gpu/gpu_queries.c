@@ -275,9 +275,9 @@ static void try_squares(machine *m, unsigned number, totals *t) {
 // Conditions of several terms that leave many rows, or none of most: what waits for others at one term while none come from
 // those before.
 static void try_terms(machine *m, unsigned number, totals *t) {
-    static const char *const conditions[] = {"row % 2048 < 32 && bits[b & 7] && bytes[b & 15] < 30",
-                                             "a < 9 && bits[b & 7] && bytes[b & 15] < 30 && bits[(b + 3) & 7]",
-                                             "row % 3 < 2 && bytes[b & 15] > 2"};
+    static const char *const conditions[] = {
+        "row % 2048 < 32 && bits[b & 7] && bytes[b & 15] < 30", "a < 9 && bits[b & 7] && bytes[b & 15] < 30 && bits[(b + 3) & 7]",
+        "row % 3 < 2 && bytes[b & 15] > 2", "s != \"ab\" && bits[b & 7] && !contains(s, \"ba\")"};
     static const char *const bodies[] = {
         "{ n += row; odd[b & 3] ^= w; low[b & 3] = min(low[b & 3], row - a); hit = true; } }\n}\n",
         "{ n += row; hit = true; } if row % 5 == 0 { hit = false; } }\n}\n"}; // of two bits the last one counts
@@ -285,7 +285,13 @@ static void try_terms(machine *m, unsigned number, totals *t) {
     char *text = diff_query_program(true, false, false), *end = strstr(text, " each {"), *whole = NULL;
     CHECK(end != NULL, "a program without rows");
     *end = 0;
-    if (asprintf(&whole, "%s each { if %s %s", text, conditions[number % 3], bodies[number / 3 % 2]) < 0) exit(2);
+    char *codec = strstr(text, " s: string = "),
+         *behind = codec != NULL ? strchr(codec, ';') : NULL; // one whose entries are known
+    CHECK(behind != NULL, "a program without strings");
+    *codec = 0;
+    if (asprintf(&whole, "%s s: string = dictionary(bitpack, strings)%s each { if %s %s", text, behind, conditions[number % 4],
+                 bodies[number / 4 % 2]) < 0)
+        exit(2);
     zf_program *program = NULL;
     zf_error error;
     zf_status status = zf_program_load_text(m->compiler, "terms.zf", whole, strlen(whole), &program, &error);
@@ -319,7 +325,7 @@ int main(int argc, char **argv) {
     totals t = {0};
     m.briefly = briefly != 0;
     bool opened = open_machine(&m);
-    for (unsigned k = 0; opened && pairs_alone == 0 && k < 6; k++) try_terms(&m, (unsigned)first + k, &t);
+    for (unsigned k = 0; opened && pairs_alone == 0 && k < 8; k++) try_terms(&m, (unsigned)first + k, &t);
     if (opened)
         for (uint64_t k = 0; k < count && check_failures < 5; k++) {
             if (pairs_alone == 0) try_query(&m, (unsigned)(first + k), &t);

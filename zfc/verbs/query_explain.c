@@ -21,6 +21,7 @@ typedef struct explaining {
 // How the kernels of the query have a column.
 typedef struct shown {
     bool fused;
+    bool by_entries;  // conditions on its strings may be evaluated once for each entry
     const char *form; // of the kernel that makes the column; NULL: no code is made for the codec
     const char *why;  // it is not fused
 } shown;
@@ -32,7 +33,8 @@ static const zf_kernel *last_kernel(const zf_plan *plan) {
     return last;
 }
 
-static shown look_at(const explaining *e, const zf_column *column) {
+static shown look_at(const explaining *e, uint32_t number) {
+    const zf_column *column = e->query->columns[number];
     zf_arena *arena = zf_spec_arena(e->spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
@@ -40,7 +42,7 @@ static shown look_at(const explaining *e, const zf_column *column) {
     zf_plan *plan = graph != NULL ? zf_plan_build(arena, graph, &options, zf_spec_diags(e->spec)) : NULL;
     if (plan == NULL) return (shown){.why = "its codec has no kernels"};
     const zf_explain_form *forms = zf_kernel_forms(plan);
-    shown column_of = {.fused = zf_query_fuses(plan)};
+    shown column_of = {.fused = zf_query_fuses(plan), .by_entries = zf_query_by_entries(e->query, number, plan)};
     if (!column_of.fused) column_of.why = "a row needs others, which the form makes together";
     // The form of strings is one that places characters, which a query does not do.
     bool copies = column_of.fused && column->type.kind == ZF_K_STRING;
@@ -68,11 +70,12 @@ static void put_columns(const explaining *e, zf_text *out) {
     zf_arena *arena = zf_spec_arena(e->spec);
     for (uint32_t c = 0; c < e->query->column_count; c++) {
         const zf_column *column = e->query->columns[c];
-        shown how = look_at(e, column);
+        shown how = look_at(e, c);
         zf_text_printf(out, "  %s: %s = %s\n    ", column->name, zf_type_name(arena, column->type), codec_text(e, column));
         const char *form = how.form != NULL ? zf_arena_printf(arena, " (form %s)", how.form) : "";
         if (how.fused)
-            zf_text_printf(out, "fused: the query's kernel makes its elements%s\n", form);
+            zf_text_printf(out, "fused: the query's kernel makes its elements%s%s\n", form,
+                           how.by_entries ? "; a condition on it alone may be evaluated once for each entry of a block" : "");
         else
             zf_text_printf(out, "decoded first%s: %s\n", form, how.why);
     }
@@ -108,17 +111,18 @@ static void put_text(const explaining *e, zf_text *out) {
 
 // ---- JSON -----------------------------------------------------------------------------------------------------
 
-static json_t *column_json(const explaining *e, const zf_column *column) {
-    shown how = look_at(e, column);
-    return json_pack("{s:s, s:s, s:s, s:b, s:s?, s:s?}", "name", column->name, "type",
+static json_t *column_json(const explaining *e, uint32_t number) {
+    const zf_column *column = e->query->columns[number];
+    shown how = look_at(e, number);
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s?, s:s?}", "name", column->name, "type",
                      zf_type_name(zf_spec_arena(e->spec), column->type), "codec", codec_text(e, column), "fused", how.fused,
-                     "form", how.form, "why", how.why);
+                     "by_entries", how.by_entries, "form", how.form, "why", how.why);
 }
 
 static json_t *report_of(const explaining *e) {
     const zf_query *query = e->query;
     json_t *columns = json_array();
-    for (uint32_t c = 0; c < query->column_count; c++) json_array_append_new(columns, column_json(e, query->columns[c]));
+    for (uint32_t c = 0; c < query->column_count; c++) json_array_append_new(columns, column_json(e, c));
     json_t *tile = query->pairs != NULL ? json_null() : json_integer(zf_query_tile(query));
     return json_pack("{s:s, s:s, s:s, s:o, s:s?, s:o}", "query", query->name, "table",
                      query->table != NULL ? query->table->name : "pairs", "target", e->target, "tile", tile, "one_row_a_lane",

@@ -24,12 +24,13 @@ table t {
 query maps(t) { result n: i64[3] = sum; each { if b { n[two & 1] += a; } } }
 query states(t) { result n: i64 = sum; each { if s == "x" { n += d * r; } } }
 query words(t) { result n: i64 = sum; each { if s == "y" && ends(w, "5") { n += 1; } } }
+query several(t) { result n: i64 = sum; each { if s == w { n += 1; } if s == "x" || a > 3 { n += 2; } if a > 3 { if s == "y" { n += 3; } } } }
 query order(t) { result f: f64 = sum; each { f += x; } }
 query chosen(t) { param least: i64 = 2; input keys: bool[]; result id: u64 = select; each { if keys[a] && a > least { select id = row as u64; } } }
 query nothing(t) { result n: i64 = sum; each { n += 1; } }
 query pair(pairs) { param n: u32 = 2; result c: i64 = sum; each i in 0..n, j in i..n { c += j; } }
 """
-FUSED = {"maps": {"a": True, "b": True, "two": True}, "states": {"s": True, "d": False, "r": False}, "words": {"s": True, "w": False}, "order": {"x": True}, "chosen": {"a": True}, "nothing": {}}
+FUSED = {"maps": {"a": True, "b": True, "two": True}, "states": {"s": True, "d": False, "r": False}, "words": {"s": True, "w": False}, "several": {"s": True, "w": False, "a": True}, "order": {"x": True}, "chosen": {"a": True}, "nothing": {}}
 
 
 class Explain(zfc_case.Case):
@@ -49,6 +50,7 @@ class Explain(zfc_case.Case):
             self.assertEqual({column: of["fused"] for column, of in found.items()}, columns, name)
             for of in found.values():
                 self.assertEqual(of["why"] is None, of["fused"])
+                self.assertEqual(of["by_entries"], of["name"] == "s" and name != "several", (name, of))
             inputs = ["--input", f"keys={self.file('keys.bool', bytes([255]))}"] if name == "chosen" else []
             ran = json.loads(self.good("query", "--json", "--device", "emu", *inputs, f"{self.program}:{name}", container))["device"]
             self.assertEqual((ran["fused"], ran["decoded"]), (sum(columns.values()), len(columns) - sum(columns.values())), name)
@@ -66,7 +68,7 @@ class Explain(zfc_case.Case):
         for line in ("query chosen(t)", "param least: i64, with a default", "input keys: bool[]", "result id: u64, select", "  a: i32 = bitpack", "fused: the"):
             self.assertIn(line, text)
         text = self.good("explain", f"{self.program}:states")
-        for line in ("d: i64 = delta(deltas: bitpack)\n    decoded first (form scan): a row", "fused: the query's kernel makes its elements\n", "decoded first (form groups): a row"):
+        for line in ("d: i64 = delta(deltas: bitpack)\n    decoded first (form scan): a row", "fused: the query's kernel makes its elements; a condition on it alone may be evaluated once for each entry", "decoded first (form groups): a row"):
             self.assertIn(line, text)
         self.assertIn("query pair(pairs)", self.good("explain", f"{self.program}:pair"))
         self.assertIn("dictionary(codes: bitpack)", self.good("explain", f"{self.program}:maps"))
