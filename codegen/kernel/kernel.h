@@ -219,6 +219,7 @@ LLVMValueRef zf_lower_pointer(zf_kernel_build *lower, uint32_t edge);
 /// The edge that a port of a node takes.
 const zf_graph_edge *zf_lower_edge(const zf_kernel_build *lower, uint32_t node, const zf_port *port);
 bool zf_lower_in_memory(const zf_kernel_build *lower, uint32_t edge);
+bool zf_lower_has_in_memory(const zf_plan *plan, uint32_t edge);
 /// The check that the range of prefix sums makes: its number, -1 where the index is proved. False when neither is known.
 bool zf_lower_prefix_check(const zf_kernel_build *lower, uint32_t node, const zf_reduce *reduce, int32_t *number);
 /// True when `expr` is the index that the environment stands at.

@@ -81,9 +81,11 @@ const zf_graph_edge *zf_lower_edge(const zf_kernel_build *lower, uint32_t node, 
     return &lower->graph->edges[lower->graph->nodes[node].inputs[port->slot]];
 }
 
-bool zf_lower_in_memory(const zf_kernel_build *lower, uint32_t edge) {
-    return lower->graph->edges[edge].stored >= 0 || lower->plan->edge_work[edge] >= 0;
+bool zf_lower_has_in_memory(const zf_plan *plan, uint32_t edge) {
+    return plan->graph->edges[edge].stored >= 0 || plan->edge_work[edge] >= 0;
 }
+
+bool zf_lower_in_memory(const zf_kernel_build *lower, uint32_t edge) { return zf_lower_has_in_memory(lower->plan, edge); }
 
 LLVMValueRef zf_lower_pointer(zf_kernel_build *lower, uint32_t edge) {
     const zf_graph_edge *at = &lower->graph->edges[edge];

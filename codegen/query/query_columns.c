@@ -202,11 +202,16 @@ static void pull(zf_query_build *b, uint32_t c) {
     b->cg->v_guard = v_saved;
 }
 
+uint32_t zf_query_column_of(const zf_query *query, const zf_expr *expr) {
+    const zf_expr *of = expr->kind == ZF_X_INDEX ? expr->a : NULL;
+    bool is_column = of != NULL && of->kind == ZF_X_STREAM && of->port->slot >= query->input_count;
+    return is_column ? of->port->slot - query->input_count : UINT32_MAX;
+}
+
 static bool pull_named(zf_visitor *visitor, zf_expr *expr) {
     zf_query_build *b = visitor->user;
-    const zf_expr *of = expr->kind == ZF_X_INDEX ? expr->a : NULL;
-    if (of != NULL && of->kind == ZF_X_STREAM && of->port->slot >= b->query->input_count)
-        pull(b, of->port->slot - b->query->input_count);
+    uint32_t column = zf_query_column_of(b->query, expr);
+    if (column != UINT32_MAX) pull(b, column);
     return true;
 }
 

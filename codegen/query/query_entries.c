@@ -1,7 +1,5 @@
 // Conditions on strings alone that are entries of a dictionary: a warp evaluates them once for each entry of a block, where a
 // stretch begins, and tests a bit for each row.
-#include <string.h>
-
 #include "codegen/query/query_kernel.h"
 
 enum { MOST = 32 * ZF_QUERY_LANES }; // entries: a word of bits for each lane. With more, each row compares its own
@@ -21,24 +19,18 @@ static bool is_text(const zf_expr *expr) {
 
 // Whether an expression is the string of a column's row, and *column its number, which is UINT32_MAX before there is one.
 static bool is_string(const zf_query *query, const zf_expr *expr, uint32_t *column) {
-    if (expr->kind != ZF_X_INDEX || expr->a->kind != ZF_X_STREAM || expr->a->port->slot < query->input_count) return false;
-    uint32_t number = expr->a->port->slot - query->input_count;
-    if (expr->type.kind != ZF_K_STRING || expr->type.nullable || (*column != UINT32_MAX && *column != number)) return false;
+    uint32_t number = zf_query_column_of(query, expr);
+    if (number == UINT32_MAX || expr->type.kind != ZF_K_STRING || expr->type.nullable ||
+        (*column != UINT32_MAX && *column != number))
+        return false;
     *column = number;
     return true;
 }
 
-static const zf_expr *without_casts(const zf_expr *expr) {
-    while (expr->kind == ZF_X_CAST) expr = expr->a;
-    return expr;
-}
-
 static bool compares(const zf_query *query, const zf_expr *a, const zf_expr *b, uint32_t *column) {
     if (is_text(b)) return is_string(query, a, column);
-    a = without_casts(a);
-    b = without_casts(b);
-    bool is_number = b->kind == ZF_X_CONST || b->kind == ZF_X_PARAM;
-    return is_number && a->kind == ZF_X_LEN && is_string(query, a->a, column);
+    a = zf_expr_uncast(a);
+    return zf_query_is_fixed(b) && a->kind == ZF_X_LEN && is_string(query, a->a, column);
 }
 
 // Whether a condition compares a column's strings with texts, or their lengths with numbers, and asks nothing else of a row.
@@ -133,7 +125,8 @@ static LLVMValueRef test_bit(zf_query_build *b, const entries *e, LLVMValueRef v
 
 static void compare_strings(zf_query_build *b, zf_query_column_build *column, zf_expr *term, const LLVMValueRef *v_codes,
                             const LLVMValueRef *v_masks, LLVMValueRef *v) {
-    zf_query_column_build saved = *column;
+    zf_query_saved saved;
+    zf_query_columns_save(b, &saved);
     for (unsigned k = 0; k < b->count; k++) column->values[k] = zf_query_fused_entry(&column->of, v_codes[k]);
     column->depth = b->depth;
     for (unsigned k = 0; k < b->count; k++) {
@@ -141,13 +134,12 @@ static void compare_strings(zf_query_build *b, zf_query_column_build *column, zf
         v[k] = zf_cg_expr(b->cg, &b->frames[k], term).v;
     }
     b->cg->v_guard = NULL;
-    memcpy(column->values, saved.values, sizeof saved.values);
-    column->depth = saved.depth;
+    zf_query_columns_restore(b, &saved);
 }
 
 bool zf_query_entries_term(zf_query_build *b, zf_expr *term, const LLVMValueRef *v_masks, LLVMValueRef *v) {
     zf_cg *cg = b->cg;
-    uint32_t number = b->steps != NULL ? column_of(b->query, term) : UINT32_MAX;
+    uint32_t number = b->steps != NULL && b->apart == 0 ? column_of(b->query, term) : UINT32_MAX;
     if (number == UINT32_MAX || !b->columns[number].fused || !zf_query_fused_has_entries(b->sources[number].plan)) return false;
     zf_query_column_build *column = &b->columns[number];
     LLVMValueRef v_codes[ZF_QUERY_TOGETHER], v_compared[ZF_QUERY_TOGETHER];

@@ -85,8 +85,7 @@ bool zf_query_fused_has_entries(const zf_plan *plan) {
     const zf_graph_node *node = &plan->graph->nodes[last_kernel(plan)->root];
     const zf_expr *of = node->inst->decode.stmts == NULL ? node->inst->decode.value : NULL;
     if (of == NULL || of->kind != ZF_X_INDEX || of->a->kind != ZF_X_STREAM) return false;
-    uint32_t edge = node->inputs[of->a->port->slot];
-    bool in_memory = plan->graph->edges[edge].stored >= 0 || plan->edge_work[edge] >= 0;
+    bool in_memory = zf_lower_has_in_memory(plan, node->inputs[of->a->port->slot]);
     return in_memory && of->type.kind == ZF_K_STRING && !of->type.nullable;
 }
 

@@ -96,7 +96,8 @@ struct zf_query_build {
     unsigned count;
     LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
     zf_simt_ahead *ahead; ///< packed bits of their step are loaded one step ahead; NULL: they are not
-    zf_simt_ahead *steps; ///< that of the stretch's steps, if all lanes of the warp are here; else NULL
+    zf_simt_ahead *steps; ///< that of the stretch's steps; NULL: rows are of none
+    uint32_t apart;       ///< branches around, which lanes need not have taken together
     LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
     bool queues;          ///< rows that conditions leave may wait for others
     uint32_t depth;
@@ -105,6 +106,8 @@ struct zf_query_build {
 };
 
 // ---- Columns (query_columns.c) ----
+/// The number of the column whose element of the row an expression is; UINT32_MAX: it is none.
+uint32_t zf_query_column_of(const zf_query *query, const zf_expr *expr);
 /// Loads what the frame says of columns and inputs.
 void zf_query_columns_begin(zf_query_build *b);
 /// Copies inputs to shared memory, from `offset` on, and returns the end. All threads of the block come to it; others see what it
@@ -142,6 +145,8 @@ void zf_query_others_begin(zf_query_build *b, zf_query_others *others, const LLV
 void zf_query_others_end(zf_query_build *b, const zf_query_others *others);
 /// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
 void zf_query_row_begin(zf_query_build *b);
+/// Whether an expression is a constant or a param, also one of another type.
+bool zf_query_is_fixed(const zf_expr *expr);
 /// Whether rows may be built together: nothing that they do depends on their order.
 bool zf_query_rows_together(const zf_query *query);
 
@@ -160,7 +165,7 @@ LLVMValueRef zf_query_list_search(zf_query_build *b, LLVMValueRef v_list, LLVMVa
 
 // ---- Entries of dictionaries (query_entries.c) ----
 /// Evaluates a term for the rows that are being built, under their conditions, by bits of a column's entries, where all lanes of
-/// the warp are here (`steps`). False: it is not such a term, and nothing was built.
+/// the warp are here (`apart`). False: it is not such a term, and nothing was built.
 bool zf_query_entries_term(zf_query_build *b, zf_expr *term, const LLVMValueRef *v_masks, LLVMValueRef *v);
 
 // ---- Rows that wait (query_queues.c) ----

@@ -146,17 +146,21 @@ static LLVMValueRef both(zf_cg *cg, LLVMValueRef v_mask, LLVMValueRef v) {
     return v_mask == NULL ? v : zf_cg_select(cg, v_mask, v, zf_cg_i1(cg, false));
 }
 
-// Goes on where a row has its condition, and to bb_none else. Then not all lanes need be here, which whoever ends the scope
-// takes back.
-static void branch_if_any(zf_query_build *b, LLVMValueRef *v_masks, LLVMBasicBlockRef bb_none) {
+// Goes on where a row has its condition, and to bb_none else.
+static void some_rows_begin(zf_query_build *b, LLVMValueRef *v_masks, LLVMBasicBlockRef bb_none) {
     LLVMValueRef v_any = zf_cg_i1(b->cg, false);
     for (unsigned k = 0; k < b->count; k++)
         v_any = zf_cg_or(b->cg, v_any, v_masks[k] != NULL ? v_masks[k] : zf_cg_i1(b->cg, true));
     zf_query_scope_begin(b);
-    b->steps = NULL;
+    b->apart++;
     LLVMBasicBlockRef bb_some = zf_cg_block(b->cg, "some_rows");
     zf_cg_cond_br(b->cg, v_any, bb_some, bb_none);
     zf_cg_enter(b->cg, bb_some);
+}
+
+static void some_rows_end(zf_query_build *b) {
+    zf_query_scope_end(b);
+    b->apart--;
 }
 
 static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_masks) {
@@ -174,15 +178,14 @@ static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_mask
     b->cg->v_guard = NULL;
 }
 
-static bool is_fixed(const zf_expr *expr) {
-    while (expr->kind == ZF_X_CAST) expr = expr->a;
+bool zf_query_is_fixed(const zf_expr *expr) {
+    expr = zf_expr_uncast(expr);
     return expr->kind == ZF_X_CONST || expr->kind == ZF_X_PARAM;
 }
 
 // Whether an expression is an element of a column, whose evaluation cannot fail under a row's condition.
 static bool is_element(const zf_query *query, const zf_expr *expr) {
-    while (expr->kind == ZF_X_CAST) expr = expr->a;
-    return expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM && expr->a->port->slot >= query->input_count;
+    return zf_query_column_of(query, zf_expr_uncast(expr)) != UINT32_MAX;
 }
 
 // Whether two terms are `x >= low`, and `x <= high` or `x < high`, of an integer of a column, where bounds are the same for all
@@ -191,7 +194,7 @@ static bool is_within(const zf_query *query, const zf_expr *low, const zf_expr *
     bool compares = low->kind == ZF_X_BINARY && low->op == ZF_OP_GE && high->kind == ZF_X_BINARY;
     compares = compares && (high->op == ZF_OP_LE || high->op == ZF_OP_LT);
     if (!compares || !zf_kind_is_integer(low->a->type.kind) || low->a->type.nullable) return false;
-    return is_element(query, low->a) && zf_expr_same(low->a, high->a) && is_fixed(low->b) && is_fixed(high->b);
+    return is_element(query, low->a) && zf_expr_same(low->a, high->a) && zf_query_is_fixed(low->b) && zf_query_is_fixed(high->b);
 }
 
 // Takes away what extends all three numbers in the same way, if there is such a thing.
@@ -266,11 +269,9 @@ static void under(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
 static void masked(zf_query_build *b, LLVMValueRef *v_masks, zf_stmt *stmts) {
     if (stmts == NULL) return;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "rows_end");
-    zf_simt_ahead *steps = b->steps;
-    branch_if_any(b, v_masks, bb_end);
+    some_rows_begin(b, v_masks, bb_end);
     under(b, v_masks, stmts);
-    zf_query_scope_end(b);
-    b->steps = steps;
+    some_rows_end(b);
     zf_cg_br(b->cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
     zf_cg_enter(b->cg, bb_end);
@@ -281,17 +282,15 @@ static void rest_together(zf_query_build *b, zf_stmt *stmt, zf_expr **terms, uin
                           LLVMValueRef *v_masks) {
     uint32_t scopes = 0;
     LLVMBasicBlockRef bb_end = zf_cg_block(b->cg, "if_end");
-    zf_simt_ahead *steps = b->steps;
     for (uint32_t t = from; t < count; t++) {
         if (wants_branch(b->query, terms[t])) {
-            branch_if_any(b, v_masks, bb_end);
+            some_rows_begin(b, v_masks, bb_end);
             scopes++;
         }
         evaluate_term(b, terms[t], v_masks);
     }
     masked(b, v_masks, stmt->body);
-    while (scopes-- > 0) zf_query_scope_end(b);
-    b->steps = steps;
+    while (scopes-- > 0) some_rows_end(b);
     zf_cg_br(b->cg, bb_end);
     LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(b->cg));
     zf_cg_enter(b->cg, bb_end);
