@@ -175,10 +175,35 @@ static void make_lanes(zf_query_build *b, zf_query_column_build *column, LLVMVal
     }
 }
 
+static bool from_queue(const zf_query_build *b) { return b->v_near == NULL && b->count > 1 && b->rows[0].v_near != NULL; }
+
+// Rows from a queue lie anywhere, so that each loads what it wants.
+static void batch_begin(zf_query_build *b, zf_simt_batch *batch) {
+    if (!from_queue(b)) return;
+    zf_simt_batch_begin(b->cg, batch);
+    for (uint32_t c = 0; c < b->query->column_count; c++) b->columns[c].of.batch = batch;
+}
+
+static void batch_end(zf_query_build *b, zf_simt_batch *batch) {
+    if (!from_queue(b)) return;
+    for (uint32_t c = 0; c < b->query->column_count; c++) b->columns[c].of.batch = NULL;
+    zf_simt_batch_end(b->cg, batch);
+}
+
+void zf_query_tie(zf_query_build *b, LLVMValueRef *v_values) {
+    if (!from_queue(b) || b->cg->target->simt->tie == NULL) return;
+    for (unsigned k = 0; k < b->count; k++)
+        if (LLVMIsConstant(v_values[k]) || LLVMGetTypeKind(LLVMTypeOf(v_values[k])) != LLVMIntegerTypeKind) return;
+    b->cg->target->simt->tie(b->cg, v_values, b->count);
+}
+
 void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes) {
     LLVMValueRef v_saved = b->cg->v_guard;
     b->cg->v_guard = NULL;
+    zf_simt_batch batch;
+    batch_begin(b, &batch);
     make_lanes(b, column, v_codes);
+    batch_end(b, &batch);
     b->cg->v_guard = v_saved;
 }
 
@@ -217,14 +242,20 @@ static bool pull_named(zf_visitor *visitor, zf_expr *expr) {
 
 void zf_query_pull_expr(zf_query_build *b, zf_expr *expr) {
     zf_visitor visitor = {.user = b, .expr = pull_named};
+    zf_simt_batch batch;
+    batch_begin(b, &batch);
     zf_visit_expr(&visitor, expr);
+    batch_end(b, &batch);
 }
 
 void zf_query_pull_stmt(zf_query_build *b, zf_stmt *stmt) {
     zf_visitor visitor = {.user = b, .expr = pull_named};
     zf_stmt alone = *stmt;
     alone.next = NULL;
+    zf_simt_batch batch;
+    batch_begin(b, &batch);
     zf_visit_stmts(&visitor, &alone);
+    batch_end(b, &batch);
 }
 
 void zf_query_scope_begin(zf_query_build *b) { b->depth++; }

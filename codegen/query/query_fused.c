@@ -56,6 +56,7 @@ zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index) {
 
 static zf_simt_lanes lanes_begin(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead) {
     zf_cg *cg = fused->lower.cg;
+    if (fused->batch != NULL) return zf_simt_lanes_batched(&fused->lower, fused->batch, fused->v_begin, v_near, count);
     LLVMValueRef v_small = zf_cg_low_half(cg, v_near), v_first = zf_cg_add(cg, fused->v_begin, v_near);
     zf_simt_lanes lanes = zf_simt_lanes_begin(&fused->lower, v_first, count);
     lanes.v_base = fused->v_begin;

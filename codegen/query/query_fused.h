@@ -14,6 +14,7 @@ typedef struct zf_query_fused {
     zf_simt_state simt;
     LLVMValueRef v_tile;  ///< i64: the tile, counted from the block's first
     LLVMValueRef v_begin; ///< i64: element of the tile's first row in its block
+    zf_simt_batch *batch; ///< of the elements that are being made; NULL: each loads what it wants
 } zf_query_fused;
 
 /// Where a column lies, and which tile of it is built.

@@ -130,6 +130,8 @@ void zf_query_scope_begin(zf_query_build *b);
 void zf_query_scope_end(zf_query_build *b);
 /// The numbers (i64) of entries of a fused column that has them, for all rows that are being built, which exist.
 void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes);
+/// Ties what was made of several rows from a queue: none of it is used before all is there (zf_simt_ops.tie).
+void zf_query_tie(zf_query_build *b, LLVMValueRef *v_values);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
 // ---- Rows (query_rows.c) ----

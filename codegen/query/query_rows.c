@@ -172,10 +172,11 @@ static void evaluate_term(zf_query_build *b, zf_expr *term, LLVMValueRef *v_mask
     zf_query_pull_expr(b, term);
     for (unsigned k = 0; k < b->count; k++) {
         b->cg->v_guard = v_masks[k];
-        LLVMValueRef v = zf_cg_expr(b->cg, &b->frames[k], term).v;
-        v_masks[k] = both(b->cg, v_masks[k], v);
+        v_terms[k] = zf_cg_expr(b->cg, &b->frames[k], term).v;
     }
     b->cg->v_guard = NULL;
+    for (unsigned k = 0; k < b->count; k++) v_masks[k] = both(b->cg, v_masks[k], v_terms[k]);
+    if (wants_branch(b->query, term)) zf_query_tie(b, v_masks);
 }
 
 bool zf_query_is_fixed(const zf_expr *expr) {
@@ -391,6 +392,21 @@ static void each_alone(zf_query_build *b, zf_stmt *stmt) {
     b->cg->v_guard = NULL;
 }
 
+// None is given before all are there.
+static void tie_gifts(zf_query_build *b, zf_query_gift *gifts) {
+    LLVMValueRef v_places[ZF_QUERY_TOGETHER], v_values[ZF_QUERY_TOGETHER];
+    for (unsigned k = 0; k < b->count; k++) {
+        v_places[k] = gifts[k].v_at;
+        v_values[k] = gifts[k].v;
+    }
+    zf_query_tie(b, v_places);
+    zf_query_tie(b, v_values);
+    for (unsigned k = 0; k < b->count; k++) {
+        gifts[k].v_at = v_places[k];
+        gifts[k].v = v_values[k];
+    }
+}
+
 static void give_all(zf_query_build *b, zf_stmt *stmt) {
     zf_query_gift gifts[ZF_QUERY_TOGETHER];
     zf_query_pull_stmt(b, stmt);
@@ -399,6 +415,7 @@ static void give_all(zf_query_build *b, zf_stmt *stmt) {
         gifts[k] = zf_query_gift_of(b, &b->frames[k], stmt);
     }
     b->cg->v_guard = NULL;
+    tie_gifts(b, gifts);
     for (unsigned k = 0; k < b->count; k++) zf_query_give(b, &b->rows[k], stmt->result, &gifts[k]);
 }
 

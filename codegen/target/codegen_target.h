@@ -52,6 +52,9 @@ typedef struct zf_simt_ops {
     /// The value (i32 or i64), of which the optimizer knows no longer what it is made of. `stays`: it is computed where this
     /// stands, and so are the loads that it is made of: what wants it in a branch alone cannot take them there. May be NULL.
     LLVMValueRef (*hold)(zf_cg *cg, LLVMValueRef v, bool stays);
+    /// Integers of 1 to 64 bits, at least two: none is used before all are there. The back end then starts the loads that they
+    /// are made of one behind the other, and does not wait for each. May be NULL.
+    void (*tie)(zf_cg *cg, LLVMValueRef *v_values, unsigned count);
     /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
     void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
     /// The same of an address that must lie in the launch's memory: the emulator reads it, so that it is checked.

@@ -147,6 +147,8 @@ def code_of(folder, query, arch):
     code = max(found, key=len)  # kernels of columns are far shorter
     if query == "scan" and b"// begin inline asm\n\t// end inline asm" not in code:
         raise AssertionError(f"{query}: what a row gives is not held before the branch")
+    if query == "wide" and b"%nctaid.z" not in code:
+        raise AssertionError(f"{query}: rows from a queue do not wait for each other's loads")
     return code
 
 

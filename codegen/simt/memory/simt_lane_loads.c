@@ -37,13 +37,57 @@ static void end(zf_cg *cg, const zf_simt_stage *stage) {
 // From the bodies to the loads, and back to the block that this returns.
 static LLVMBasicBlockRef to_loads(zf_cg *cg, const zf_simt_stage *stage) {
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    zf_cg_enter(cg, stage->bb_loads);
+    zf_cg_enter(cg, stage->batch != NULL ? stage->batch->bb_loads : stage->bb_loads);
     return bb_before;
 }
 
 static void from_loads(zf_cg *cg, zf_simt_stage *stage, LLVMBasicBlockRef bb_before) {
-    stage->bb_loads = zf_cg_here(cg);
+    LLVMBasicBlockRef *bb_open = stage->batch == NULL ? &stage->bb_loads : &stage->batch->bb_loads;
+    if (stage->shifts) bb_open = &stage->batch->bb_shifts;
+    stage->shifts = false;
+    *bb_open = zf_cg_here(cg);
     zf_cg_enter(cg, bb_before);
+}
+
+// ---- Batches --------------------------------------------------------------------------------------------------
+
+void zf_simt_batch_begin(zf_cg *cg, zf_simt_batch *batch) {
+    *batch = (zf_simt_batch){.bb_loads = zf_cg_block(cg, "batch_load"),
+                             .bb_words = zf_cg_block(cg, "batch_words"),
+                             .bb_bodies = zf_cg_block(cg, "batched")};
+    zf_cg_br(cg, batch->bb_loads);
+    batch->bb_shifts = batch->bb_words;
+    zf_cg_enter(cg, batch->bb_bodies);
+}
+
+void zf_simt_batch_end(zf_cg *cg, zf_simt_batch *batch) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    LLVMValueRef v_loaded[ZF_SIMT_BATCHED];
+    zf_cg_enter(cg, batch->bb_loads);
+    for (unsigned k = 0; k < batch->count; k++) v_loaded[k] = zf_cg_get(cg, batch->v_slots[k]);
+    if (cg->target->simt->tie != NULL && batch->count > 1) cg->target->simt->tie(cg, v_loaded, batch->count);
+    for (unsigned k = 0; k < batch->count; k++) LLVMBuildStore(cg->builder, v_loaded[k], batch->v_slots[k]);
+    zf_cg_br(cg, batch->bb_words);
+    zf_cg_enter(cg, batch->bb_shifts);
+    zf_cg_br(cg, batch->bb_bodies);
+    zf_cg_enter(cg, bb_before);
+}
+
+// Goes on behind all loads, with the integers that were loaded.
+static void batched(zf_cg *cg, zf_simt_stage *stage, LLVMValueRef *v_loaded, unsigned count) {
+    zf_simt_batch *batch = stage->batch;
+    if (batch == NULL || batch->count + count > ZF_SIMT_BATCHED) return;
+    if (LLVMGetTypeKind(LLVMTypeOf(v_loaded[0])) != LLVMIntegerTypeKind) return;
+    LLVMValueRef *v_slots = &batch->v_slots[batch->count];
+    batch->count += count;
+    for (unsigned k = 0; k < count; k++) {
+        v_slots[k] = zf_cg_alloca(cg, LLVMTypeOf(v_loaded[k]), "loaded");
+        LLVMBuildStore(cg->builder, v_loaded[k], v_slots[k]);
+    }
+    batch->bb_loads = zf_cg_here(cg);
+    zf_cg_enter(cg, batch->bb_shifts);
+    stage->shifts = true;
+    for (unsigned k = 0; k < count; k++) v_loaded[k] = zf_cg_get(cg, v_slots[k]);
 }
 
 static window *find(const zf_simt_stage *stage, const window *like) {
@@ -71,7 +115,20 @@ zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, 
     return lanes;
 }
 
-void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
+zf_simt_lanes zf_simt_lanes_batched(zf_kernel_build *lower, zf_simt_batch *batch, LLVMValueRef v_base, LLVMValueRef v_near,
+                                    unsigned count) {
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes lanes = {.v_base = v_base, .count = count, .stage.batch = batch};
+    LLVMBasicBlockRef bb_before = to_loads(cg, &lanes.stage);
+    lanes.v_near = zf_cg_low_half(cg, v_near);
+    lanes.v_first = zf_cg_add(cg, v_base, v_near);
+    from_loads(cg, &lanes.stage, bb_before);
+    return lanes;
+}
+
+void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes) {
+    if (lanes->stage.batch == NULL) end(lower->cg, &lanes->stage);
+}
 
 void zf_simt_lanes_know_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
     window like = {.edge = edge, .stride = 1, .count = 1};
@@ -158,13 +215,14 @@ static void load_step(zf_kernel_build *lower, const zf_simt_lanes *lanes, const 
 }
 
 // Loads the words, or takes those that the step before loaded and loads the next step's. *v_shift as lane_word has it.
-static void load_bit_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, const bit_words *words, LLVMValueRef *out,
+static void load_bit_words(zf_kernel_build *lower, zf_simt_lanes *lanes, const bit_words *words, LLVMValueRef *out,
                            LLVMValueRef *v_shift) {
     zf_cg *cg = lower->cg;
     zf_simt_ahead *ahead = lanes->ahead;
     LLVMValueRef v_from = lane_word(lower, lanes, words->v_pointer, words->stride, words->from, words->aligned, v_shift);
     if (ahead == NULL || words->count > ahead->room) {
         load_vectors(cg, cg->ty_i32, 4, v_from, words->count, words->align, out);
+        batched(cg, &lanes->stage, out, words->count);
         return;
     }
     ahead->room -= words->count;
@@ -180,7 +238,7 @@ static void load_bit_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, c
 }
 
 // Loads the bits that w describes, at v_pointer, from lane 0's number v_first on.
-static void load_words(zf_kernel_build *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
+static void load_words(zf_kernel_build *lower, zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_shift = NULL;
     uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
@@ -346,6 +404,7 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
             }
         } else {
             load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
+            batched(cg, &lanes->stage, w->v_words, lanes->count);
         }
         from_loads(cg, &lanes->stage, bb_before);
     }
