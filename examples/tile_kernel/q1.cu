@@ -20,6 +20,11 @@ struct columns {
     const zf_tile_column orderdate, discount, quantity, extendedprice;
 };
 
+// Whether low <= x <= high, by one comparison, for a low that is at most high.
+static __device__ bool within(int x, int low, int high) {
+    return (unsigned int)x - (unsigned int)low <= (unsigned int)high - (unsigned int)low;
+}
+
 // The bits of the rows that count, of a lane's in a step. The rows of a whole tile are loaded without branches: loads of three
 // columns are under way together. Rows behind the last one are loaded as 0, and do not count.
 template <bool whole>
@@ -39,9 +44,9 @@ static __device__ unsigned int matches(const zf_opened_lo_orderdate &days, const
 #pragma unroll
     for (int k = 0; k < ZF_TILE_GROUP; k++) {
         // Without branches: all of it is in registers.
-        const bool counts = (whole || row + k < days.rows) & (day[k] >= params.first_day) & (day[k] <= params.last_day) &
-                            (percent[k] >= params.least_discount) & (percent[k] <= params.most_discount) &
-                            (piece[k] >= params.least_quantity) & (piece[k] <= params.most_quantity);
+        const bool counts = (whole || row + k < days.rows) & within(day[k], params.first_day, params.last_day) &
+                            within(percent[k], params.least_discount, params.most_discount) &
+                            within(piece[k], params.least_quantity, params.most_quantity);
         if (counts) bits |= 1u << k;
     }
     return bits;
@@ -72,7 +77,7 @@ static __device__ long long tile_revenue(const columns &c, unsigned int tile, co
     const auto percents = zf_tile_open_lo_discount(c.discount, tile);
     const auto pieces = zf_tile_open_lo_quantity(c.quantity, tile);
     unsigned long long rows = 0;
-#pragma unroll 1
+#pragma unroll(whole ? 2 : 1) // the loads of two steps are under way together
     for (unsigned int step = 0; step < STEPS; step++) {
         const unsigned long long bits = matches<whole>(days, percents, pieces, step * STEP + first, params, good);
         rows |= bits << (step * ZF_TILE_GROUP);
@@ -90,6 +95,12 @@ static __device__ long long tile_revenue(const columns &c, unsigned int tile, co
     return revenue;
 }
 
+// Bounds the wrong way round leave no row.
+static __device__ bool leaves_rows(const q1_params &params) {
+    return params.first_day <= params.last_day && params.least_discount <= params.most_discount &&
+           params.least_quantity <= params.most_quantity;
+}
+
 // A warp has one tile after the other.
 extern "C" __global__ void __launch_bounds__(Q1_THREADS, Q1_BLOCKS_EACH)
     q1(const columns c, const q1_params params, q1_sums *sums) {
@@ -98,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(Q1_THREADS, Q1_BLOCKS_EACH)
     unsigned short *waiting = waiting_of[threadIdx.x / 32];
     long long revenue = 0;
     bool good = true;
-    for (unsigned int tile = blockIdx.x * warps + threadIdx.x / 32; tile < c.orderdate.tiles; tile += gridDim.x * warps) {
+    const unsigned int tiles = leaves_rows(params) ? c.orderdate.tiles : 0;
+    for (unsigned int tile = blockIdx.x * warps + threadIdx.x / 32; tile < tiles; tile += gridDim.x * warps) {
         const bool whole = c.orderdate.rows - (unsigned long long)tile * ZF_TILE_ROWS >= ZF_TILE_ROWS;
         revenue += whole ? tile_revenue<true>(c, tile, params, waiting, good) : tile_revenue<false>(c, tile, params, waiting, good);
     }

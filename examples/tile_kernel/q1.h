@@ -2,7 +2,7 @@
 #ifndef Q1_H
 #define Q1_H
 
-enum { Q1_COLUMNS = 4, Q1_KEY_BYTES = 512, Q1_THREADS = 256, Q1_BLOCKS_EACH = 5 }; // thread blocks of a multiprocessor
+enum { Q1_COLUMNS = 4, Q1_KEY_BYTES = 512, Q1_THREADS = 256, Q1_BLOCKS_EACH = 4 }; // thread blocks of a multiprocessor
 
 typedef struct q1_params {
     int first_day, last_day; // YYYYMMDD
