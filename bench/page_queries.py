@@ -86,19 +86,24 @@ def ssb_host(records):
 
 
 def sets(records):
-    points, layouts = {}, ["batmap", "bitmap", "sorted"]
-    while found := records.newest("h200", lambda r: r.get("bench") == "sets" and not {row["point"] for row in r["results"]} <= set(points)):
+    cells, layouts = {}, ["batmap", "bitmap", "sorted"]
+    while found := records.newest("h200", lambda r: r.get("bench") == "sets" and not {(row["point"], row["layout"]) for row in r["results"]} <= set(cells)):
         for row in right(found[1]["results"]):
-            points.setdefault(row["point"], found)
-    if not points:
+            cells.setdefault((row["point"], row["layout"]), (found, row))
+    if not cells:
         return None
-    path, record = max(points.values(), key=lambda pair: len(pair[1]["results"]))
+    path, record = max((found for found, _ in cells.values()), key=lambda found: len(found[1]["results"]))
+    points = sorted({point: None for point, _ in cells}, key=lambda point: point != "headline")
     rows = []
-    for point, (_, its) in points.items():
-        by = {r["layout"]: r for r in its["results"] if r["point"] == point}
+    for point in points:
+        by = {layout: cells[point, layout][1] for layout in layouts if (point, layout) in cells}
         rows.append([point, f"{next(iter(by.values()))['sets']:,}", *(f"{by[k]['milliseconds']:.1f}" if k in by else "not run" for k in layouts)])
-    text = [table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], sorted(rows, key=lambda row: row[0] != "headline"))]
-    text += [f"{point}: `{its[0].stem}`." for point, its in points.items() if its[0] != path]
+    text = [table(["point", "sets", "BATMAP, ms", "bitmaps, ms", "sorted lists, ms"], rows)]
+    others = {found[0].stem: [] for found, _ in cells.values() if found[0] != path}
+    for (point, layout), (found, _) in cells.items():
+        if found[0] != path:
+            others[found[0].stem].append(f"{point} ({layout})")
+    text += [f"Measured in `{stem}`: {', '.join(sorted(names))}." for stem, names in others.items()]
     return path, record, "\n\n".join(text)
 
 
