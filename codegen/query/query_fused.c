@@ -5,20 +5,13 @@
 
 enum { WORD = sizeof(uint64_t) };
 
-static const zf_kernel *last_kernel(const zf_plan *plan) {
-    const zf_kernel *last = NULL;
-    for (uint32_t k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].sink < 0) last = &plan->kernels[k];
-    return last;
-}
-
 static void begin(zf_query_fused *fused, zf_cg *cg, const zf_query_source *source, const zf_simt_state *simt,
                   LLVMValueRef v_any) {
     const zf_plan *plan = source->plan;
     fused->input = (zf_kernel_input){.plan = plan, .shaping = source->shaping};
     fused->simt = *simt;
     zf_kernel_build *lower = &fused->lower;
-    zf_lower_init(lower, cg, &fused->input, last_kernel(plan));
+    zf_lower_init(lower, cg, &fused->input, zf_plan_last_kernel(plan));
     lower->simt = &fused->simt;
     lower->ops = &zf_simt_kernel_ops;
     lower->type = zf_simt_type_of(plan, lower->kernel);
@@ -83,7 +76,7 @@ void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned c
 static zf_kernel_env entry_env(zf_query_fused *fused) { return zf_lower_env_make(&fused->lower, fused->lower.kernel->root); }
 
 bool zf_query_fused_has_entries(const zf_plan *plan) {
-    const zf_graph_node *node = &plan->graph->nodes[last_kernel(plan)->root];
+    const zf_graph_node *node = &plan->graph->nodes[zf_plan_last_kernel(plan)->root];
     const zf_expr *of = node->inst->decode.stmts == NULL ? node->inst->decode.value : NULL;
     if (of == NULL || of->kind != ZF_X_INDEX || of->a->kind != ZF_X_STREAM) return false;
     bool in_memory = zf_lower_has_in_memory(plan, node->inputs[of->a->port->slot]);
@@ -126,10 +119,10 @@ zf_cg_value zf_query_fused_entry(zf_query_fused *fused, LLVMValueRef v_code) {
     return zf_cg_seq_element(fused->lower.cg, &env.env, &entries, v_code, env.env.inst->decode.value);
 }
 
-zf_type zf_query_fused_type(const zf_plan *plan) { return zf_simt_type_of(plan, last_kernel(plan)); }
+zf_type zf_query_fused_type(const zf_plan *plan) { return zf_simt_type_of(plan, zf_plan_last_kernel(plan)); }
 
 bool zf_codegen_query_fuses(const zf_plan *plan, const uint64_t *shaping) {
-    const zf_kernel *last = last_kernel(plan);
+    const zf_kernel *last = zf_plan_last_kernel(plan);
     if (last == NULL || plan->target->wave == 0) return false;
     return zf_form_makes_elements(plan, last) && !zf_form_steps_of(plan, last).scans && !last->store_first &&
            !zf_plan_leaves_out(plan, shaping, last->index);

@@ -189,6 +189,10 @@ bool zf_plan_is_hoisted(const zf_plan *plan, uint32_t node, const zf_expr *acces
 /// The access to the one stream that the term of prefix sums takes at its binder; of several the first that is not proved.
 /// NULL when there is no such stream, or more than one.
 const zf_expr *zf_prefix_access(const zf_reduce *prefix);
+/// The kernel that makes the column, which is the last one; NULL: the plan has none.
+static inline const zf_kernel *zf_plan_last_kernel(const zf_plan *plan) {
+    return plan->kernel_count > 0 ? &plan->kernels[plan->kernel_count - 1] : NULL;
+}
 /// The work buffer whose bytes are the column's characters, or NULL.
 const zf_work *zf_plan_characters(const zf_plan *plan);
 /// Whether what would go into work buffer `work` (-1: none) goes into the column at once: its characters. On the host only where

@@ -26,13 +26,6 @@ typedef struct shown {
     const char *why;  // it is not fused
 } shown;
 
-static const zf_kernel *last_kernel(const zf_plan *plan) {
-    const zf_kernel *last = &plan->kernels[0];
-    for (uint32_t k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].sink < 0) last = &plan->kernels[k];
-    return last;
-}
-
 static shown look_at(const explaining *e, uint32_t number) {
     const zf_column *column = e->query->columns[number];
     zf_arena *arena = zf_spec_arena(e->spec);
@@ -46,7 +39,7 @@ static shown look_at(const explaining *e, uint32_t number) {
     if (!column_of.fused) column_of.why = "a row needs others, which the form makes together";
     // The form of strings is one that places characters, which a query does not do.
     bool copies = column_of.fused && column->type.kind == ZF_K_STRING;
-    if (forms != NULL && !copies) column_of.form = forms[last_kernel(plan)->index].name;
+    if (forms != NULL && !copies) column_of.form = forms[zf_plan_last_kernel(plan)->index].name;
     return column_of;
 }
 
