@@ -75,10 +75,9 @@ typedef struct zf_query_frame {
 
 typedef void (*zf_query_fn)(zf_query_frame *frame);
 
-/// Builds, or finds in the disk cache, the function of a query. Unload `*code` with zf_jit_unload. `budget`: NULL: no limit.
+/// Builds, or finds in the disk cache, the function of a query. Unload `*code` with zf_jit_unload.
 /// ZF_ERR_UNSUPPORTED with the diagnostic where a form is not lowered. Any thread.
-zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_compile_budget *budget, zf_query_fn *out,
-                                 zf_jit_code **code, zf_error *error);
+zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_query_fn *out, zf_jit_code **code, zf_error *error);
 /// Builds the function of a query of pairs that evaluates the bounds of all of them, and appends to the frame's `domain`. As
 /// zf_codegen_query_build. It reads `params` alone.
 zf_status zf_codegen_query_bounds(zf_jit *jit, const zf_query *query, zf_query_fn *out, zf_jit_code **code, zf_error *error);
@@ -214,7 +213,6 @@ typedef struct zf_query_kernels_request {
     const uint32_t *shared_inputs;  ///< by input: bytes of its pieces that are copied to shared memory; 0: it is not
     uint32_t warps;                 ///< of a thread block: ZF_QUERY_WARPS or ZF_QUERY_LARGE_WARPS
     bool squares;                   ///< sums of pairs are made in squares, by a kernel that runs before each of the others
-    zf_compile_budget *budget;      ///< NULL: no limit
 } zf_query_kernels_request;
 
 /// Code of a query's kernels. `plan` says no more than loading them needs.

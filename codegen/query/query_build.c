@@ -38,9 +38,8 @@ static zf_status load(zf_jit *jit, const zf_query *query, zf_jit_request request
     return zf_raise(error, ZF_E_INTERNAL, "the code of `%s` was not made", query->name);
 }
 
-zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_compile_budget *budget, zf_query_fn *out,
-                                 zf_jit_code **code, zf_error *error) {
-    zf_jit_request request = {.key = "query 1", .build = build_module, .budget = budget}; // the module says the rest
+zf_status zf_codegen_query_build(zf_jit *jit, const zf_query *query, zf_query_fn *out, zf_jit_code **code, zf_error *error) {
+    zf_jit_request request = {.key = "query 1", .build = build_module}; // the module says the rest
     return load(jit, query, request, out, code, error);
 }
 

@@ -165,33 +165,32 @@ static zf_cg_value make_one(zf_query_build *b, zf_query_column_build *column, zf
 // Makes numbers of entries, or elements, of a fused column, for all rows that are being built.
 static void make_lanes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes) {
     unsigned together = b->v_near != NULL ? b->count : 1;
-    zf_simt_ahead *ahead = b->depth == 1 ? b->ahead : NULL; // each step comes here
+    zf_query_loads loads = {.ahead = b->depth == 1 ? b->ahead : NULL}; // each step comes here
+    if (b->tied != NULL && zf_simt_tied_fits(b->tied, b->count)) loads.tied = b->tied;
     for (unsigned k = 0; k < b->count; k += together) {
         LLVMValueRef v_near = b->rows[k].v_near;
         if (v_codes != NULL)
-            zf_query_fused_codes(&column->of, v_near, together, ahead, &v_codes[k]);
+            zf_query_fused_codes(&column->of, v_near, together, loads, &v_codes[k]);
         else
-            zf_query_fused_lanes(&column->of, v_near, together, ahead, &column->values[k]);
+            zf_query_fused_lanes(&column->of, v_near, together, loads, &column->values[k]);
     }
 }
 
-static bool from_queue(const zf_query_build *b) { return b->v_near == NULL && b->count > 1 && b->rows[0].v_near != NULL; }
-
-// Rows from a queue lie anywhere, so that each loads what it wants.
-static void batch_begin(zf_query_build *b, zf_simt_batch *batch) {
-    if (!from_queue(b)) return;
-    zf_simt_batch_begin(b->cg, batch);
-    for (uint32_t c = 0; c < b->query->column_count; c++) b->columns[c].of.batch = batch;
+// Rows from a queue lie anywhere, so that each loads what it wants: all of it is tied.
+static void tied_begin(zf_query_build *b, zf_simt_tied *tied) {
+    if (!b->from_queue) return;
+    zf_simt_tied_begin(b->cg, tied);
+    b->tied = tied;
 }
 
-static void batch_end(zf_query_build *b, zf_simt_batch *batch) {
-    if (!from_queue(b)) return;
-    for (uint32_t c = 0; c < b->query->column_count; c++) b->columns[c].of.batch = NULL;
-    zf_simt_batch_end(b->cg, batch);
+static void tied_end(zf_query_build *b) {
+    if (b->tied == NULL) return;
+    zf_simt_tied_end(b->cg, b->tied);
+    b->tied = NULL;
 }
 
 void zf_query_tie(zf_query_build *b, LLVMValueRef *v_values) {
-    if (!from_queue(b) || b->cg->target->simt->tie == NULL) return;
+    if (!b->from_queue || b->cg->target->simt->tie == NULL) return;
     for (unsigned k = 0; k < b->count; k++)
         if (LLVMIsConstant(v_values[k]) || LLVMGetTypeKind(LLVMTypeOf(v_values[k])) != LLVMIntegerTypeKind) return;
     b->cg->target->simt->tie(b->cg, v_values, b->count);
@@ -199,11 +198,11 @@ void zf_query_tie(zf_query_build *b, LLVMValueRef *v_values) {
 
 void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes) {
     LLVMValueRef v_saved = b->cg->v_guard;
+    zf_simt_tied tied;
     b->cg->v_guard = NULL;
-    zf_simt_batch batch;
-    batch_begin(b, &batch);
+    tied_begin(b, &tied);
     make_lanes(b, column, v_codes);
-    batch_end(b, &batch);
+    tied_end(b);
     b->cg->v_guard = v_saved;
 }
 
@@ -242,20 +241,20 @@ static bool pull_named(zf_visitor *visitor, zf_expr *expr) {
 
 void zf_query_pull_expr(zf_query_build *b, zf_expr *expr) {
     zf_visitor visitor = {.user = b, .expr = pull_named};
-    zf_simt_batch batch;
-    batch_begin(b, &batch);
+    zf_simt_tied tied;
+    tied_begin(b, &tied);
     zf_visit_expr(&visitor, expr);
-    batch_end(b, &batch);
+    tied_end(b);
 }
 
 void zf_query_pull_stmt(zf_query_build *b, zf_stmt *stmt) {
     zf_visitor visitor = {.user = b, .expr = pull_named};
     zf_stmt alone = *stmt;
     alone.next = NULL;
-    zf_simt_batch batch;
-    batch_begin(b, &batch);
+    zf_simt_tied tied;
+    tied_begin(b, &tied);
     zf_visit_stmts(&visitor, &alone);
-    batch_end(b, &batch);
+    tied_end(b);
 }
 
 void zf_query_scope_begin(zf_query_build *b) { b->depth++; }

@@ -47,21 +47,21 @@ zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index) {
     return zf_cg_eval_body(fused->lower.cg, &env.env, &env.env.inst->decode);
 }
 
-static zf_simt_lanes lanes_begin(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead) {
+static zf_simt_lanes lanes_begin(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_query_loads loads) {
     zf_cg *cg = fused->lower.cg;
-    if (fused->batch != NULL) return zf_simt_lanes_batched(&fused->lower, fused->batch, fused->v_begin, v_near, count);
+    if (loads.tied != NULL) return zf_simt_lanes_tied(&fused->lower, loads.tied, fused->v_begin, v_near, count);
     LLVMValueRef v_small = zf_cg_low_half(cg, v_near), v_first = zf_cg_add(cg, fused->v_begin, v_near);
     zf_simt_lanes lanes = zf_simt_lanes_begin(&fused->lower, v_first, count);
     lanes.v_base = fused->v_begin;
     lanes.v_near = v_small;
-    lanes.ahead = ahead;
+    lanes.ahead = loads.ahead;
     return lanes;
 }
 
-void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values) {
+void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_query_loads loads, zf_cg_value *values) {
     zf_kernel_build *lower = &fused->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, ahead);
+    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, loads);
     for (unsigned k = 0; k < count; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
@@ -76,7 +76,9 @@ void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned c
 static zf_kernel_env entry_env(zf_query_fused *fused) { return zf_lower_env_make(&fused->lower, fused->lower.kernel->root); }
 
 bool zf_query_fused_has_entries(const zf_plan *plan) {
-    const zf_graph_node *node = &plan->graph->nodes[zf_plan_last_kernel(plan)->root];
+    const zf_kernel *last = zf_plan_last_kernel(plan);
+    if (last == NULL) return false;
+    const zf_graph_node *node = &plan->graph->nodes[last->root];
     const zf_expr *of = node->inst->decode.stmts == NULL ? node->inst->decode.value : NULL;
     if (of == NULL || of->kind != ZF_X_INDEX || of->a->kind != ZF_X_STREAM) return false;
     bool in_memory = zf_lower_has_in_memory(plan, node->inputs[of->a->port->slot]);
@@ -88,11 +90,11 @@ static zf_cg_seq entries_of(zf_cg *cg, zf_kernel_env *env) {
     return zf_cg_expr(cg, &frame, env->env.inst->decode.value->a).seq;
 }
 
-void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead,
+void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_query_loads loads,
                           LLVMValueRef *v_codes) {
     zf_kernel_build *lower = &fused->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, ahead);
+    zf_simt_lanes lanes = lanes_begin(fused, v_near, count, loads);
     for (unsigned k = 0; k < count; k++) {
         zf_kernel_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         const zf_expr *of = env.env.inst->decode.value;

@@ -7,6 +7,12 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/simt/simt.h"
 
+/// How elements are loaded: a step ahead of their own, or tied to others, or where they are wanted (both NULL).
+typedef struct zf_query_loads {
+    zf_simt_ahead *ahead;
+    zf_simt_tied *tied;
+} zf_query_loads;
+
 /// A tile of the column that is being built.
 typedef struct zf_query_fused {
     zf_kernel_build lower;
@@ -14,7 +20,6 @@ typedef struct zf_query_fused {
     zf_simt_state simt;
     LLVMValueRef v_tile;  ///< i64: the tile, counted from the block's first
     LLVMValueRef v_begin; ///< i64: element of the tile's first row in its block
-    zf_simt_batch *batch; ///< of the elements that are being made; NULL: each loads what it wants
 } zf_query_fused;
 
 /// Where a column lies, and which tile of it is built.
@@ -32,12 +37,12 @@ void zf_query_fused_open(zf_query_fused *fused, zf_cg *cg, const zf_query_source
 /// Makes the element of index v_index (i64) of the block, which exists.
 zf_cg_value zf_query_fused_one(zf_query_fused *fused, LLVMValueRef v_index);
 /// Makes `count` elements that follow each other, all of which exist: from v_near (i64), a multiple of `count`, behind the
-/// first row. `ahead`: they are those of a step, which are loaded one step ahead; NULL: they are not.
-void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead, zf_cg_value *values);
+/// first row.
+void zf_query_fused_lanes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_query_loads loads, zf_cg_value *values);
 /// Whether an element is an entry of a stream of strings, which a number says: then it can be made in two steps.
 bool zf_query_fused_has_entries(const zf_plan *plan);
 /// Makes the numbers (i64) of `count` elements, as zf_query_fused_lanes makes elements. Those of no entry fail, and are 0.
-void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_simt_ahead *ahead,
+void zf_query_fused_codes(zf_query_fused *fused, LLVMValueRef v_near, unsigned count, zf_query_loads loads,
                           LLVMValueRef *v_codes);
 /// How many entries the block has (i64), and the one of number v_code (i64), which there is.
 LLVMValueRef zf_query_fused_entries(zf_query_fused *fused);

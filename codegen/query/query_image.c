@@ -12,7 +12,6 @@ typedef struct building {
     const void *request;
     const zf_target *target;
     zf_abi_target abi_target;
-    zf_compile_budget *budget;
     uint32_t kernel_count, threads, shared_bytes;
     uint32_t square_bytes; // shared memory of the last kernel, if it makes squares; else 0
 } building;
@@ -33,13 +32,8 @@ static zf_status load_here(building *b, zf_jit *jit, zf_query_kernels *out, zf_a
     const char *symbols[ZF_QUERY_KERNELS];
     void *addresses[ZF_QUERY_KERNELS] = {NULL};
     for (uint32_t k = 0; k < out->plan.kernel_count; k++) symbols[k] = kernels[k].name;
-    zf_jit_request request = {.name = b->name,
-                              .key = "",
-                              .build = build_module,
-                              .user = b,
-                              .symbols = symbols,
-                              .symbol_count = out->plan.kernel_count,
-                              .budget = b->budget};
+    zf_jit_request request = {
+        .name = b->name, .key = "", .build = build_module, .user = b, .symbols = symbols, .symbol_count = out->plan.kernel_count};
     ZF_TRY(zf_jit_load(jit, &request, addresses, &out->code.loaded, error));
     for (uint32_t k = 0; k < out->plan.kernel_count; k++) {
         if (addresses[k] == NULL) return zf_raise(error, ZF_E_INTERNAL, "the code of `%s` was not made", request.name);
@@ -54,8 +48,7 @@ static zf_status assemble(building *b, zf_jit *jit, zf_query_kernels *out, zf_er
                               .build = build_module,
                               .user = b,
                               .target = zf_cg_target_of(b->target),
-                              .abi_target = b->abi_target,
-                              .budget = b->budget};
+                              .abi_target = b->abi_target};
     ZF_TRY(zf_jit_assemble(jit, &request, &out->code.image, error));
     out->code.abi.image_kind = b->target->image;
     out->code.abi.image = out->code.image.data;
@@ -92,7 +85,6 @@ zf_status zf_codegen_query_kernels(zf_jit *jit, const zf_query_kernels_request *
                   .add = add_query,
                   .request = request,
                   .abi_target = request->target,
-                  .budget = request->budget,
                   .kernel_count = request->query->selected_count > 0 ? 2 : 1,
                   .threads = request->warps * ZF_QUERY_LANES,
                   .shared_bytes = zf_query_shared_bytes(request)};

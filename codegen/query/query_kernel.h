@@ -97,6 +97,8 @@ struct zf_query_build {
     LLVMValueRef v_near;  ///< i64: the first, counted from the stretch's first, where rows follow each other and exist; else NULL
     zf_simt_ahead *ahead; ///< packed bits of their step are loaded one step ahead; NULL: they are not
     zf_simt_ahead *steps; ///< that of the stretch's steps; NULL: rows are of none
+    bool from_queue;      ///< they lie anywhere in the stretch
+    zf_simt_tied *tied;   ///< what they pull is tied; NULL: no pull is being built
     uint32_t apart;       ///< branches around, which lanes need not have taken together
     LLVMValueRef v_last;  ///< i1: those of v_near are the stretch's last
     bool queues;          ///< rows that conditions leave may wait for others
@@ -130,7 +132,7 @@ void zf_query_scope_begin(zf_query_build *b);
 void zf_query_scope_end(zf_query_build *b);
 /// The numbers (i64) of entries of a fused column that has them, for all rows that are being built, which exist.
 void zf_query_pull_codes(zf_query_build *b, zf_query_column_build *column, LLVMValueRef *v_codes);
-/// Ties what was made of several rows from a queue: none of it is used before all is there (zf_simt_ops.tie).
+/// Ties a value of each row from a queue (zf_simt_ops.tie), if all are integers that are not constant.
 void zf_query_tie(zf_query_build *b, LLVMValueRef *v_values);
 zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port, LLVMValueRef v_index);
 
@@ -138,7 +140,7 @@ zf_cg_value zf_query_element(zf_query_build *b, unsigned k, const zf_port *port,
 /// Builds the statements of `each` for rows v_rows[0..count]. `v_near`, `v_last`, `ahead`: as zf_query_build has them.
 void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count, LLVMValueRef v_near, LLVMValueRef v_last,
                    zf_simt_ahead *ahead);
-/// Between them `count` other rows are built, at v_nears of the stretch.
+/// `count` other rows, at v_nears of the stretch, are built between zf_query_others_begin and zf_query_others_end.
 typedef struct zf_query_others {
     zf_query_build build;
     zf_query_saved columns;

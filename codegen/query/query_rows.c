@@ -58,7 +58,6 @@ static bool look_up(zf_cg *cg, zf_cg_frame *frame, const zf_expr *access, zf_cg_
     return true;
 }
 
-// Not with `select`: its two passes must append the same rows, also where a check of one of them fails.
 // Reductions end by their own checks alone, so that both passes of a query with `select` make the same of them.
 static LLVMValueRef failed(zf_cg *cg, zf_cg_env *env) { return zf_cg_get(cg, row_of(env)->build->v_any); }
 
@@ -305,6 +304,7 @@ void zf_query_others_begin(zf_query_build *b, zf_query_others *o, const LLVMValu
     o->build = *b;
     zf_query_columns_save(b, &o->columns);
     rows_begin(b, v_rows, count, v_nears);
+    b->from_queue = count > 1;
     zf_query_scope_begin(b);
 }
 
@@ -317,6 +317,7 @@ void zf_query_others_end(zf_query_build *b, const zf_query_others *o) {
     b->v_near = o->build.v_near;
     b->ahead = o->build.ahead;
     b->queues = o->build.queues;
+    b->from_queue = o->build.from_queue;
 }
 
 // The terms from number `from` on, and the body, for the rows whose mask holds: they wait until all lanes have some. They make
@@ -445,6 +446,7 @@ static void rows_begin(zf_query_build *b, const LLVMValueRef *v_rows, unsigned c
     b->v_near = NULL;
     b->ahead = NULL;
     b->queues = false;
+    b->from_queue = false;
     for (unsigned k = 0; k < count; k++) {
         b->rows[k] = (zf_query_row_build){.env = {.inst = inst,
                                                   .straight = true,
@@ -555,6 +557,7 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     zf_query_scope_begin(b);
     statements(b, b->query->inst->decode.stmts);
     zf_query_scope_end(b);
+    b->ahead = b->steps = NULL;
     zf_cg_arrays_end(b->cg);
     b->cg->v_guard = NULL;
 }

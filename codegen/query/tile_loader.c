@@ -203,7 +203,7 @@ static void keep_valid(part *p, zf_cg_value value, LLVMValueRef v_place) {
 
 static void make_all(part *p) {
     zf_cg_value values[ZF_TILE_TOGETHER];
-    zf_query_fused_lanes(&p->fused, p->v_row, ZF_TILE_TOGETHER, NULL, values);
+    zf_query_fused_lanes(&p->fused, p->v_row, ZF_TILE_TOGETHER, (zf_query_loads){0}, values);
     for (unsigned k = 0; k < ZF_TILE_TOGETHER; k++) {
         LLVMBuildStore(p->cg->builder, or_zero(p->cg, values[k]), p->v_slots[k]);
         keep_valid(p, values[k], zf_cg_i32(p->cg, k));

@@ -226,8 +226,8 @@ LLVMValueRef zf_simt_shuffle(zf_kernel_build *lower, LLVMValueRef v, LLVMValueRe
 typedef struct zf_simt_stage {
     LLVMBasicBlockRef bb_loads; ///< runs before the bodies; open while they are built
     LLVMBasicBlockRef bb_bodies;
-    struct zf_simt_batch *batch;    ///< not NULL: these are its blocks
-    bool shifts;                    ///< what was loaded is being made what bodies read, in the batch's block for that
+    struct zf_simt_tied *tied;      ///< not NULL: loads go to its blocks
+    LLVMBasicBlockRef *bb_open;     ///< of these blocks the one that is being built, beside the bodies
     struct zf_simt_window *windows; ///< what was loaded
 } zf_simt_stage;
 
@@ -297,20 +297,24 @@ typedef struct zf_simt_ahead {
     unsigned room;                ///< words of 32 bits that a thread may still hold
 } zf_simt_ahead;
 
-enum { ZF_SIMT_BATCHED = 16 }; // what is loaded beyond that is used at once
+enum { ZF_SIMT_TIED_MOST = 32, ZF_SIMT_TIED_EACH = 4 };
 
 /// Loads of the lanes of several elements. No body uses one before all are there (zf_simt_ops.tie), so that those of a second
-/// element do not wait until the first is made.
-typedef struct zf_simt_batch {
+/// element do not wait until the first is made. Loads beyond ZF_SIMT_TIED_MOST are used at once.
+typedef struct zf_simt_tied {
     LLVMBasicBlockRef bb_loads;            ///< loads words; open
     LLVMBasicBlockRef bb_words, bb_shifts; ///< makes of them what bodies read: the first block, and the open one
     LLVMBasicBlockRef bb_bodies;           ///< the first of their blocks
-    LLVMValueRef v_slots[ZF_SIMT_BATCHED]; ///< what was loaded
-    unsigned count;
-} zf_simt_batch;
-/// Between them stand lanes of zf_simt_lanes_batched, and their bodies.
-void zf_simt_batch_begin(zf_cg *cg, zf_simt_batch *batch);
-void zf_simt_batch_end(zf_cg *cg, zf_simt_batch *batch);
+    LLVMValueRef v_slots[ZF_SIMT_TIED_MOST];
+    unsigned count; ///< loads: words of 32 bits, or elements
+} zf_simt_tied;
+/// Begins; the caller builds lanes of zf_simt_lanes_tied, and their bodies, up to zf_simt_tied_end.
+void zf_simt_tied_begin(zf_cg *cg, zf_simt_tied *tied);
+void zf_simt_tied_end(zf_cg *cg, zf_simt_tied *tied);
+/// Whether `elements` more of up to ZF_SIMT_TIED_EACH loads each have room.
+static inline bool zf_simt_tied_fits(const zf_simt_tied *tied, unsigned elements) {
+    return tied->count + elements * ZF_SIMT_TIED_EACH <= ZF_SIMT_TIED_MOST;
+}
 
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`, on which the words that are loaded depend. All
 /// of them exist.
@@ -330,8 +334,8 @@ typedef struct zf_simt_lanes {
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, unsigned count);
 /// Instead of zf_simt_lanes_begin, for lanes of v_base (i64) and v_near (i64).
-zf_simt_lanes zf_simt_lanes_batched(zf_kernel_build *lower, zf_simt_batch *batch, LLVMValueRef v_base, LLVMValueRef v_near,
-                                    unsigned count);
+zf_simt_lanes zf_simt_lanes_tied(zf_kernel_build *lower, zf_simt_tied *tied, LLVMValueRef v_base, LLVMValueRef v_near,
+                                 unsigned count);
 void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes);
 /// Says what the bodies would read of a stream of booleans: the lanes' bits, from bit 0 of an i32 on.
 void zf_simt_lanes_know_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits);

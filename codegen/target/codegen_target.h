@@ -49,13 +49,13 @@ typedef struct zf_simt_ops {
     /// `pending` copies of the thread are in flight. Both may be NULL: then a load and a store copy.
     void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
     void (*await_copies)(zf_cg *cg, uint32_t pending);
-    /// The value (i32 or i64), of which the optimizer knows no longer what it is made of. `stays`: it is computed where this
+    /// The value (i32 or i64), of which the optimizer no longer knows what it is made of. `stays`: it is computed where this
     /// stands, and so are the loads that it is made of: what wants it in a branch alone cannot take them there. May be NULL.
     LLVMValueRef (*hold)(zf_cg *cg, LLVMValueRef v, bool stays);
     /// Integers of 1 to 64 bits, at least two: none is used before all are there. The back end then starts the loads that they
     /// are made of one behind the other, and does not wait for each. May be NULL.
     void (*tie)(zf_cg *cg, LLVMValueRef *v_values, unsigned count);
-    /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
+    /// Prefetches what lies at an address of global memory, for a load that comes later; may be NULL.
     void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
     /// The same of an address that must lie in the launch's memory: the emulator reads it, so that it is checked.
     void (*prefetch_within)(zf_cg *cg, LLVMValueRef v_from);
@@ -71,6 +71,9 @@ typedef struct zf_simt_ops {
     /// Ends a kernel: the emulator adds its checks. May be NULL.
     void (*finish)(zf_cg *cg, LLVMValueRef v_function);
 } zf_simt_ops;
+
+/// zf_simt_ops.tie, by a number (i32) that is 0 although the back end does not know it.
+void zf_cg_tie(zf_cg *cg, LLVMValueRef v_zero, LLVMValueRef *v_values, unsigned count);
 
 struct zf_cg_target {
     const zf_target *is; ///< its row in patterns/plan/targets.def

@@ -146,6 +146,13 @@ static void await_copies(zf_cg *cg, uint32_t pending) {
 
 static void prefetch_within(zf_cg *cg, LLVMValueRef v_from) { LLVMSetVolatile(zf_cg_load(cg, cg->ty_i8, v_from, 1), true); }
 
+static void tie(zf_cg *cg, LLVMValueRef *v_values, unsigned count) {
+    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i32, "zero"), v_zero;
+    LLVMSetVolatile(LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slot), true);
+    LLVMSetVolatile(v_zero = zf_cg_get(cg, v_slot), true);
+    zf_cg_tie(cg, v_zero, v_values, count);
+}
+
 static const zf_simt_ops operations = {
     .takes_thread = true,
     .thread = thread,
@@ -157,6 +164,7 @@ static const zf_simt_ops operations = {
     .await = await,
     .shuffle = shuffle,
     .ballot = ballot,
+    .tie = tie,
     .copy_ahead = copy_ahead,
     .await_copies = await_copies,
     .prefetch_within = prefetch_within,

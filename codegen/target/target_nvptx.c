@@ -185,28 +185,16 @@ static LLVMValueRef hold(zf_cg *cg, LLVMValueRef v, bool stays) {
     return LLVMBuildCall2(cg->builder, ty_function, v_asm, &v, 1, "");
 }
 
-// 0, of which neither LLVM nor ptxas knows: launches have one plane of thread blocks.
-static LLVMValueRef unknown_zero(zf_cg *cg) {
-    static const char text[] = "mov.u32 $0, %nctaid.z;", constraints[] = "=r";
+// Where few registers are left ptxas takes the load of a second value behind all that is made of the first, though both stand
+// before it in the text. It cannot where each depends on all others. No thread block has 1 MiB of shared memory, which neither
+// LLVM nor ptxas knows.
+static void tie(zf_cg *cg, LLVMValueRef *v_values, unsigned count) {
+    static const char text[] = "mov.u32 $0, %dynamic_smem_size;", constraints[] = "=r";
     LLVMTypeRef ty = LLVMFunctionType(cg->ty_i32, NULL, 0, 0);
     LLVMValueRef v_asm =
         LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
-    return LLVMBuildLShr(cg->builder, LLVMBuildCall2(cg->builder, ty, v_asm, NULL, 0, ""), zf_cg_i32(cg, 1), "");
-}
-
-// Where few registers are left ptxas takes the load of a second value behind all that is made of the first, though both stand
-// before it in the text. It cannot where each depends on all others.
-static void tie(zf_cg *cg, LLVMValueRef *v_values, unsigned count) {
-    LLVMValueRef v_all = NULL;
-    for (unsigned k = 0; k < count; k++) {
-        LLVMValueRef v_some = zf_cg_resize(cg, LLVMBuildFreeze(cg->builder, v_values[k], ""), cg->ty_i32, false);
-        v_all = v_all == NULL ? v_some : zf_cg_or(cg, v_all, v_some);
-    }
-    LLVMValueRef v_none = zf_cg_and(cg, v_all, unknown_zero(cg)), v_is = zf_cg_icmp(cg, LLVMIntNE, v_none, zf_cg_i32(cg, 0));
-    for (unsigned k = 0; k < count; k++) {
-        LLVMTypeRef ty = LLVMTypeOf(v_values[k]);
-        v_values[k] = zf_cg_or(cg, v_values[k], ty == cg->ty_i1 ? v_is : zf_cg_resize(cg, v_none, ty, false));
-    }
+    LLVMValueRef v_bytes = LLVMBuildCall2(cg->builder, ty, v_asm, NULL, 0, "");
+    zf_cg_tie(cg, LLVMBuildLShr(cg->builder, v_bytes, zf_cg_i32(cg, 20), ""), v_values, count);
 }
 
 static void prefetch(zf_cg *cg, LLVMValueRef v_from) {

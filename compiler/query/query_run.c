@@ -250,8 +250,7 @@ static zf_status run_rows(running *r, zf_error *error) {
 zf_status zf_query_make_function(running *r, zf_error *error) {
     if (r->function != NULL) return ZF_OK;
     pthread_mutex_lock(&r->program->lock);
-    zf_status status =
-        zf_codegen_query_build(zf_compiler_jit(r->program->compiler), r->query, NULL, &r->function, &r->code, error);
+    zf_status status = zf_codegen_query_build(zf_compiler_jit(r->program->compiler), r->query, &r->function, &r->code, error);
     pthread_mutex_unlock(&r->program->lock);
     return status;
 }

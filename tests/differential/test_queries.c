@@ -235,7 +235,7 @@ static void try_rows(const diff_machine *m, const zf_query *query, uint64_t coun
         zf_jit_code *code;
         zf_error error;
         zf_jit *jit = zf_compiler_jit(m->compilers[level]);
-        zf_status built = zf_codegen_query_build(jit, query, NULL, &function, &code, &error);
+        zf_status built = zf_codegen_query_build(jit, query, &function, &code, &error);
         CHECK(built == ZF_OK, "%s: %s", where, error.message);
         if (built != ZF_OK) continue;
         run_code(&r, query, function, streams, params, count, first_row);

@@ -115,7 +115,12 @@ static json_t *column_json(const explaining *e, uint32_t number) {
 static json_t *report_of(const explaining *e) {
     const zf_query *query = e->query;
     json_t *columns = json_array();
-    for (uint32_t c = 0; c < query->column_count; c++) json_array_append_new(columns, column_json(e, c));
+    bool good = columns != NULL;
+    for (uint32_t c = 0; good && c < query->column_count; c++) good = json_array_append_new(columns, column_json(e, c)) == 0;
+    if (!good) {
+        json_decref(columns);
+        return NULL;
+    }
     json_t *tile = query->pairs != NULL ? json_null() : json_integer(zf_query_tile(query));
     return json_pack("{s:s, s:s, s:s, s:o, s:s?, s:o}", "query", query->name, "table",
                      query->table != NULL ? query->table->name : "pairs", "target", e->target, "tile", tile, "one_row_a_lane",

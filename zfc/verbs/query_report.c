@@ -157,15 +157,22 @@ static json_t *answer_json(const zf_query_answer *answer) {
     return json_pack("{s:o, s:o}", "shape", shape, "values", values);
 }
 
-json_t *zf_query_device_json(const zf_query_answers *answers) {
+bool zf_query_device_json(const zf_query_answers *answers, json_t **out) {
     const zf_query_device_use *use = &answers->device;
-    if (use->fused + use->decoded + use->launches == 0) return NULL;
+    *out = NULL;
+    if (use->fused + use->decoded + use->launches == 0) return true;
     json_t *seconds = json_array();
-    for (unsigned k = 0; k < use->repeated; k++) json_array_append_new(seconds, json_real(use->seconds[k]));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fused", (json_int_t)use->fused, "decoded",
+    bool good = seconds != NULL;
+    for (unsigned k = 0; good && k < use->repeated; k++) good = json_array_append_new(seconds, json_real(use->seconds[k])) == 0;
+    if (!good) {
+        json_decref(seconds);
+        return false;
+    }
+    *out = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fused", (json_int_t)use->fused, "decoded",
                      (json_int_t)use->decoded, "units", (json_int_t)use->units, "launches", (json_int_t)use->launches, "codes",
                      (json_int_t)use->codes, "stored_bytes", (json_int_t)use->stored_bytes, "squares", (json_int_t)use->squares,
                      "warps", (json_int_t)use->warps, "shared_bytes", (json_int_t)use->shared_bytes, "seconds", seconds);
+    return *out != NULL;
 }
 
 json_t *zf_answers_json(const zf_query_answers *answers) {

@@ -11,8 +11,8 @@
 zf_status zf_print_answers(const zf_query_answers *answers, zf_error *error);
 /// Returns results as JSON, or NULL without memory.
 json_t *zf_answers_json(const zf_query_answers *answers);
-/// Returns how a device ran the query; NULL: none did, or there is no memory.
-json_t *zf_query_device_json(const zf_query_answers *answers);
+/// Makes JSON of how a device ran the query; NULL: none did. Returns false without memory.
+bool zf_query_device_json(const zf_query_answers *answers, json_t **out);
 /// Writes DIR/NAME.TYPE for each result, bools as a bitmap, and DIR/NAME.valid for those of `min` and `max`: a bit for each
 /// element that a row gave a value.
 zf_status zf_write_answers(const char *directory, const zf_query_answers *answers, zf_outputs *outputs, zf_error *error);

@@ -116,12 +116,15 @@ static zf_status print(const zf_query_answers *answers, const zf_arguments *argu
                        zf_error *error) {
     if (zf_argument(arguments, "json") != NULL) {
         bool none = zf_argument(arguments, "no-results") != NULL;
-        json_t *results = none ? NULL : zf_answers_json(answers);
-        if (results == NULL && !none) return zf_fail_no_memory(error);
-        json_t *report = json_pack("{s:I, s:I, s:I, s:I, s:f, s:o*, s:o*}", "rows", (json_int_t)answers->rows, "rows_skipped",
-                                   (json_int_t)answers->rows_skipped, "bytes_read", (json_int_t)answers->bytes_read,
-                                   "bytes_skipped", (json_int_t)answers->bytes_skipped, "seconds", seconds, "results", results,
-                                   "device", zf_query_device_json(answers));
+        json_t *device, *results = none ? NULL : zf_answers_json(answers);
+        if ((results == NULL && !none) || !zf_query_device_json(answers, &device)) {
+            json_decref(results);
+            return zf_fail_no_memory(error);
+        }
+        json_t *report =
+            json_pack("{s:I, s:I, s:I, s:I, s:f, s:o*, s:o*}", "rows", (json_int_t)answers->rows, "rows_skipped",
+                      (json_int_t)answers->rows_skipped, "bytes_read", (json_int_t)answers->bytes_read, "bytes_skipped",
+                      (json_int_t)answers->bytes_skipped, "seconds", seconds, "results", results, "device", device);
         zf_status status = zf_json_print_exact(report, error);
         json_decref(report);
         return status;

@@ -1,5 +1,5 @@
 // Loads for several bodies of one thread, all at once and before the bodies: the reads of C contiguous elements at their own
-// index, and the reads of neighbours near a known index.
+// index, those of several elements anywhere, whose loads are tied, and the reads of neighbours near a known index.
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
@@ -35,58 +35,56 @@ static void end(zf_cg *cg, const zf_simt_stage *stage) {
 }
 
 // From the bodies to the loads, and back to the block that this returns.
-static LLVMBasicBlockRef to_loads(zf_cg *cg, const zf_simt_stage *stage) {
+static LLVMBasicBlockRef to_loads(zf_cg *cg, zf_simt_stage *stage) {
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    zf_cg_enter(cg, stage->batch != NULL ? stage->batch->bb_loads : stage->bb_loads);
+    stage->bb_open = stage->tied != NULL ? &stage->tied->bb_loads : &stage->bb_loads;
+    zf_cg_enter(cg, *stage->bb_open);
     return bb_before;
 }
 
 static void from_loads(zf_cg *cg, zf_simt_stage *stage, LLVMBasicBlockRef bb_before) {
-    LLVMBasicBlockRef *bb_open = stage->batch == NULL ? &stage->bb_loads : &stage->batch->bb_loads;
-    if (stage->shifts) bb_open = &stage->batch->bb_shifts;
-    stage->shifts = false;
-    *bb_open = zf_cg_here(cg);
+    *stage->bb_open = zf_cg_here(cg);
     zf_cg_enter(cg, bb_before);
 }
 
-// ---- Batches --------------------------------------------------------------------------------------------------
+// ---- Tied loads -----------------------------------------------------------------------------------------------
 
-void zf_simt_batch_begin(zf_cg *cg, zf_simt_batch *batch) {
-    *batch = (zf_simt_batch){.bb_loads = zf_cg_block(cg, "batch_load"),
-                             .bb_words = zf_cg_block(cg, "batch_words"),
-                             .bb_bodies = zf_cg_block(cg, "batched")};
-    zf_cg_br(cg, batch->bb_loads);
-    batch->bb_shifts = batch->bb_words;
-    zf_cg_enter(cg, batch->bb_bodies);
+void zf_simt_tied_begin(zf_cg *cg, zf_simt_tied *tied) {
+    *tied = (zf_simt_tied){.bb_loads = zf_cg_block(cg, "tied_load"),
+                           .bb_words = zf_cg_block(cg, "tied_words"),
+                           .bb_bodies = zf_cg_block(cg, "tied")};
+    tied->bb_shifts = tied->bb_words;
+    zf_cg_br(cg, tied->bb_loads);
+    zf_cg_enter(cg, tied->bb_bodies);
 }
 
-void zf_simt_batch_end(zf_cg *cg, zf_simt_batch *batch) {
+void zf_simt_tied_end(zf_cg *cg, zf_simt_tied *tied) {
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    LLVMValueRef v_loaded[ZF_SIMT_BATCHED];
-    zf_cg_enter(cg, batch->bb_loads);
-    for (unsigned k = 0; k < batch->count; k++) v_loaded[k] = zf_cg_get(cg, batch->v_slots[k]);
-    if (cg->target->simt->tie != NULL && batch->count > 1) cg->target->simt->tie(cg, v_loaded, batch->count);
-    for (unsigned k = 0; k < batch->count; k++) LLVMBuildStore(cg->builder, v_loaded[k], batch->v_slots[k]);
-    zf_cg_br(cg, batch->bb_words);
-    zf_cg_enter(cg, batch->bb_shifts);
-    zf_cg_br(cg, batch->bb_bodies);
+    LLVMValueRef v_loaded[ZF_SIMT_TIED_MOST];
+    zf_cg_enter(cg, tied->bb_loads);
+    for (unsigned k = 0; k < tied->count; k++) v_loaded[k] = zf_cg_get(cg, tied->v_slots[k]);
+    if (cg->target->simt->tie != NULL && tied->count > 1) cg->target->simt->tie(cg, v_loaded, tied->count);
+    for (unsigned k = 0; k < tied->count; k++) LLVMBuildStore(cg->builder, v_loaded[k], tied->v_slots[k]);
+    zf_cg_br(cg, tied->bb_words);
+    zf_cg_enter(cg, tied->bb_shifts);
+    zf_cg_br(cg, tied->bb_bodies);
     zf_cg_enter(cg, bb_before);
 }
 
-// Goes on behind all loads, with the integers that were loaded.
-static void batched(zf_cg *cg, zf_simt_stage *stage, LLVMValueRef *v_loaded, unsigned count) {
-    zf_simt_batch *batch = stage->batch;
-    if (batch == NULL || batch->count + count > ZF_SIMT_BATCHED) return;
+// Goes on behind all tied loads, with the integers that were loaded.
+static void wait_for_all(zf_cg *cg, zf_simt_stage *stage, LLVMValueRef *v_loaded, unsigned count) {
+    zf_simt_tied *tied = stage->tied;
+    if (tied == NULL || tied->count + count > ZF_SIMT_TIED_MOST) return;
     if (LLVMGetTypeKind(LLVMTypeOf(v_loaded[0])) != LLVMIntegerTypeKind) return;
-    LLVMValueRef *v_slots = &batch->v_slots[batch->count];
-    batch->count += count;
+    LLVMValueRef *v_slots = &tied->v_slots[tied->count];
+    tied->count += count;
     for (unsigned k = 0; k < count; k++) {
         v_slots[k] = zf_cg_alloca(cg, LLVMTypeOf(v_loaded[k]), "loaded");
         LLVMBuildStore(cg->builder, v_loaded[k], v_slots[k]);
     }
-    batch->bb_loads = zf_cg_here(cg);
-    zf_cg_enter(cg, batch->bb_shifts);
-    stage->shifts = true;
+    tied->bb_loads = zf_cg_here(cg);
+    stage->bb_open = &tied->bb_shifts;
+    zf_cg_enter(cg, tied->bb_shifts);
     for (unsigned k = 0; k < count; k++) v_loaded[k] = zf_cg_get(cg, v_slots[k]);
 }
 
@@ -115,10 +113,10 @@ zf_simt_lanes zf_simt_lanes_begin(zf_kernel_build *lower, LLVMValueRef v_first, 
     return lanes;
 }
 
-zf_simt_lanes zf_simt_lanes_batched(zf_kernel_build *lower, zf_simt_batch *batch, LLVMValueRef v_base, LLVMValueRef v_near,
-                                    unsigned count) {
+zf_simt_lanes zf_simt_lanes_tied(zf_kernel_build *lower, zf_simt_tied *tied, LLVMValueRef v_base, LLVMValueRef v_near,
+                                 unsigned count) {
     zf_cg *cg = lower->cg;
-    zf_simt_lanes lanes = {.v_base = v_base, .count = count, .stage.batch = batch};
+    zf_simt_lanes lanes = {.v_base = v_base, .count = count, .stage.tied = tied};
     LLVMBasicBlockRef bb_before = to_loads(cg, &lanes.stage);
     lanes.v_near = zf_cg_low_half(cg, v_near);
     lanes.v_first = zf_cg_add(cg, v_base, v_near);
@@ -127,7 +125,7 @@ zf_simt_lanes zf_simt_lanes_batched(zf_kernel_build *lower, zf_simt_batch *batch
 }
 
 void zf_simt_lanes_end(zf_kernel_build *lower, zf_simt_lanes *lanes) {
-    if (lanes->stage.batch == NULL) end(lower->cg, &lanes->stage);
+    if (lanes->stage.tied == NULL) end(lower->cg, &lanes->stage);
 }
 
 void zf_simt_lanes_know_bits(zf_kernel_build *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
@@ -222,7 +220,7 @@ static void load_bit_words(zf_kernel_build *lower, zf_simt_lanes *lanes, const b
     LLVMValueRef v_from = lane_word(lower, lanes, words->v_pointer, words->stride, words->from, words->aligned, v_shift);
     if (ahead == NULL || words->count > ahead->room) {
         load_vectors(cg, cg->ty_i32, 4, v_from, words->count, words->align, out);
-        batched(cg, &lanes->stage, out, words->count);
+        wait_for_all(cg, &lanes->stage, out, words->count);
         return;
     }
     ahead->room -= words->count;
@@ -404,7 +402,7 @@ zf_cg_value zf_simt_lane_element(zf_kernel_build *lower, zf_simt_lanes *lanes, u
             }
         } else {
             load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
-            batched(cg, &lanes->stage, w->v_words, lanes->count);
+            wait_for_all(cg, &lanes->stage, w->v_words, lanes->count);
         }
         from_loads(cg, &lanes->stage, bb_before);
     }
