@@ -65,6 +65,7 @@ static zf_interval divided(zf_interval a, zf_interval b) {
 static zf_interval remainder_of(zf_interval a, zf_interval b) {
     zf_int128 most = -b.lo > b.hi ? -b.lo : b.hi; // |r| < |b|, and r has the sign of a
     if (most <= 0) return (zf_interval){0, 0};
+    if (zf_interval_is_const(a) && zf_interval_is_const(b)) return zf_interval_const(a.lo % b.lo);
     if (a.lo >= 0 && b.lo > 0 && a.hi < b.lo) return a;
     zf_interval r = {a.lo < 0 ? 1 - most : 0, a.hi > 0 ? most - 1 : 0};
     if (r.lo < a.lo && a.lo < 0) r.lo = a.lo;

@@ -199,6 +199,8 @@ def test_wrong_arguments(files):
         for inputs, says in (({}, "`weights`"), ({"weights": WEIGHTS}, "`open`"), (INPUTS | {"none": WEIGHTS}, "no input 'none'"),
                              (INPUTS | {"weights": WEIGHTS.astype("i4")}, "int32"), (INPUTS | {"open": WEIGHTS}, "int16"),
                              (INPUTS | {"weights": [1, 1 << 20]}, "out of bounds|too large"), (INPUTS | {"weights": object()}, "object"),
+                             (INPUTS | {"weights": [1, 2.5]}, "2.5"), (INPUTS | {"weights": [[3], [float("nan")]]}, "none|nan"), (INPUTS | {"open": [False, 2]}, "given 2"),
+                             (INPUTS | {"weights": np.ma.masked_array(WEIGHTS, WEIGHTS == WEIGHTS[0])}, "masked"),
                              (INPUTS | {"weights": WEIGHTS.astype(">i2")}, ">i2"), (INPUTS | {"weights": b"abc"}, "no whole number")):
             with pytest.raises(zf.UsageError, match=says):
                 query.run({"groups": KEYS}, inputs)

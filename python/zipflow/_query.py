@@ -207,11 +207,15 @@ def _on_host(thing, name, kind):
     dtype = numpy.dtype(_DTYPES[kind])
     if isinstance(thing, (bytes, bytearray)):  # as files of `zfc query -o` have them
         return numpy.frombuffer(thing, "u1")
+    if isinstance(thing, numpy.ma.MaskedArray) and thing.mask.any():
+        raise _wrong(name, kind, "an array whose elements are masked: fill them")
     if isinstance(thing, (list, tuple)):
         try:
-            array = numpy.array(thing, dtype)
+            array, given = numpy.array(thing, dtype), numpy.array(thing, object)
         except (ValueError, TypeError, OverflowError) as error:
             raise _wrong(name, kind, f"a {type(thing).__name__} that is none: {error}") from None
+        if dtype.kind != "f" and (changed := given.flat[numpy.flatnonzero(array.astype(object) != given)]).size:
+            raise _wrong(name, kind, f"{changed[0]!r}")
     elif hasattr(thing, "numpy") and hasattr(thing, "__arrow_c_array__"):  # a Column
         array = thing.numpy()
     else:

@@ -89,8 +89,8 @@ static void check_bounds(void) {
 
 // ---- Intervals against every value ----------------------------------------------------------------------------
 
-/// The language's meaning of an operation on 8 bits. False where it does not return.
-static bool operate(zf_op op, bool is_signed, int a, int b, int *result) {
+/// The language's meaning of an operation: on integers as they are written, and on 8 bits. False where it does not return.
+static bool operate_wide(zf_op op, int a, int b, int *result) {
     int value;
     switch (op) {
     case ZF_OP_ADD: value = a + b; break;
@@ -113,7 +113,13 @@ static bool operate(zf_op op, bool is_signed, int a, int b, int *result) {
     case ZF_OP_EQ: value = a == b; break;
     default: value = a != b; break;
     }
-    *result = is_signed ? (int8_t)value : (uint8_t)value;
+    *result = value;
+    return true;
+}
+
+static bool operate(zf_op op, bool is_signed, int a, int b, int *result) {
+    if (!operate_wide(op, a, b, result)) return false;
+    *result = is_signed ? (int8_t)*result : (uint8_t)*result;
     return true;
 }
 
@@ -155,6 +161,18 @@ static void check_operations(void) {
                     CHECK(ok, "op %d, %s: %d and %d give %d, outside %d..=%d", (int)op, zf_kind_name(kind), x, y, result,
                           (int)range.lo, (int)range.hi);
                 }
+            }
+        }
+    }
+    for (size_t k = 0; k < sizeof operations / sizeof *operations; k++) { // of two numbers there is one result
+        bool shift = operations[k] == ZF_OP_SHL || operations[k] == ZF_OP_SHR;
+        for (int x = -9; x <= 9; x++) {
+            for (int y = shift ? 0 : -9; y < (shift ? 8 : 10); y++) {
+                int result;
+                if (!operate_wide(operations[k], x, y, &result)) continue;
+                zf_interval got = zf_range_exact(operations[k], zf_interval_const(x), zf_interval_const(y), 128);
+                CHECK(got.lo == result && got.hi == result, "op %d: %d and %d give %d, not %d..=%d", (int)operations[k], x, y,
+                      result, (int)got.lo, (int)got.hi);
             }
         }
     }
