@@ -11,6 +11,7 @@
 #include "runtime/base/read_whole.h"
 #include "zfc/data/column_options.h"
 #include "zfc/data/files_read.h"
+#include "zfc/data/input_memory.h"
 #include "zfc/driver_codes.h"
 #include "zfc/program_operand.h"
 #include "zfc/report.h"
@@ -31,6 +32,7 @@ typedef struct given {
     char **names;   ///< of both
     size_t name_count;
     zf_files_read read;
+    uint64_t memory; ///< that files may still take
 } given;
 
 static void free_given(given *g) {
@@ -43,10 +45,16 @@ static void free_given(given *g) {
     zf_files_free(&g->read);
 }
 
-static zf_status read_file(const char *path, zf_text *out, zf_error *error) {
+// A file may be a device without an end.
+static zf_status read_file(given *g, const char *path, zf_text *out, zf_error *error) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    int number = file >= 0 ? zf_read_whole(file, SIZE_MAX / 2, out) : errno;
+    int number = file >= 0 ? zf_read_whole(file, g->memory, out) : errno;
     if (file >= 0) close(file);
+    if (number == EFBIG) {
+        zf_fail(error, ZF_ERR_MEMORY, ZFC_INPUT_LIMIT, "%s has more bytes than inputs may take", path);
+        return zf_fail_hint(error, ZF_ERR_MEMORY, "--input-memory BYTES sets the limit");
+    }
+    if (number == 0) g->memory -= out->length;
     return number == 0 ? ZF_OK : zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(number));
 }
 
@@ -93,7 +101,7 @@ static zf_status read_given(const zf_arguments *arguments, given *g, zf_error *e
         }
         size_t k = g->request.array_count++;
         ZF_TRY(zf_files_note(&g->read, value, error));
-        ZF_TRY(read_file(value, &g->files[k], error));
+        ZF_TRY(read_file(g, value, &g->files[k], error));
         g->arrays[k] = (zf_query_array){.name = name, .values = g->files[k].data, .bytes = g->files[k].length};
     }
     return ZF_OK;
@@ -180,8 +188,9 @@ int zf_run_query(zf_arguments *arguments) {
     if (wrong != NULL) return zf_report_usage("query", "%s, not `%s`", wrong, text);
     uint64_t repeat;
     if (!zf_argument_number(arguments, "repeat", 1, MOST_REPEATS, 0, &repeat)) return EXIT_BAD_USAGE;
-    uint64_t unit;
+    uint64_t unit, memory;
     if (!zf_argument_bytes(arguments, "unit", UINT64_C(1) << 40, 0, &unit)) return EXIT_BAD_USAGE;
+    if (!zf_argument_bytes(arguments, "input-memory", INT64_MAX, zf_input_memory_most(), &memory)) return EXIT_BAD_USAGE;
     zf_session session;
     int exit_status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;
@@ -194,7 +203,8 @@ int zf_run_query(zf_arguments *arguments) {
                            .from_host = zf_argument(arguments, "from-host") != NULL,
                            .unit_bytes = unit,
                            .repeat = (unsigned)repeat,
-                           .no_skip = zf_argument(arguments, "no-skip") != NULL}};
+                           .no_skip = zf_argument(arguments, "no-skip") != NULL},
+               .memory = memory};
     zf_error error;
     if (read_given(arguments, &g, &error) != ZF_OK)
         exit_status = zf_report("query", &error);

@@ -53,6 +53,9 @@ static const zf_option
     input_memory = {"input-memory", 0, "BYTES", NULL,
                     "memory that inputs may take, such as 4G: batches of rows, or all inputs where one is a pipe (default: three "
                     "quarters of the machine's or of its container's)"},
+    query_memory =
+        {"input-memory", 0, "BYTES", NULL,
+         "memory that all inputs may take, such as 4G (default: three quarters of the machine's or of its container's)"},
     delimiter = {"delimiter", 0, "CHAR", NULL, "character between fields of delimited text (default: a comma; `tab` for a tab)"},
     rows_per_block = {"rows-per-block", 0, "N", NULL,
                       "rows of a block; multiples of 4096 decode fastest (default: 16 MiB of plain data)"},
@@ -313,9 +316,9 @@ const zf_verb zf_verbs[] = {
      1,
      2,
      zf_run_query,
-     {&param, &input,        &rows,         &no_skip,     &query_device, &decode_first, &from_host,
-      &unit,  &query_repeat, &query_output, &no_results,  &programs,     &force,        &threads,
-      &json,  &quiet,        &verbose,      &time_passes, &no_cache,     NULL}},
+     {&param,     &input, &query_memory, &rows,         &no_skip,     &query_device, &decode_first,
+      &from_host, &unit,  &query_repeat, &query_output, &no_results,  &programs,     &force,
+      &threads,   &json,  &quiet,        &verbose,      &time_passes, &no_cache,     NULL}},
     {"pipeline",
      "IN.zfd...",
      "read, copy and decode columns of several containers, overlapped",

@@ -713,6 +713,9 @@ query after(t) {
         self.refused(2, ["ZF1101", "`words` has 5 bytes, which are no whole number of u32"], "--param", "least=0", "--input", f"words={odd}", *self.given[4:])
         self.refused(1, "missing.u32", "--param", "least=0", "--input", f"words={self.dir / 'missing.u32'}", *self.given[4:])
         self.refused(2, "--input needs NAME=FILE", *self.given, "--input", "words")
+        self.refused(1, ["ZF2024", "/dev/zero has more bytes"], "--param", "least=0", "--input", "words=/dev/zero", "--input-memory", "1M", *self.given[4:])
+        self.refused(1, ["ZF2024", "more bytes than"], *self.given, "--input-memory", "4")
+        self.refused(2, "--input-memory", *self.given, "--input-memory", "none")
 
     def test_rows(self):
         for rows in ("0..5001", "5001..", "6000..6001"):
