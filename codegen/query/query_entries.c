@@ -49,20 +49,10 @@ static uint32_t column_of(const zf_query *query, const zf_expr *term) {
     return asks_string(query, term, &column) ? column : UINT32_MAX;
 }
 
-static bool some_term(const zf_query *query, const zf_expr *value, uint32_t column) {
-    if (value->kind == ZF_X_BINARY && value->op == ZF_OP_ANDAND)
-        return some_term(query, value->a, column) || some_term(query, value->b, column);
-    return column_of(query, value) == column;
-}
+static bool is_of(const zf_query *query, const zf_expr *term, uint32_t column) { return column_of(query, term) == column; }
 
 bool zf_codegen_query_by_entries(const zf_query *query, uint32_t column, const zf_plan *plan) {
-    if (!zf_query_rows_together(query) || !zf_query_fused_has_entries(plan)) return false;
-    for (const zf_stmt *stmt = query->inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
-        if (stmt->kind != ZF_S_IF) continue;
-        bool whole = stmt->else_part != NULL; // its condition is no chain of terms
-        if (whole ? column_of(query, stmt->value) == column : some_term(query, stmt->value, column)) return true;
-    }
-    return false;
+    return zf_query_rows_together(query) && zf_query_fused_has_entries(plan) && zf_query_has_term(query, is_of, column);
 }
 
 // ---- Bits of entries ------------------------------------------------------------------------------------------

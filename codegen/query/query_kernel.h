@@ -149,6 +149,10 @@ void zf_query_others_begin(zf_query_build *b, zf_query_others *others, const LLV
 void zf_query_others_end(zf_query_build *b, const zf_query_others *others);
 /// Begins the surroundings of an expression that is evaluated alone: frames[0], where the caller binds what it names.
 void zf_query_row_begin(zf_query_build *b);
+/// Whether `is` holds for a term of a condition that all lanes of a warp may come to together: of an `if` in no other, whose
+/// statements assign to no variable; behind terms that read more than numbers of columns only where rows may wait for others.
+bool zf_query_has_term(const zf_query *query, bool (*is)(const zf_query *query, const zf_expr *term, uint32_t column),
+                       uint32_t column);
 /// Whether an expression is a constant or a param, also one of another type.
 bool zf_query_is_fixed(const zf_expr *expr);
 /// Whether rows may be built together: nothing that they do depends on their order.

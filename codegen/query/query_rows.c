@@ -562,6 +562,19 @@ void zf_query_rows(zf_query_build *b, const LLVMValueRef *v_rows, unsigned count
     b->cg->v_guard = NULL;
 }
 
+bool zf_query_has_term(const zf_query *query, bool (*is)(const zf_query *query, const zf_expr *term, uint32_t column),
+                       uint32_t column) {
+    for (const zf_stmt *stmt = query->inst->decode.stmts; stmt != NULL; stmt = stmt->next) {
+        if (stmt->kind != ZF_S_IF || assigns(stmt->body) || assigns(stmt->else_part)) continue;
+        zf_expr *terms[MOST_TERMS] = {stmt->value};
+        uint32_t count = stmt->else_part != NULL ? 1 : split(stmt->value, terms); // with `else` it is one term
+        if (!may_wait(query)) count = group_end(query, terms, 0, count);
+        for (uint32_t t = 0; t < count; t++)
+            if (is(query, terms[t], column)) return true;
+    }
+    return false;
+}
+
 bool zf_codegen_query_has_large(const zf_query *query) { return zf_query_rows_together(query); }
 
 uint32_t zf_codegen_query_tile(const zf_query *query) {

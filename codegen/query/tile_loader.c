@@ -262,7 +262,7 @@ static void make_elements(part *p) {
     }
     p->v_valid = zf_cg_alloca(cg, cg->ty_i32, "valid");
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), p->v_valid);
-    LLVMValueRef v_ways = LLVMBuildSwitch(cg->builder, LLVMGetUndef(cg->ty_i32), p->bb_whole, 2);
+    LLVMValueRef v_ways = LLVMBuildSwitch(cg->builder, v_row, p->bb_whole, 2);
     LLVMAddCase(v_ways, zf_cg_i32(cg, 0), p->bb_cut);
     LLVMAddCase(v_ways, zf_cg_i32(cg, 1), p->bb_one);
     way(p, p->bb_whole, make_all);
