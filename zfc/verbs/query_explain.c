@@ -39,7 +39,8 @@ static shown look_at(const explaining *e, uint32_t number) {
     if (!column_of.fused) column_of.why = "a row needs others, which the form makes together";
     // The form of strings is one that places characters, which a query does not do.
     bool copies = column_of.fused && column->type.kind == ZF_K_STRING;
-    if (forms != NULL && !copies) column_of.form = forms[zf_plan_last_kernel(plan)->index].name;
+    const zf_kernel *last = zf_plan_last_kernel(plan);
+    if (forms != NULL && last != NULL && !copies) column_of.form = forms[last->index].name;
     return column_of;
 }
 
