@@ -338,6 +338,9 @@ def queries(s):
         wanted += ["large_runs", "units_from_host", "failed_as_on_a_cpu", "pair_runs_failed", "square_runs", "square_runs_failed"]
     if missing := [name for name in wanted if not total.get(name)]:
         raise Failed(f"none of {', '.join(missing)}: {total}")
+    enough = total["pairs"] > count // 10 and total["units_from_host"] > count // 24 and total["square_runs"] + total["square_runs_failed"] > count // 80
+    if count >= 400 and not (enough and total["pair_runs_failed"] < total["pair_runs"]):
+        raise Failed(f"too few of a kind: {total}")
     return total
 
 

@@ -67,7 +67,7 @@ class Entries(zfc_case.Case):
         return out
 
     def test_counts(self):
-        """As many entries as bits of a word, of a warp's words, and more; another dictionary in each block."""
+        """One entry, more than a word has bits, as many as a warp's words have, and more; another dictionary in each block."""
         chosen, program = random.Random(7), self.file("e.zf", PROGRAM)
         for entries in (1, 33, 1024, 1025):
             words = [f"w{k}" for k in range(entries - 1)] + [""]
